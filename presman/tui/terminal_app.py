@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from asyncio import TimerHandle, get_running_loop
-from collections import deque
+from asyncio import get_running_loop
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,13 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.driver import Driver
 from textual.filter import LineFilter
-from textual.message import Message
 from textual.timer import Timer
-from textual.widget import Widget
 
 from presman.base import private_files
 from presman.base.running_out import CODE, ran_out
 from presman.base.text import clean
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
+from presman.tui.typed_keys import KeyDone, TypedKeys
 from presman.tui.widgets.line_api import AsciiFilter
 
 if TYPE_CHECKING:
@@ -40,41 +38,14 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 SIXTEEN = "ansi-dark"
 """The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
 
-PATIENCE = 0.5
-"""Seconds after which it is looked whether a key got lost on its way, and no longer is to hold up those behind it."""
-
-LOOKS = 10
-"""As many times a key that is on its way to a widget that is there may be late: after that it holds up nothing."""
-
-ROUNDS = 2
-"""How often a widget may hand on what a key asks for: a line notes that it was changed, then tells the text."""
-
-
-class KeyDone(Message):
-    """Follows a key on its way up from the widget that had the focus: when it is here, so was the key.
-
-    Sent again, it follows what the key had the widget send. `number` is that of the key, `rounds` are still to be gone.
-    """
-
-    def __init__(self, number: int, target: Widget, rounds: int) -> None:
-        super().__init__()
-        self.number, self.target, self.rounds = number, target, rounds
-
 
 class TerminalApp(App[None]):
-    """An app that costs nothing while nobody touches it, and does not spill variables when it dies.
-
-    A key is sent on its way when the one before has had its effect and that is on the screen, laid out. Textual sends
-    all that came at once, to whatever has the focus at that moment: of `4c` the `c` would be meant for the tab before,
-    and what is typed behind the key that opens a dialog would not reach the dialog.
-    """
+    """An app that costs nothing while nobody touches it, and does not spill variables when it dies."""
 
     def __init__(self) -> None:
         self._ascii: AsciiFilter | None = None
         super().__init__()
-        self._typed: deque[events.Key] = deque()
-        self._number = 0
-        self._waits: TimerHandle | None = None
+        self.typed = TypedKeys(self, super().on_event)
 
     hands_on = False
     """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
@@ -105,60 +76,16 @@ class TerminalApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Take keys one by one."""
-        if not isinstance(event, events.Key) or event.is_forwarded:
-            if not isinstance(event, events.Key) or self.screen_stack:  # else it has ended while the key came
-                await super().on_event(event)
-            return
-        self._typed.append(event)
-        if len(self._typed) == 1:
-            await self._send_key()
-
-    async def _send_key(self) -> None:
-        if not self._typed or self.is_leaving:
-            self._typed.clear()
-            return
-        target = self.focused or self.screen
-        await super().on_event(self._typed[0])
-        self._look_later(target)
-        self._send_after(target, ROUNDS)
-
-    def _send_after(self, target: Widget, rounds: int) -> None:
-        """Send what follows the key, to where the key went, else to where the next one will go."""
-        there = target if self._is_there(target) else self.focused or self.screen
-        if not there.post_message(KeyDone(self._number, there, rounds)):
-            self.post_message(KeyDone(self._number, there, 0))
-
-    def _is_there(self, target: Widget) -> bool:
-        return target.is_attached and target.screen is self.screen
-
-    def _look_later(self, target: Widget, looks: int = LOOKS) -> None:
-        self._waits = get_running_loop().call_later(PATIENCE, self._look, target, looks - 1)
-
-    def _look(self, target: Widget, looks: int) -> None:
-        """Go on without what got lost with its widget; on a busy machine it is only late."""
-        if looks and self._is_there(target):
-            self._look_later(target, looks)
-        else:
-            self.call_later(self._next_key, self._number)
+        if not isinstance(event, events.Key):
+            await super().on_event(event)
+        elif not event.is_forwarded:
+            await self.typed.add(event)
+        elif self.screen_stack:  # else all has ended while the key was on its way
+            await super().on_event(event)
 
     def on_key_done(self, event: KeyDone) -> None:
-        """Wait for the effects of the key, such as a change of focus, then send the next one."""
-        if event.number != self._number:
-            return
-        if event.rounds:
-            self._send_after(event.target, event.rounds - 1)
-        else:  # not there and then: it would be the screen, and not the app, that sends it
-            self.call_after_refresh(self.call_later, self._next_key, event.number)
-
-    async def _next_key(self, number: int) -> None:
-        if number != self._number:
-            return
-        self._number += 1
-        if self._waits is not None:
-            self._waits.cancel()
-        if self._typed:
-            self._typed.popleft()
-        await self._send_key()
+        """Go on with the next key."""
+        self.typed.follow(event)
 
     def take_theme(self, name: str | None) -> None:
         """Take a theme; without one, or one that is not there, that which the terminal can show."""

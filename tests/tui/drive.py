@@ -137,7 +137,7 @@ async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
 def keys_are_under_way() -> bool:
     """Return whether the app at hand has not yet answered all keys, and have what they changed laid out."""
     app = active_app.get(None)
-    if not isinstance(app, TerminalApp) or app.is_leaving or not app._typed:
+    if not isinstance(app, TerminalApp) or app.is_leaving or not app.typed:
         return False
     app.screen._on_timer_update()
     return True

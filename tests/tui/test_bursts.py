@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual import events
+from textual.command import CommandPalette
 
 from presman.actions.gateway import ActionDialog, Gateway
 from presman.base import private_files
@@ -25,12 +26,12 @@ NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark", ":
 
 CHARACTERS = {name: character for character, name in NAMES.items()} | {"tab": "\t", "space": " "}
 
-TIMED = {"e", "R", "r", "ctrl+z"}
+TIMED = {"e", "R", "r", "W", "ctrl+z"}
 """Keys that go on beside the screen: what they say has a time, or comes when it is done."""
 
 KEYS = sorted({key for each in APP_KEYS for key in each.key.keys.split(",") if key} - TIMED)
 KEYS += sorted({key.keys for name in tab_names() for key in tab(name.name).keys} - {*KEYS, *TIMED})
-MOVES = ["up", "down", "pagedown", "home", "end", "tab", "enter", "escape", "q", "backspace", "ctrl+p"]
+MOVES = ["up", "down", "pagedown", "home", "end", "tab", "enter", "escape", "q", "backspace"]
 LINES = ["colon", "slash", "J", "O", "D", "c", "a", "question_mark", "d", "enter"]
 
 
@@ -163,6 +164,16 @@ async def test_the_tour_does_not_begin_after_q() -> None:
         acting.app.paint_lines()
         acting.app.repaint()
         assert not (private_files.state_folder() / "crash.log").exists()
+
+
+@acted
+async def test_the_palette_takes_what_is_found_for_all_that_was_typed() -> None:
+    """`J` alone would ask for a time."""
+    async with stage(busy(), size=(140, 40)) as acting:
+        await sent(acting, "ctrl+p", "J", "s", "enter")
+        assert isinstance(acting.app.screen, CommandPalette)
+        await sent(acting, "escape", "escape", "ctrl+p", *"signs", "enter", "enter")
+        assert "ASCII only" in acting.screen
 
 
 @pytest.mark.parametrize("first", [":DWPROD\r", ":zork\r", ":4\r", ":19:08\r", ":\r", ":zo\x1b", "/etl\r", "/etl\x1b"])
