@@ -23,6 +23,7 @@ from presman.cli.parser import (
     certificates_of,
     command_parser,
     listening,
+    option,
     seconds,
     some_seconds,
 )
@@ -60,28 +61,20 @@ def arguments() -> Parser:
   presman metrics prod --otlp http://collector:4318""",
         "refresh scope packs",
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one in config.ini)")
-    parser.add_argument(
-        "--listen",
+    option(parser, "targets TARGET", "what to watch (default: the one in config.ini)", nargs="*")
+    option(
+        parser,
+        "--listen HOST:PORT",
+        f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user",
         type=listening,
         default=listening(LISTEN),
-        metavar="HOST:PORT",
-        help=f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user",
     )
-    parser.add_argument(
-        "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
-    )
+    option(parser, "--interval S", "seconds between polls (default: --refresh, or 5)", type=seconds)
     add_certificate(parser)
-    parser.add_argument(
-        "--client-ca", metavar="FILE", help="accept only clients with a certificate from these authorities"
-    )
-    parser.add_argument(
-        "--insecure", action="store_true", help="listen for other machines without a user, or without a certificate"
-    )
-    parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
-    parser.add_argument(
-        "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
-    )
+    option(parser, "--client-ca FILE", "accept only clients with a certificate from these authorities")
+    option(parser, "--insecure", "listen for other machines without a user, or without a certificate")
+    option(parser, "--otlp URL", "push to this collector, too (OTLP over HTTP)")
+    option(parser, "--push-interval S", "seconds between pushes (default 60)", type=some_seconds, default=60.0)
     add_log_options(parser)
     return parser
 

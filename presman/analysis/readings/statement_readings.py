@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
 from presman.rows.session_state import SessionKind, session_name
 
 
@@ -275,7 +275,8 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
     itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
     idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
-    by now, by what V$SESSION_LONGOPS told at the poll before.
+    by now, by what V$SESSION_LONGOPS told at the poll before. `orphaned` tells that the instance of its coordinator is
+    not open: it does not run any more, but these servers of other instances are not freed yet.
     """
 
     servers: int
@@ -301,6 +302,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     ended_by: str = ""
     idle_known: bool = True
     overdue: bool = False
+    orphaned: bool = False
 
     @property
     def who(self) -> str:
@@ -311,6 +313,16 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     def idle_time(self) -> str:
         """How long it has been idle, in words."""
         return duration(self.idle if self.idle_known else None)
+
+
+def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
+    """Return how many run on how many servers, and apart how many are gone that still have some; what there is."""
+    counts = {False: [0, 0], True: [0, 0]}
+    for each in statements:
+        counts[each.orphaned][0] += 1
+        counts[each.orphaned][1] += each.servers
+    words = {False: "running", True: "gone with the instance"}
+    return [f"{n} {words[gone]} on {counted(servers, 'server')}" for gone, (n, servers) in counts.items() if n]
 
 
 class Shortage(Struct, frozen=True):
