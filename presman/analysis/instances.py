@@ -33,11 +33,12 @@ def instances(facts: Facts, pools: Mapping[int, ServerPool]) -> tuple[InstanceRe
 
 def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) -> InstanceReading:
     row, plan = facts.system.instances.get(inst_id), facts.plans.top_rows.get(inst_id)
+    started = row.startup_time if row else None
     return InstanceReading(
         inst_id=inst_id,
         name=row.instance_name if row else "",
         host=row.host_name if row else "",
-        started=row.startup_time if row else None,
+        started=started,
         plan=facts.plans.plan_of(inst_id, plan.con_id if plan else 0),
         cpu_managed=plan.cpu_managed if plan else "",
         caging=plan.instance_caging if plan else "",
@@ -47,6 +48,7 @@ def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) 
         host_busy=busy,
         load=facts.system.osstat.get((inst_id, "LOAD")),
         servers=pool,
+        uptime=None if started is None else max(0.0, (facts.snapshot.at - started).total_seconds()),
     )
 
 
@@ -58,7 +60,6 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
     instance = facts.system.instances.get(first.inst_id) if first else None
     plan = facts.plans.top_rows.get(first.inst_id) if first else None
     window = facts.deltas.windows.get((first.inst_id, plan.con_id if plan else 0)) if first else None
-    started = first.started if first else None
     return Header(
         database=(database.name or database.db_unique_name) if database else "",
         version=instance.version if instance else "",
@@ -73,7 +74,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         px_managed=first.px_managed if first else "",
         num_cpus=sum(each.num_cpus for each in found),
         servers=cluster,
-        uptime=max(0.0, (facts.snapshot.at - started).total_seconds()) if started else None,
+        uptime=min((each.uptime for each in found if each.uptime is not None), default=None),
         mixed_plans=len({each.plan for each in found}) > 1,
         exadata=on_exadata(events),
         autonomous=facts.plans.autonomous,

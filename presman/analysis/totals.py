@@ -168,7 +168,7 @@ def _has_degrees(running: RunningStatement) -> bool:
 
 
 def _downgraded(running: Iterable[RunningStatement]) -> int:
-    return sum(each.downgraded > 0 for each in running)
+    return sum(each.downgraded > 0 and not each.orphaned for each in running)
 
 
 def downgrades_in_a_minute(reading: Reading) -> float | None:

@@ -141,7 +141,7 @@ FLEET: Table[Member] = Table(
         Database("age_s", "age", SECONDS, "How old the newest poll is.",
                  "age", text=_age, width=5,
                  state=lambda row: "warn" if row.connection is ConnectionState.LATE else "dim"),
-        Database("cpu_past", "CPU %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
+        Database("cpu_past", "past %", PERCENT, "CPU used in the last polls, in percent of the CPUs that Resource "
             "Manager manages; one scale for all databases.",
             "key_figures.cpu_percent", trend=True, sortable=False, width=7, most=24),
         Database("why", "why", TEXT,
@@ -155,7 +155,7 @@ FLEET: Table[Member] = Table(
                  bar=_cpu_bar, side="left", narrow=False, width=17, most=25),
         Database("waited_cpus", "wait", CPUS, "CPUs that all consumer groups waited for since the last poll.",
                  "key_figures.waiting", narrow=False),
-        Database("queue_past", "queue", COUNT, "Statements queued in the last polls; one scale for all databases.",
+        Database("queue_past", "queued", COUNT, "Statements queued in the last polls; one scale for all databases.",
                  "key_figures.queued", trend=True, sortable=False, width=8, most=24, narrow=False),
         Database("plan", "plan", NAME, "The resource plan in force (V$RSRC_PLAN).", "key_figures.plan", width=8,
                  most=24, narrow=False),

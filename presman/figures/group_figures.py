@@ -268,7 +268,7 @@ OVERVIEW: Table[GroupReading] = Table(
     "overview",
     "Consumer groups",
     (
-        *(replace(GROUPS["inst_id"], vital=True), replace(GROUPS["con_id"], vital=True), GROUPS["consumer_group"]),
+        *(replace(each, vital=True) for each in WHICH),
         *(replace(GROUPS["cpu_bar"], width=9, most=12), GROUPS["used_cpus"]),
         *(replace(GROUPS["wanted_cpus"], narrow=False, vital=True), replace(GROUPS["state"], width=25)),
         *GROUPS.pick("io_mb_per_s io_trend"),
@@ -285,9 +285,9 @@ CPU: Table[GroupReading] = Table(
     "cpu",
     "CPU by consumer group",
     (
-        *GROUPS.pick("inst_id con_id consumer_group"),
+        *(replace(each, vital=True) for each in WHICH),
         replace(GROUPS["cpu_bar"], width=9),
-        *GROUPS.pick("used_cpus waited_cpus"),
+        *(replace(GROUPS["used_cpus"], vital=True), GROUPS["waited_cpus"]),
         *(replace(GROUPS["state"], width=25), GROUPS["entitled_cpus"]),
         replace(GROUPS["limit_cpus"], narrow=False),  # it has its mark in the bar, and the state is whole before
         *GROUPS.pick(

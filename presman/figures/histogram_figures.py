@@ -1,7 +1,5 @@
 """Figures of wait histograms: of all events, and of one: what its waits say, its buckets; of I/O outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 from msgspec import Struct
@@ -80,14 +78,23 @@ def _sessions(row: EventLatency) -> str:
     return f"{'~' if row.estimated else ''}{row.sessions:.2f}" if row.sessions < 10 else number(row.sessions)
 
 
-def figures(now: Latency | None, window: Latency | None, startup: Latency | None) -> tuple[SpanFacts, ...]:
-    """Return what three spans of one histogram say, one line per figure."""
+def figures(
+    now: Latency | None, window: Latency | None, startup: Latency | None, minutes: int
+) -> tuple[SpanFacts, ...]:
+    """Return what three spans of one histogram say, one line per figure, first how long each is; `window` of so many
+    minutes."""
     spans = (now, window, startup)
 
     def line(name: str, text: Callable[[Latency], str]) -> SpanFacts:
         return SpanFacts(name, *(ABSENT if span is None else text(span) for span in spans))
 
     lines = [
+        SpanFacts(
+            "over",
+            "no delta yet" if now is None else f"last {lately(now)}",
+            ABSENT if window is None else f"{duration(window.seconds)} of {minutes} min",
+            duration(startup.seconds if startup else None),
+        ),
         line("waits", lambda span: f"{count(span.waits)}{_rate(span)}"),
         line("average, measured", lambda span: _time(span.mean_us)),
         line("average, estimated", lambda span: f"{_time(span.estimated_mean_us)}{_error(span)}"),
@@ -101,12 +108,19 @@ def figures(now: Latency | None, window: Latency | None, startup: Latency | None
     return tuple(lines)
 
 
+def lately(now: Latency | None) -> str:
+    """Return over which time the newest figures of a histogram are."""
+    return f"{number(now.seconds)} s" if now and now.seconds else "now"
+
+
 def brief(name: str, span: Latency | None, width: int) -> Line:
-    """Return what matters most of one span in one line: in columns, else close together, as many whole ones as fit."""
-    if span is None:
-        return ((f" {name:<7}", "title"), ("no delta yet", "dim"))
-    if not span.waits:
-        return ((f" {name:<7}", "title"), ("no wait has ended", "dim"))
+    """Return what matters most of one span in one line: in columns, else close together, as many whole ones as fit.
+
+    `name` says how long it is.
+    """
+    label = f" {name:<8}"
+    if span is None or not span.waits:
+        return ((label, "title"), ("no delta yet" if span is None else "no wait has ended", "dim"))
     rate = span.waits_per_s
     mean = span.mean_us if span.mean_us is not None else span.estimated_mean_us
     amount = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
@@ -116,7 +130,6 @@ def brief(name: str, span: Latency | None, width: int) -> Line:
         *(f"{what} {percentile_bound(span.percentiles[index]):<7}" for what, index in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]
-    label = f" {name:<7}"
     if len(label + "  ".join(parts)) > width:
         parts = [part.rstrip() for part in parts]
     while len(parts) > 1 and len(label + "  ".join(parts)) > width:
@@ -212,9 +225,11 @@ EVENTS: Table[EventLatency] = Table(
         Event("mean_ms", "mean ms", _MEAN_MS,
               "Mean wait since the last poll, measured (V$SYSTEM_EVENT); of idle events estimated.", "mean_ms"),
         Event("p99_us", "p99", _BOUND,
-              "Bound of the bucket in which the 99th percentile of the waits since the last poll lies.", "p99.lower_us",
+              "Bound of the bucket in which the 99th percentile of the waits since the histogram was read before lies.",
+              "p99.lower_us",
               text=lambda row: ABSENT if row.p99 is None else percentile_bound(row.p99), narrow=False),
-        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the last poll.",
+        Event("longest_us", "longest", _BOUND, "Bound of the bucket of the longest wait since the histogram was read "
+              "before; where that was not at the last poll, the title says when.",
               "longest.lower_us", text=lambda row: bound_text(row.longest)),
         Event("wait_class", "class", TEXT, "V$SYSTEM_EVENT.WAIT_CLASS.", "wait_class", width=12, narrow=False),
     ),
@@ -231,9 +246,10 @@ FACTS: Table[SpanFacts] = Table(
                    "rank) is shown as its bucket; the value after ~ is an estimate, interpolated in that bucket. "
                    "Percents under and over a limit count whole buckets only, so neither is too high; 1,024 µs counts "
                    "as 1 ms.", "name", sortable=False, width=20),
-        FactFigure("now", "now", TEXT, "Since the last poll.", "now", sortable=False, width=20),
+        FactFigure("now", "now", TEXT, "Since the histogram was read before: at the last poll, or up to a minute ago "
+                   "where nobody looked at it; the first line says for how long.", "now", sortable=False, width=20),
         FactFigure("window", "window", TEXT,
-                   "Over the minutes chosen with w, as far as presman has polled them; the title says how many.",
+                   "Over the minutes chosen with w, as far as presman has polled them; the first line says how far.",
                    "window", sortable=False, width=20),
         FactFigure("startup", "since startup", TEXT, "Since the instance was started.", "startup", sortable=False,
                    width=20),

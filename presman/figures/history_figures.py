@@ -85,7 +85,7 @@ GOALS: Table[GoalReading] = Table(
             lambda row: sum(row.recent)),
         Aim("day_percent", "day %", PERCENT, "The same of the last 24 hours, as far as presman watched.",
             lambda row: share(*row.day)),
-        Aim("day_statements", "of", COUNT, "Statements of the last 24 hours.", lambda row: sum(row.day)),
+        Aim("day_statements", "day", COUNT, "Statements of the last 24 hours.", lambda row: sum(row.day)),
         Aim("good_total", "in time", TOTAL, "Statements that started in time, since presman watches.", "good"),
         Aim("bad_total", "too late", TOTAL, "Statements that waited for longer, whether they have started or not, "
             "since presman watches.", "bad"),

@@ -36,7 +36,7 @@ def _bar(row: GroupReading) -> Bar | None:
 
 # fmt: off
 MB_BAR = Group(
-    "io_bar", "MB/s", MEGABYTES,
+    "io_bar", "I/O", MEGABYTES,
     f"All megabytes read and written per second since the last poll (*_MEGABYTES of {_VIEW}); the longest bar is the "
     "busiest group. The database's view, not the storage cells'.", "io.mb", side="left", width=12, bar=_bar,
     flexible=True,

@@ -34,12 +34,22 @@ _OF_ONE_LOOK = 50
 _NARROWEST, _WIDEST = 0.25, 8.0
 
 
+def tenths(seconds: float) -> float:
+    """Return seconds as they are shown and kept: a recording has tenths, and tells the same as who watched."""
+    return round(seconds, 1)
+
+
 class Interval(NamedTuple):
     """A forecast in seconds."""
 
     median: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, ascending: Sequence[float]) -> Interval:
+        """Return the middle of numbers, and what 8 of 10 of them lie between."""
+        return cls(*(ascending[int(part * (len(ascending) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
 
     def distance(self, seconds: float, least: float) -> float:
         """Return how far from the median so many seconds are, in halves that are `least` seconds at least."""
@@ -96,7 +106,7 @@ class Calibration:
         """Return how good the forecasts have been."""
         errors = [each.error for each in self._outcomes]
         held = sum(each.held for each in self._outcomes)
-        return ForecastRecord(len(errors), held, median(errors) if errors else None)
+        return ForecastRecord(len(errors), held, tenths(median(errors)) if errors else None)
 
     def _made_of_outcomes(self) -> float:
         distances = sorted(each.distance for each in self._outcomes)

@@ -1,7 +1,5 @@
 """Effects of ending running statements: the same courses with them and without them, a few at each reading."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,7 +10,8 @@ from typing import NamedTuple
 from presman.analysis.advice.unblock import saves_enough, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import EndingEffect, Executing
-from presman.forecast.course import Draw, Played, play
+from presman.forecast.calibration import Interval, tenths
+from presman.forecast.course import HORIZON, Draw, Played, play
 from presman.forecast.queue_now import Modelled
 
 SHOWN = 3
@@ -36,6 +35,11 @@ class _Difference(NamedTuple):
     starts: int
     through: float
     otherwise: float
+
+    @property
+    def sooner(self) -> float:
+        """By how many seconds the last starts sooner: infinite for one that would not start at all."""
+        return self.otherwise - self.through if self.through < inf else 0.0
 
 
 class Effects:
@@ -76,8 +80,14 @@ class Effects:
                 differences.append(_Difference(at, played.at_once - otherwise.at_once, played.empty, otherwise.empty))
         return steps
 
-    def known(self, at: datetime, *, trusted: bool) -> tuple[EndingEffect, ...]:
-        """Return what is known of what is offered now; nothing is proven while the forecasts are not `trusted`."""
+    def known(
+        self, at: datetime, *, trusted: bool, last: float | None, factor: float = 1.0
+    ) -> tuple[EndingEffect, ...]:
+        """Return what is known of what is offered now; nothing is proven while the forecasts are not `trusted`.
+
+        `last` is in how many seconds the last that is queued should start, by its forecast; None where that is not
+        known. Ranges are `factor` times as wide as courses make them.
+        """
         played = {way: found for way in self._now if len(found := self._played.get(way, ())) >= ENOUGH}
         self._since = {
             way: self._since.get(way, at)
@@ -85,7 +95,8 @@ class Effects:
             if trusted and _part_that_saves(found) >= (_HALF if way in self._since else _MOST)
         }
         return tuple(
-            _effect(way, found, proven=at - self._since.get(way, at) >= _LASTS) for way, found in played.items()
+            _effect(way, found, last, factor, proven=at - self._since.get(way, at) >= _LASTS)
+            for way, found in played.items()
         )
 
 
@@ -94,13 +105,15 @@ def _part_that_saves(found: Sequence[_Difference]) -> float:
     return sum(saves_enough(each.through, each.otherwise) for each in found) / len(found)
 
 
-def _effect(way: Way, found: Sequence[_Difference], *, proven: bool) -> EndingEffect:
-    otherwise = median(each.otherwise for each in found)
+def _effect(way: Way, found: Sequence[_Difference], last: float | None, factor: float, *, proven: bool) -> EndingEffect:
     # The middle of what each pair of courses differs by: that of the times alone changes with the courses drawn.
-    sooner = median(each.otherwise - each.through if each.through < inf else 0.0 for each in found)
+    gains = sorted(each.sooner for each in found)
+    middle = median(gains)
     starts = round(median(each.starts for each in found))
-    return EndingEffect(way, starts, _finite(max(0.0, otherwise - sooner)), _finite(otherwise), proven)
-
-
-def _finite(seconds: float) -> float | None:
-    return None if seconds == inf else seconds
+    if middle == inf:
+        return EndingEffect(way, starts, None, None, proven)
+    sooner, low, high = Interval.of(gains)._replace(median=middle).widened(factor, 0.0)
+    most = HORIZON if last is None else last
+    sooner, low, high = (tenths(min(max(0.0, each), most)) for each in (sooner, low, high))
+    through = None if last is None else tenths(last - sooner)
+    return EndingEffect(way, starts, through, last, proven, sooner, low, high)

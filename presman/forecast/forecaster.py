@@ -4,10 +4,8 @@ Possible courses are played from the state now, a few at each reading, and those
 may be played is counted in steps of the model, not by a clock, so that the same readings make the same forecasts.
 """
 
-from __future__ import annotations
-
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from math import inf
@@ -22,7 +20,14 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted, spelled
-from presman.forecast.calibration import Calibration, ForecastOutcome, Interval, QueueCalibration, StandingForecast
+from presman.forecast.calibration import (
+    Calibration,
+    ForecastOutcome,
+    Interval,
+    QueueCalibration,
+    StandingForecast,
+    tenths,
+)
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
@@ -110,6 +115,16 @@ def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
         else:
             found.append([row])
     return found
+
+
+def _last(starts: Collection[StartForecast]) -> float | None:
+    """Return in how many seconds the last should start, None where one has no forecast.
+
+    None, too, where several have the same: they came together, and the last of them starts later than their middle.
+    """
+    medians = [each.median for each in starts if each.median is not None]
+    latest = max(medians, default=0.0)
+    return latest if len(medians) == len(starts) and medians.count(latest) == 1 else None
 
 
 class _FirstForecast(NamedTuple):
@@ -208,7 +223,7 @@ class Forecaster:
             self.foresight = Foresight(reading.at, model, self._factor, self._least, self._seed)
         starts = self._starts(reading, found)
         self._look(reading.at)
-        return reading.foreseen(starts, self._behind())
+        return reading.foreseen(starts, self._behind(_last(starts.values())))
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
         """Return a reading of whose queue nothing can be foreseen, for one reason."""
@@ -227,12 +242,14 @@ class Forecaster:
             self._looked = at
             self._queue_calibration.look(at.timestamp(), tuple(self._standing.items()))
 
-    def _behind(self) -> QueueForecast:
+    def _behind(self, last: float | None = None) -> QueueForecast:
+        """Return what stands behind the forecasts; the `last` that is queued should start in so many seconds."""
         record, at = self._calibration.record(), self._at
         trusted = record.is_proof() and not self._is_recorded
+        effects = () if at is None else self._effects.known(at, trusted=trusted, last=last, factor=self._factor)
         return QueueForecast(
             record=record,
-            effects=() if at is None else self._effects.known(at, trusted=trusted),
+            effects=effects if record.tells_effects() else (),
             ended=self._history.ended,
             watched=self._history.watched,
             courses=len(self._courses),
@@ -321,7 +338,7 @@ class Forecaster:
             since = self._pending.setdefault(wait, at)
             return PENDING if at - since < _LASTS_LONG else _TOO_LONG
         self._pending.pop(wait, None)
-        raw = Interval(*(starts[int(part * (len(starts) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
+        raw = Interval.of(starts)
         at_least = raw.median if raw.median < inf else self._reach(wait, at.timestamp())
         if row.timeout_left is not None and at_least >= row.timeout_left - self._least:
             return StartForecast(timeout=True)
@@ -335,7 +352,7 @@ class Forecaster:
         before = after.median or 0.0, after.low or 0.0, after.high or 0.0
         shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
-        return StartForecast(shown.median, shown.low, shown.high)
+        return StartForecast(tenths(shown.median), tenths(shown.low), tenths(shown.high))
 
     def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
         """Return why a statement has no forecast, "" if it has one."""

@@ -102,7 +102,7 @@ def _holder(each: RunningStatement, history: StatementHistory, *, managed: bool)
     if each.idle is not None and known is None:
         lasts = history.idling(each.con_id, each.group) if each.idle_known else None
         return Holder(group, each.servers, each.idle, lasts, managed=managed)
-    lasts = None if each.blocker else history.lasting(each.con_id, each.group, each.sql_id)
+    lasts = None if each.blocker or each.orphaned else history.lasting(each.con_id, each.group, each.sql_id)
     run = history.run(each.executing())
     held = (history.at - run.started).total_seconds() if run and run.started and history.at else 0.0
     if known is not None:

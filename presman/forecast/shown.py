@@ -1,7 +1,5 @@
 """Forecasts in a recording: what was shown live is kept with the poll, and shown again by whoever reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from types import MappingProxyType
@@ -38,17 +36,23 @@ def _start(who: Executing, starts: StartForecast) -> ShownStart:
 
 def _effects(forecast: QueueForecast) -> Iterator[ShownEffect]:
     for way, each in enumerate(forecast.effects):
-        through, otherwise = map(_tenths, (each.through, each.otherwise))
+        through, otherwise, *sooner = map(
+            _tenths, (each.through, each.otherwise, each.sooner, each.sooner_low, each.sooner_high)
+        )
         for who in each.who:
-            yield ShownEffect(way, *who, each.starts, through, otherwise, int(each.proven))
+            yield ShownEffect(way, *who, each.starts, through, otherwise, int(each.proven), *sooner)
 
 
 def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
     for _, rows in groupby(snapshot.rows(ShownEffect), lambda row: row.way):
         first, *others = rows
         who = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
-        through, otherwise = map(_seconds, (first.through, first.otherwise))
-        yield EndingEffect(who, first.starts, through, otherwise, bool(first.proven))
+        through, otherwise, *sooner = map(
+            _seconds, (first.through, first.otherwise, first.sooner, first.sooner_low, first.sooner_high)
+        )
+        if first.sooner is None:  # kept without its range, and not with the figures of its table
+            through = otherwise = None
+        yield EndingEffect(who, first.starts, through, otherwise, bool(first.proven), *sooner)
 
 
 def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
@@ -64,7 +68,7 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     }
     record = ForecastRecord(found.judged, found.held, _seconds(found.median_error))
     behind = reading.forecast or QueueForecast()
-    effects = tuple(_shown_effects(snapshot))
+    effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()
     behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)
     return reading.foreseen(starts, behind)
 

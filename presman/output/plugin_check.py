@@ -217,7 +217,7 @@ def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Readi
     lines += [f"problem: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]
     header = reading.header
     lines.append(
-        f"plan {header.plan or 'none'}; up {duration(header.uptime)}; rates over "
+        f"plan {header.plan or 'none'}; up {duration(header.uptime)}{header.youngest}; rates over "
         f"{ABSENT if reading.interval is None else f'{reading.interval:.1f} s'}"
     )
     return tuple(_plain(line) for line in lines)

@@ -3,8 +3,6 @@
 Instants are microseconds since 1970 (UTC). Numbers of polls, cases and statements count within one database.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +14,7 @@ FORMAT = 3
 """The number of this format; each change that an older presman could not read counts it up."""
 
 LAYOUT = 2
-"""The format since which the tables are those of today: from this on a recording is read as it is."""
+"""The number of the tables of today, in the header of a file: blocks of other formats have stood in the same ones."""
 
 APPLICATION_ID = 0x50524D4E
 """What tells a recording from any other SQLite file ("PRMN")."""

@@ -164,7 +164,7 @@ class QueueCourses:
 
     def _interval(self, starts: Sequence[_Start]) -> Interval:
         times = sorted(each.seconds for each in starts)
-        raw = Interval(*(times[int(part * (len(times) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
+        raw = Interval.of(times)
         if raw.median == inf:
             return raw
         return raw._replace(high=min(raw.high, HORIZON)).widened(self.foresight.factor, self.foresight.least)

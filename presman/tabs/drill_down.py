@@ -17,7 +17,12 @@ from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import (
+    ParallelStatement,
+    QueuedStatement,
+    RunningStatement,
+    running_in_words,
+)
 from presman.analysis.session_list import SERVER, CpuWaiter
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
@@ -29,6 +34,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
 from presman.figures.top_figures import TOP_OF_SCOPE, TopStatement
 from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
+from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb
@@ -241,19 +247,28 @@ def _is_statement(moment: Moment) -> bool:
 def about(moment: Moment) -> list[Line]:
     """Return the lines above the tables: the path to the scope, counts of what is in it, and notes about its group."""
     found, scopes = contents(moment), moment.choices.scopes
-    active = sum(row.status == "ACTIVE" for row in found.sessions)
-    total = _counted(moment)
-    number = f"{counted(len(found.sessions), 'session')} listed" if total is None else counted(total, "session")
-    counts = [f"{number}, {active} active"]
-    if found.running:
-        servers = counted(sum(row.servers for row in found.running), "server")
-        counts.append(f"{len(found.running)} running on {servers}{_not_counted(moment)}")
+    counts = [_sessions_in_words(found.sessions, _counted(moment))]
+    if held := running_in_words(found.running):
+        counts.append(f"{', '.join(held)}{_not_counted(moment)}")
     if found.queue:
         counts.append(f"{sum(map(stands_for, found.queue))} queued")
     several = len(moment.reading.header.instances) > 1
     where = breadcrumb(title(moment.choices.tab), scopes, several=several)
     lines: list[Line] = [((f" {where}", "title"), (f"   {'; '.join(counts)}", ""))]
     return lines + [((f" {in_words(moment.reading, row)}", ""),) for row in _own_group(moment)]
+
+
+def _sessions_in_words(listed: Sequence[SessionReading], total: int | None) -> str:
+    """Return how many sessions there are, how many of them no row shows, and how many are active.
+
+    A call that Resource Manager has wait is ACTIVE in V$SESSION; among the active sessions of its group it is not.
+    """
+    in_call = [row for row in listed if row.status == "ACTIVE"]
+    waiting = sum(row.event == POOL_WAIT for row in in_call)
+    number = f"{counted(len(listed), 'session')} listed" if total is None else counted(total, "session")
+    idle = (total or 0) - len(listed)
+    number += f" ({idle} idle, not listed)" if idle > 0 else ""
+    return f"{number}, {len(in_call) - waiting} active" + (f", {waiting} waiting to become active" if waiting else "")
 
 
 def _not_counted(moment: Moment) -> str:
@@ -326,6 +341,7 @@ TAB = Tab(
         "Listed are the sessions and statements that match everything in the breadcrumb: a statement is on an instance "
         "where it has servers, and at an event while its coordinator or one of its servers waits for it.",
     ),
+    panel="presman.tui.panels.shared_panel:SharedPanel",
     over_time=True,
     progress=True,
     detail_level=DetailLevel.IDLE_SESSIONS,

@@ -1,11 +1,10 @@
 """Tab 7 Latency: is it slow storage, or is it the plan? Wait histograms, now and over time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
+from presman.base.formats import number
 from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS, HISTOGRAMS
 from presman.rows.queries import DetailLevel
 from presman.tabs.parts import Key, Moment, Rows, Tab
@@ -19,6 +18,20 @@ def events(moment: Moment) -> Sequence[EventLatency]:
 def alike(moment: Moment) -> set[str]:
     """Return the columns to hide where all instances are taken together."""
     return set() if moment.choices.by_instance else {"inst_id"}
+
+
+def over(moment: Moment) -> str:
+    """Return over which time the rates of events are."""
+    return "" if moment.reading.interval is None else f"in the last {number(moment.reading.interval)} s"
+
+
+def longest_over(moment: Moment) -> dict[str, str]:
+    """Return over which time the longest waits of events are, where histograms were not read at the poll before."""
+    seconds = next((each.seconds for each in moment.reading.histograms if each.seconds), None)
+    between = moment.reading.interval
+    if seconds is None or between is None or abs(seconds - between) < 1:
+        return {}
+    return {"longest_us": f"longest of the last {number(seconds)} s"}
 
 
 def latencies(moment: Moment) -> list[Latency]:

@@ -54,9 +54,8 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     name = header.px_managed.upper()
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
     facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
-    facts += [(" of target ", "dim"), (count(pool.target), "")]
-    if len(header.instances) > 1:
-        facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
+    target, equals, parts = header.target.partition(" = ")
+    facts += [(" of target ", "dim"), (target, ""), (f"{equals}{parts}", "dim")]
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
         held = sum(group.px_servers or 0 for group in reading.cluster_groups())
@@ -186,6 +185,12 @@ def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     return moment.reading.queue if choices.plain or choices.unfolded else collapse_queue(moment.reading.queue)
 
 
+def gone_note(moment: Moment) -> str:
+    """Return how many of the rows do not run any more, "" if all do."""
+    gone = sum(each.orphaned for each in moment.reading.running)
+    return f"{gone} of them gone with the instance" if gone else ""
+
+
 @once
 def compared(moment: Moment) -> tuple[Comparison, ...]:
     """Return each group's queue now against the last hour and since its plan, the worse ones first."""
@@ -220,6 +225,7 @@ TAB = Tab(
             RUNNING,
             lambda moment: moment.reading.running,
             alike_on_one_instance,
+            gone_note,
             news=True,
             unavailable=unavailable("V$PX_SESSION"),
         ),

@@ -17,6 +17,7 @@ from presman.reports.advise_script import Scripts
 from presman.reports.whatif_queue import ChangedStart
 from presman.tabs.alerts import unseen_queue
 from presman.tui.monitor import Monitor
+from presman.tui.panels.shared_panel import Wanted, share, wanted_by
 from presman.tui.what_if_work import WhatIfAnswer, WhatIfAnswered
 from presman.tui.widgets.grid import Grid, lines_needed
 from presman.tui.widgets.line_api import LineView
@@ -106,8 +107,8 @@ def last_words(answer: WhatIfAnswer) -> str:
     return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
 
 
-_LEAST_PART = 45
-"""Percent of the room that limits have, however long the queue below them is."""
+_FIRST_PART = 45
+"""Percent of the room that limits have before the queue below them has all it needs."""
 
 
 class _Room(Vertical):
@@ -115,20 +116,25 @@ class _Room(Vertical):
 
     def __init__(self, above: tuple[Grid, Grid], starts: Grid, script: Page, facts: LineView, keys: LineView) -> None:
         super().__init__(*above, starts, script, facts, keys)
-        self._above, self._starts, self._facts = above, starts, facts
+        self._above, self._starts, self._script, self._facts = above, starts, script, facts
 
     def on_resize(self) -> None:
         """Share out another number of lines."""
         self.share()
 
     def share(self) -> None:
-        """Give what is above the lines it needs: at least its part, and what the queue leaves free."""
+        """Give what is above and below the lines they need."""
         facts = self._facts.styles.height
-        room = self.size.height - int(facts.value if facts else 1) - 1  # and the keys
-        least = room * _LEAST_PART // 100
-        free = room - lines_needed(self._starts) if self._starts.display else least
-        for grid in self._above:
-            grid.styles.height = max(HEADER_LINES, min(lines_needed(grid), max(least, free)))
+        room, width = self.size.height - int(facts.value if facts else 1) - 1, self.size.width  # and the keys
+        shown = next((grid for grid in self._above if grid.display), None)
+        if shown is None or room < 2 * HEADER_LINES:
+            return
+        above = wanted_by(shown, width, room, room * _FIRST_PART // 100)
+        below = Wanted(HEADER_LINES, *[self._script.lines] * 3)
+        if self._starts.display:
+            below = wanted_by(self._starts, width, room, lines_needed(self._starts))
+        shown.styles.height, lines = share(room, (above, below), 0)
+        self._starts.styles.height = self._script.styles.height = lines
 
 
 class QueueOnShow:
@@ -155,6 +161,7 @@ class QueueOnShow:
         self._script.display = not self._script.display
         self._starts.display = not self._script.display
         self.room.share()
+        self.room.call_after_refresh(self.room.share)  # in its width the script has another number of lines
 
     @property
     def silence(self) -> float:

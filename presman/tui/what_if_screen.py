@@ -24,13 +24,28 @@ from presman.tui.monitor import Monitor
 from presman.tui.what_if_queue import QueueOnShow
 from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, WhatIfAnswered, WhatIfAnswers, in_background
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.line_api import LineView, Sentences
+from presman.tui.widgets.line_api import Sentences
+from presman.tui.widgets.tab_line import KeysLine, Labelled
 
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""
 
-_KEYS = " ↑↓ limit  0-9 ←→ change  Del undo  s script  c copy  a advice  q back"
-_KEYS_OF_ADVICE = " ↑↓ choice  Enter tries it in the panel  a q back to the limits"
+_KEYS = (
+    Labelled("↑↓", "limit", "focused.move(1)"),
+    Labelled("0-9 ←→", "change", "screen.step(1)"),
+    Labelled("q", "back", "screen.leave"),
+    Labelled("s", "script", "screen.script"),
+    Labelled("a", "advice", "screen.advise"),
+    Labelled("c", "copy", "screen.copy"),
+    Labelled("Del", "undo", "screen.step(0)"),
+)
+"""What can be done, first what there is always room for."""
+
+_KEYS_OF_ADVICE = (
+    Labelled("↑↓", "choice", "focused.move(1)"),
+    Labelled("Enter", "tries it in the panel", "focused.open"),
+    Labelled("a q", "back to the limits", "screen.leave"),
+)
 
 
 def _words(limit: PlanLimit, value: int | None, none: str = "none") -> str:
@@ -118,7 +133,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._is_busy = False
         self._message = ""
         self._limits, self._choices = Grid(LIMITS, counted=False), Grid(CHOICES)
-        self._facts, self._keys = Sentences(id="what-if-facts", step=3), LineView()
+        self._facts, self._keys = Sentences(id="what-if-facts", step=3), KeysLine(id="what-if-keys")
         self._queue = QueueOnShow(monitor, (self._limits, self._choices), self._facts, self._keys)
 
     def compose(self) -> ComposeResult:
@@ -166,7 +181,8 @@ class WhatIfScreen(ModalScreen[None]):
         """Show limits and queue under the changes, whether those are worked out or not."""
         if self._queue.answer is not None:
             rows = self._queue.answer.limits.limits(self._group)
-            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in rows]
+            meant_first = sorted(rows, key=lambda row: row.knob != self._knob)
+            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in meant_first]
             self._limits.show_rows(changed, note="nothing is changed in the database")
         self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
@@ -251,7 +267,7 @@ class WhatIfScreen(ModalScreen[None]):
     def _show_choices(self, on: bool) -> None:
         self._choices.display, self._limits.display = on, not on
         (self._choices if on else self._limits).focus()
-        self._keys.show_lines([((_KEYS_OF_ADVICE if on else _KEYS, "dim"),)])
+        self._keys.show(_KEYS_OF_ADVICE if on else _KEYS)
         self._show_facts()
 
     def on_grid_moved(self, event: Grid.Moved) -> None:

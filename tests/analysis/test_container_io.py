@@ -23,7 +23,11 @@ def doing(requests: float, mb: float) -> IoRates:
     ("row", "expected", "told"),
     [
         (Limited(doing(500, 4), 3.0, None, None), IoVerdict.FREE, ""),
-        (Limited(None, None, 500, None), IoVerdict.UNKNOWN, "Uses ? of 500 IOPS (MAX_IOPS): below its limits."),
+        (
+            Limited(None, None, 500, None),
+            IoVerdict.UNKNOWN,
+            "What it uses now is not known; it may use 500 IOPS (MAX_IOPS).",
+        ),
         (
             Limited(doing(200, 4), 0.0, 500, 80),
             IoVerdict.UNDER,

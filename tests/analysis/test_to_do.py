@@ -14,6 +14,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
+    GroupReading,
     IoVerdict,
     LimitedContainer,
     UsageTotals,
@@ -194,7 +195,11 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
+        (
+            {"groups": (group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
+            "give BATCH 5 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "5 % are 1.2 CPUs, BATCH wants 4.0",
+        ),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
             "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
@@ -263,14 +268,32 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
-    more = "a larger pool would only divide the CPU that is left for it"
-    text = f"give BATCH a share in the plan: 14 wait, the first fails in 0:25; {more}"
+    more = "5 % are 1.2 CPUs, BATCH wants 4.0; a larger pool gives no CPU"
+    text = f"give BATCH 5 % or more: 14 wait, the first fails in 0:25; {more}"
     assert told(reading).text == text
-    web, system = group("WEB", 7.0, share=0.9), group("SYS_GROUP", 0.0, share=0.1)
-    whose = "give BATCH a share in the plan, a part of the 90 % of WEB: 14 wait"
-    assert told(replace(reading, groups=(capped, batch, system, web))).text.startswith(whose)
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
+
+
+def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level() -> None:
+    """A part of what a full level leaves is a part of nothing; what the plan gives to nobody costs nobody anything."""
+    web, system = group("WEB", 7.0, share=0.9, level=1), group("SYS_GROUP", 0.0, share=0.1, level=1)
+    second = group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE)
+
+    def asked(*groups: GroupReading) -> str:
+        return told(replace(quiet(), groups=groups)).short
+
+    assert asked(second, system, web) == "give BATCH 5 % or more on level 1, of the 90 % of WEB"
+    third, nowhere = second._replace(level=3), second._replace(level=None)
+    assert asked(third, system, web) == "give BATCH 5 % or more on a level before level 3, of the 90 % of WEB"
+    assert asked(nowhere, system, web) == "give BATCH 5 % or more, of the 90 % of WEB"
+    free = "give BATCH 5 % or more, of the 20 % that the plan gives to nobody"
+    assert asked(nowhere, system, web._replace(share=0.7)) == free
+    capped = second._replace(name="CAPPED")
+    both = told(replace(quiet(), groups=(capped, second, system, web)))
+    assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
+    assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
 
 def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:
@@ -372,16 +395,17 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: if it is ended, the last now queued should start in 11:40 instead of 15:00, which is "
-        "not proven; wait, or decide whether to end it"
+        "that BATCH and ETL want: if it is ended, the last now queued should start 2:13-4:26 sooner: "
+        "in 11:40 instead of 15:00, which is not proven; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
-        "if it is ended, the last now queued should start in 23:00 instead of 23:40; wait, or decide whether to end it"
+        "if it is ended, the last now queued should start 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "
+        "decide whether to end it"
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
     assert proven.forecast is not None
-    poor = replace(proven, forecast=replace(proven.forecast, record=ForecastRecord(5, 2, 30.0)))
+    poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
@@ -455,7 +479,11 @@ def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: 
 def foreseen(
     reading: Reading, starts: int, through: float | None, otherwise: float | None, *, proven: bool = False
 ) -> Reading:
-    effect = EndingEffect((reading.running[0].executing(),), starts, through, otherwise, proven)
+    """Return a reading of whose first running statement this is forecast, with a third of the gain on either side."""
+    who, gain = (reading.running[0].executing(),), None if through is None or otherwise is None else otherwise - through
+    third = 0.0 if gain is None else gain / 3
+    range_ = (None, None, None) if gain is None else (gain, gain - third, gain + third)
+    effect = EndingEffect(who, starts, through, otherwise, proven, *range_)
     return replace(reading, forecast=QueueForecast(effects=(effect,)))
 
 
@@ -465,13 +493,9 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
     found = told(foreseen(little, 0, 1500.0, 2470.0, proven=True))
     assert found.text == (
         "end MARTIN 1:526 (idle 15:00, keeps 8 servers): "
-        f"the last now queued starts at {through} instead of {otherwise}"
+        f"the last now queued starts 10:46-21:33 sooner: at {through} instead of {otherwise}"
     )
     assert found.short == "end MARTIN 1:526: the queue empties sooner"
-    poor = foreseen(little, 0, 1500.0, 2470.0, proven=True)
-    assert poor.forecast is not None
-    record = replace(poor.forecast, record=ForecastRecord(5, 2, 30.0))
-    assert told(replace(poor, forecast=record)).step is Step.WAIT, "fewer than half of the forecasts held"
     assert told(foreseen(little, 0, 1500.0, 2470.0)).step is Step.WAIT, "it is no proof"
     assert told(foreseen(little, 3, None, None)).step is Step.WAIT
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.unblock import effect_words, unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
+    LEAST_JUDGED,
     Cause,
     EndingEffect,
     ForecastRecord,
@@ -20,6 +21,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
 )
 from presman.figures.drawing.lines import Line
+from presman.forecast.calibration import Interval
 from presman.forecast.course import draw, play
 from presman.forecast.effects import Effects, _Difference
 from presman.forecast.forecaster import Forecaster
@@ -35,7 +37,7 @@ def plain(line: Line) -> str:
 
 def one_holder(second: float) -> Reading:
     """Two want all of the 64 servers; who holds them has just begun, and others like it ran for a minute."""
-    rows = (waiting(second), waiting(second, sid=502, position=2))
+    rows = (waiting(second), waiting(second, sid=502, position=2, since=302.0))
     head = QueueHead(
         "BATCH", rows[0], Cause.SYSTEM, Servers(64, 64), None, None, 64, 64, 64, "wants",
         shortages=(Shortage(64, everybody=True),),
@@ -44,13 +46,22 @@ def one_holder(second: float) -> Reading:
 
 
 def crowded(forecaster: Forecaster) -> QueueForecast:
-    found = forecaster.add(one_holder(310.0), lambda: RULES)
-    assert found.forecast is not None
-    return found.forecast
+    forecaster.add(one_holder(310.0), lambda: RULES)
+    return forecaster._behind(60.0)
+
+
+def judged_five_times(forecaster: Forecaster) -> Forecaster:
+    """Return it with five forecasts that held: before that nothing is told of what an end would do."""
+    for _ in range(LEAST_JUDGED):
+        forecaster._calibration.judge(Interval(60.0, 50.0, 70.0), Interval(60.0, 50.0, 70.0), 60.0, 1.0)
+    return forecaster
 
 
 def test_the_end_of_the_holder_starts_the_head_a_minute_earlier() -> None:
-    (effect,) = crowded(watched()).effects
+    forecaster = judged_five_times(watched())
+    found = forecaster.add(one_holder(310.0), lambda: RULES)
+    assert found.forecast is not None
+    (effect,) = found.forecast.effects
     assert effect.who == ((1, 605, 60805, "9md3ukh000j58"),)
     assert effect.starts == 1
     assert effect.through is not None
@@ -58,18 +69,66 @@ def test_the_end_of_the_holder_starts_the_head_a_minute_earlier() -> None:
     # The second starts when the first has run for its minute; with the holder there, 52 seconds later.
     assert 55.0 < effect.through < 60.0
     assert 45.0 < effect.otherwise - effect.through < 55.0
+    assert effect.otherwise == max(row.starts.median for row in found.queue if row.starts and row.starts.median)
+    assert effect.sooner_low is not None
+    assert effect.sooner_low <= effect.otherwise - effect.through <= (effect.sooner_high or 0.0) <= effect.otherwise
+
+
+def test_no_time_is_told_where_the_last_came_together() -> None:
+    """Of two that came together each has the same forecast, which is not that of the later start."""
+    forecaster, one = judged_five_times(watched()), one_holder(310.0)
+    alike = replace(one, queue=tuple(replace(row, waited=10.0) for row in one.queue))
+    found = forecaster.add(alike, lambda: RULES)
+    assert found.forecast is not None
+    assert found.queue[0].starts == found.queue[1].starts
+    (effect,) = found.forecast.effects
+    assert (effect.through, effect.otherwise) == (None, None)
+    assert effect_words(effect) == "1 of the queue starts at once, the last queued 0:47-0:58 sooner"
+
+
+@pytest.mark.parametrize(("held", "told"), [((), 0), ((True,), 0), ((True,) * 5, 1), ((True, False, False) * 3, 0)])
+def test_nothing_is_told_of_an_end_before_five_forecasts_were_judged_and_half_of_them_held(
+    held: tuple[bool, ...], told: int
+) -> None:
+    forecaster = watched()
+    shown = Interval(60.0, 50.0, 70.0)
+    for each in held:
+        forecaster._calibration.judge(shown, shown, 60.0 if each else 90.0, 1.0)
+    found = forecaster.add(one_holder(310.0), lambda: RULES)
+    assert found.forecast is not None
+    assert len(found.forecast.effects) == told
+
+
+def test_by_how_much_sooner_is_a_range_of_the_courses_beside_the_latest_start_of_the_table() -> None:
+    """Of 11 courses the second and the tenth; where no start is known to be the last, only by how much sooner."""
+    effects, now = Effects(), one_holder(310.0)
+    effects.offer(now)
+    way = (now.running[0].executing(),)
+    effects._played[way] = deque(_Difference(now.at, 0, 1000.0, 1000.0 + gain) for gain in range(100, 210, 10))
+    (found,) = known(effects, 310.0, last=1449.0)
+    assert (found.otherwise, found.through) == (1449.0, 1299.0)
+    assert (found.sooner, found.sooner_low, found.sooner_high) == (150.0, 110.0, 190.0)
+    (found,) = known(effects, 310.0, last=1449.0, factor=2.0)
+    assert (found.sooner, found.sooner_low, found.sooner_high) == (150.0, 70.0, 230.0), "as wide as starts have to be"
+    (found,) = known(effects, 310.0, last=60.0)
+    assert (found.through, found.otherwise, found.sooner_high) == (0.0, 60.0, 60.0), "the courses are older than that"
+    (found,) = known(effects, 310.0, last=None)
+    assert (found.through, found.otherwise) == (None, None)
+    assert (found.sooner_low, found.sooner_high) == (110.0, 190.0)
 
 
 def test_what_is_told_of_an_end() -> None:
     who = ((1, 605, 60805, "9md3ukh000j58"),)
-    assert effect_words(EndingEffect(who, 3, 1500.0, 2470.0)) == (
-        "3 of the queue start at once, the last queued in 25:00 instead of 41:10"
+    found = EndingEffect(who, 3, 1500.0, 2470.0, sooner=970.0, sooner_low=700.0, sooner_high=1210.0)
+    assert effect_words(found) == (
+        "3 of the queue start at once, the last queued 11:40-20:10 sooner: in 25:00 instead of 41:10"
     )
+    sure = replace(found, sooner_low=970.0, sooner_high=970.4)
+    assert effect_words(sure, enough=False) == "the last queued 16:10 sooner: in 25:00 instead of 41:10"
+    perhaps = replace(found, sooner_low=0.0, through=None, otherwise=None)
+    assert effect_words(perhaps, enough=False) == "the last queued up to 20:10 sooner"
     assert effect_words(EndingEffect(who, 1, 30.0, 30.5)) == "1 of the queue starts at once"
     assert effect_words(EndingEffect(who, 0, None, None)) == ""
-    assert effect_words(EndingEffect(who, 3, 1500.0, 2470.0), enough=False) == (
-        "the last queued in 25:00 instead of 41:10"
-    )
     assert effect_words(None) == ""
 
 
@@ -80,13 +139,14 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
         "BATCH", rows[0], Cause.SYSTEM, Servers(64, 64), None, None, 64, 64, 64, "wants",
         shortages=(Shortage(64, everybody=True),),
     )  # fmt: skip
-    effect = EndingEffect((holder.executing(),), 2, 60.0, 120.0)
+    effect = EndingEffect((holder.executing(),), 2, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
     one = replace(
         reading(310.0, rows, (holder,)), at=AT + timedelta(seconds=310), heads=(head,),
         forecast=QueueForecast(effects=(effect,)),
     )  # fmt: skip
     (found,) = unblock(one)
-    assert "(2 of the queue start at once, the last queued in 1:00 instead of 2:00)" in plain(ends_it(found))
+    whole = "(2 of the queue start at once, the last queued 0:50-1:15 sooner: in 1:00 instead of 2:00)"
+    assert whole in plain(ends_it(found))
     assert "(2 of the queue start at once)" in plain(ends_it(found, 100))
     assert "at once" not in plain(ends_it(found, 70))
     assert any("if ended: 2 of the queue start at once, the last" in plain(line) for line in candidates_lines(found))
@@ -163,8 +223,10 @@ def looked(effects: Effects, second: int, courses: list[tuple[float, float]], *,
     return found.proven
 
 
-def known(effects: Effects, second: float, *, trusted: bool = True) -> tuple[EndingEffect, ...]:
-    return effects.known(AT + timedelta(seconds=second), trusted=trusted)
+def known(
+    effects: Effects, second: float, *, trusted: bool = True, last: float | None = None, factor: float = 1.0
+) -> tuple[EndingEffect, ...]:
+    return effects.known(AT + timedelta(seconds=second), trusted=trusted, last=last, factor=factor)
 
 
 def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> None:

@@ -19,7 +19,7 @@ def answer(
 
 
 @pytest.mark.parametrize("elements", [0, 1, 300])
-@pytest.mark.parametrize("described", [0, 1, 300])
+@pytest.mark.parametrize("described", [11, 12, 300])
 def test_an_answer_is_whole_with_its_last_byte(elements: int, described: int) -> None:
     whole = answer(elements=elements, described=described)
     assert is_whole(whole)
@@ -41,6 +41,13 @@ def test_arrays_are_as_long_as_the_driver_looks_and_come_in_one_part(
     else:
         with pytest.raises(UnfitAnswer):
             is_whole(answer(compiled, at_run_time))
+
+
+@pytest.mark.parametrize("described", [0, 1, 10])
+def test_a_description_is_as_long_as_the_driver_wants_it(described: int) -> None:
+    """Without a byte it would make the driver crash."""
+    with pytest.raises(UnfitAnswer):
+        is_whole(answer(described=described))
 
 
 def test_an_answer_begins_as_it_must_and_is_not_too_long() -> None:

@@ -289,6 +289,16 @@ def test_capabilities_that_the_driver_would_read_past(answer: bytes) -> None:
         is_whole(answer)
 
 
+def test_an_empty_description_that_would_crash_the_driver() -> None:
+    """The driver dies of SIGSEGV of one without a byte: it is refused though more is yet to come."""
+    packets = accepted()
+    packets.asked(data(11, b"\1"))
+    whole = introduction()
+    without = whole[: whole.index(b"\0\x0b")] + b"\0\0"
+    with pytest.raises(NotOracle, match="the server describes itself"):
+        packets.feed(data(10 + len(without), without))
+
+
 @pytest.mark.parametrize("start", [b"\1", b"\x22"])
 def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
     """The 51 bytes come in two packets: the second, with which they are complete, is not passed on."""
@@ -318,3 +328,43 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
 )
 def test_protocols_are_told_by_the_bytes_they_begin_with(data: bytes, name: str) -> None:
     assert looks_like(data) == name
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+
+def described(columns: str, before: bytes = b"\x02ab\x01\x10") -> bytes:
+    """Return a packet that begins an answer: 16, a text, the size of a row, the number of columns as it is written."""
+    body = b"\x10" + before + bytes.fromhex(columns)
+    return data(10 + len(body), body)
+
+
+def test_an_answer_has_the_columns_that_there_can_be() -> None:
+    for answer in (described("00"), described("0101"), described("021000"), described("0101", b"\xfe\1\2ab\1\1c\0\0")):
+        assert accepted().feed(answer) == [answer]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [described("021001"), described("03100000"), described("0406000000"), described("04ffffffff"),
+     described("021001", b"\xfe\1\2ab\0\0"), described("", b"\x02ab\x01"), data(11, b"\x10")],
+    ids=["one more", "a million", "gigabytes", "as many as can be said", "behind parts", "half", "nothing"],
+)  # fmt: skip
+def test_an_answer_of_columns_that_the_driver_would_make_lists_of_is_refused(answer: bytes) -> None:
+    """It takes 24 bytes for each of them before it looks for the first."""
+    with pytest.raises(NotOracle, match="more columns than Oracle Database has"):
+        accepted().feed(answer)
+
+
+def test_only_the_beginning_of_an_answer_says_how_many_columns_it_has() -> None:
+    """What goes on in another packet may begin with any byte; in a pipeline another answer follows unasked."""
+    packets, huge = accepted(), described("04ffffffff")
+    assert packets.feed(described("0101") + huge) == [described("0101"), huge]
+    packets.asked()
+    with pytest.raises(NotOracle):
+        packets.feed(huge)
+    packets = accepted()
+    last = bytearray(described("0101"))
+    last[8] = 0x20
+    with pytest.raises(NotOracle):
+        packets.feed(bytes(last) + huge)

@@ -36,7 +36,7 @@ AT = datetime(2026, 3, 1, 22, 15, 30, 250_000, tzinfo=UTC)
 def instance(inst_id: int = 1) -> InstanceReading:
     pool = ServerPool(inst_id, 48, 16, 48, 128, 320, 64)
     return InstanceReading(
-        inst_id, f"ORCL{inst_id}", "db1", AT, "DAYTIME", "ON", "OFF", "FULL", 16.0, 16.0, 0.75, 14.2, pool
+        inst_id, f"ORCL{inst_id}", "db1", AT, "DAYTIME", "ON", "OFF", "FULL", 16.0, 16.0, 0.75, 14.2, pool, 3600.0
     )
 
 

@@ -95,7 +95,8 @@ async def test_screen_and_text_draw_the_same_cells() -> None:
     text = "select /*+ parallel */ " + ", ".join(f"sum(amount_{n})" for n in range(40)) + " from sales"
     reading = busy(2)
     long = {name: tuple(replace(row, sql_text=text) for row in getattr(reading, name)) for name in ("queue", "running")}
-    reading = replace(reading, **long)
+    more = replace(long["running"][0], sid=999)  # so that no line is free in which the text of a row would go on
+    reading = replace(reading, **{**long, "running": (*long["running"], more)})
     for size in ((100, 42), (140, 50)):  # narrower than the table is by itself
         async with stage(reading, size=size) as acting:
             screen = await acting.press("4")

@@ -54,6 +54,8 @@ TABLES = sorted((table for table, _ in all_tables()), key=lambda table: table.ke
 def test_each_figure_is_complete_and_named_once(table: Table[Any]) -> None:
     keys = [figure.key for figure in table.columns]
     assert len(keys) == len(set(keys))
+    heads = [figure.head for figure in table.columns if figure.head]
+    assert len(heads) == len(set(heads)), "help would tell twice of what has one name"
     for figure in table.columns:
         assert KEY.fullmatch(figure.key), figure.key
         assert figure.head or table.key.startswith("choose_"), "on no page of help, unlike any other"

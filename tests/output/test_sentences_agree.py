@@ -229,7 +229,7 @@ def reason(reading: Reading) -> tuple[object, ...]:
     """Return what an answer may rest on: which statements are first, who is idle, what ends by itself, the forecast."""
     idle = [each for each in reading.running if each.idle is not None]
     effects = (effect_of(reading, each) for each in idle)
-    gains = [0.0 if each is None or not is_sooner(each) else each.otherwise - each.through for each in effects]
+    gains = [0.0 if each is None or not is_sooner(each) else each.sooner or 0.0 for each in effects]
     heads = tuple((head.con_id, head.group, head.statement.executing()) for head in reading.heads)
     by_itself = any(each.wait is not None for each in unblock(reading))
     return heads, tuple(each.who for each in idle), by_itself, any(gain > NEARLY_DONE for gain in gains)

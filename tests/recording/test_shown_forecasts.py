@@ -111,7 +111,8 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     """Return a poll of the storm and its reading with what ending its idle holder would do: proven, not, not known."""
     snapshot, seen = list(polled("storm", 3))[number]
     (holder,) = idle_to_end(seen)
-    effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number)
+    range_ = {"sooner": 300.0, "sooner_low": 240.0, "sooner_high": 420.0}
+    effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number, **range_)
     record = ForecastRecord(50, 38, 22.0)
     return snapshot, seen.foreseen({}, QueueForecast(record, () if number == 2 else (effect,)))
 

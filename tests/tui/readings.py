@@ -104,7 +104,7 @@ def sessions(count: int = 6) -> tuple[SessionReading, ...]:
 def instance(inst_id: int = 1) -> InstanceReading:
     pool = ServerPool(inst_id, 214, 42, 206, 256, 640, 300)
     return InstanceReading(inst_id, f"dw{inst_id}", f"host{inst_id}", AT - timedelta(days=41), "DAYTIME_PLAN", "ON",
-                           "ON", "FULL", 24.0, 32.0, 0.71, 25.0, pool)  # fmt: skip
+                           "ON", "FULL", 24.0, 32.0, 0.71, 25.0, pool, 41 * 86_400.0)  # fmt: skip
 
 
 def header() -> Header:

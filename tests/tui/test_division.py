@@ -155,7 +155,11 @@ async def test_moving_to_another_queue_tells_why_that_one_waits() -> None:
         # From 36 lines on what is over time has its 9, and the parts stand apart: here that is all there is.
         (36, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 9, 1)),
         (35, Contents(5, 3, 2, 4, 2), (5, 6, 6, 6, 0, 0, 0)),
-        (20, Contents(3, 9, 1, 3, 2), (3, 7, 5, 5, 0, 0, 0)),
+        # Nine are queued: none of the lines that would be theirs is kept free below the one that runs.
+        (20, Contents(3, 9, 1, 3, 2), (3, 9, 3, 5, 0, 0, 0)),
+        (20, Contents(4, 1, 7, 4, 2), (4, 3, 7, 6, 0, 0, 0)),
+        # Of ten lines left the texts of the queue need one beside the one that it has free, those of what runs seven.
+        (30, Contents(5, 3, 2, 1, 2, 2, 9), (5, 7, 13, 3, 0, 0, 0)),
         (22, Contents(3, 6, 4, 0, 2), (3, 10, 6, 2, 0, 0, 0)),
         (10, Contents(6, 4, 4, 5, 3), (6, 4, 0, 0, 0, 0, 0)),
         (10, Contents(12, 4, 4, 5, 3), (10, 0, 0, 0, 0, 0, 0)),

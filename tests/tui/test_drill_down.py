@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions
+from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE
 from presman.rows.session_rows import SessionCount
@@ -18,7 +19,9 @@ from presman.tabs.drill_down import contents_of as inside_of
 from presman.tabs.drill_down import scope_of
 from presman.tabs.parallel import queue_rows
 from presman.tabs.parts import Moment
+from presman.tui.pages.row_details import group as group_page
 from tests.analysis import make
+from tests.recording.recorded import polled
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued, sessions
 from tests.tui.test_live import playing
@@ -154,6 +157,19 @@ def test_texts_have_every_statement() -> None:
     assert len(queue_rows(Moment(reading, replace(Moment(reading).choices, plain=True)))) == 2
 
 
+def test_who_waits_for_the_session_pool_is_not_among_the_active_as_on_the_page_of_the_group() -> None:
+    """18 sessions of BATCH are ACTIVE in V$SESSION; its pool lets 4 work, and 14 wait for that."""
+    *_, (_, reading) = polled("throttled", 2)
+    (batch,) = (row for row in reading.cluster_groups() if row.name == "BATCH")
+    scope = DrillScope("BATCH", con_id=batch.con_id, group="BATCH")
+    about = plain(drill_down.about(Moment(reading, Choices(scopes=(scope,))))[0])
+    assert batch.pool is not None
+    assert f", {batch.active_sessions} active, {batch.pool.queued} waiting to become active" in about
+    page = "\n".join(map(plain, group_page(batch, reading)))
+    assert f"{batch.active_sessions} active, {batch.execution_waiters} of them waiting for a time slice" in page
+    assert f"{batch.active_sessions} of 4 allowed active; waiting: {batch.pool.queued}," in page
+
+
 def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
     """Of a narrow poll most idle sessions are not listed: 2 of 5 in SALES are, of 25 in all."""
     listed = [row._replace(con_id=3, status="ACTIVE") for row in sessions(2)]
@@ -168,7 +184,7 @@ def test_sessions_of_a_place_are_counted_as_the_database_counts_them() -> None:
         return "".join(text for text, _ in drill_down.about(moment)[0]), drill_down.session_note(moment)
 
     about, told = look(DrillScope("SALES", con_id=3), paused=1.0)
-    assert "5 sessions, 2 active" in about
+    assert "5 sessions (3 idle, not listed), 2 active" in about, "at any width, for the rows below are 2"
     assert told == "not listed: 3 idle sessions, which this poll did not read"
     about, told = look(DrillScope("SALES", con_id=3), None)
     assert "2 sessions listed, 2 active" in about

@@ -50,6 +50,17 @@ SENTENCES = {
         ("and holds 32 servers",),
         ("32 servers held by blocked",),
     ),
+    "lost": Sentence(
+        "Instance 2 is gone with what it ran, and half of the servers; REPORTS queue for what is left: find out why.",
+        (
+            "instance 2 (LOSTDB2) is gone",
+            "find out why instance 2 (LOSTDB2) is gone",
+            "8 queued 7:52",
+            "PX servers 20/32",
+        ),
+        ("20 servers elsewhere that it coordinated not freed yet", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
+        ("REPORTS: 8 queued",),
+    ),
     "mixed": Sentence(
         "REPORTS queue at the limit of their group, for RPT sits idle on 32 servers: end him.",
         ("REPORTS: 2 queued", "group limit", "end RPT 1:2908", "1 idle holder keeps 32 servers", "holds 32 of 48"),
@@ -119,9 +130,9 @@ SENTENCES = {
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
             *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
-            *("14 wait for the session pool", "give BATCH a share", "14 wait, the first fails in 0:"),
+            *("14 wait for the session pool", "give BATCH 5 % ", "14 wait, the first fails in 0:"),
         ),
-        ("in the plan, a part of the 90 % of WEB", "divide the CPU"),
+        ("on level 1, of the 90 % of WEB", "5 % are 0.4 CPUs", "gives no CPU"),
     ),
 }
 

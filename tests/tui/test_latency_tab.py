@@ -136,7 +136,7 @@ async def test_without_a_delta_now_says_so() -> None:
             buckets = tuple(Bucket(bucket.upper_us, bucket.count, None) for bucket in each.buckets)
             bare.append(replace(each, seconds=None, now=None, buckets=buckets))
         await acting.show(replace(first, histograms=tuple(bare), waits=()))
-        assert "now: no delta yet" in acting.screen
+        assert "no delta yet" in next(line for line in acting.screen.splitlines() if "  over  " in line)
         assert "no delta in this poll: a gap" in acting.screen or "collecting" in acting.screen
 
 
@@ -280,6 +280,23 @@ async def test_keys_of_the_tab_do_nothing_elsewhere() -> None:
             assert where in await acting.press(key)
 
 
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 35), (200, 50)])
+@acted
+async def test_over_which_time_each_rate_of_an_event_is_stands_beside_it_at_any_size(size: tuple[int, int]) -> None:
+    """At first the histograms are older than the rates of events: those of two seconds and of 16 stood side by side."""
+    first = latencies(1)
+    older = tuple(replace(each, seconds=16.0) for each in first.histograms)
+    async with stage(latencies(0), size=size) as acting:
+        await acting.keys("7")
+        await acting.show(replace(first, histograms=older, interval=2.0))
+        lines = acting.screen.splitlines()
+        assert " Events  3  in the last 2.0 s" in next(line for line in lines if " Events  3" in line)
+        figures = lines if size[1] > 30 else (await acting.press("b")).splitlines()
+        assert " last 16.0 s" in next(line for line in figures if " over " in line)
+        assert size[1] > 30 or any(line.startswith("  16.0 s ") for line in lines)
+        assert "its histogram" not in acting.screen
+
+
 def styles(widget: Widget, y: int) -> list[Style]:
     return [segment.style or Style() for segment in widget.render_line(y)]
 
@@ -340,7 +357,7 @@ async def test_where_there_is_no_room_the_buckets_take_the_place_of_the_figures(
 async def test_on_a_small_screen_figures_and_buckets_take_the_place_of_the_maps() -> None:
     async with stage(latencies(0), size=(80, 24)) as acting:
         before = await shown(acting, 12)
-        assert "  now    " in before
+        assert "  2.0 s   " in before
         assert "p99.9 in bucket" not in before
         screen = await acting.press("b")
         assert "p99.9 in bucket" in screen

@@ -19,13 +19,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from presman.figures.drawing.columns import cells_needed, fit_columns
+from presman.figures.drawing.wrapped_rows import wrapped_row
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import textual_internals
 from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import LineApiWidget, LineView
-from presman.tui.widgets.table_frame import TableFrame
 from tests.memory import forget_others
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, group, quiet, sessions
@@ -221,12 +221,14 @@ async def test_only_visible_rows_are_rendered(monkeypatch: pytest.MonkeyPatch) -
     async with stage(replace(busy(), sessions=sessions(500)), size=(200, 50), painted=True) as acting:
         await acting.keys("5")
         grid = acting.app.query_one("#grid-sessions", Grid)
-        lines: list[int] = []
-        original = TableFrame._row
-        monkeypatch.setattr(TableFrame, "_row", lambda self, *where: lines.append(where[0]) or original(self, *where))
+        drawn: list[object] = []
+        monkeypatch.setattr(
+            "presman.tui.widgets.table_frame.wrapped_row",
+            lambda fitted, gap, row, *how: drawn.append(row) or wrapped_row(fitted, gap, row, *how),
+        )
         await acting.show(replace(busy(2), sessions=sessions(500)))
         assert len(grid.rows.shown) == 500
-        assert 0 < len(lines) <= 50
+        assert 0 < len(drawn) <= 50
 
 
 @acted

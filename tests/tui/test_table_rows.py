@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from presman.figures.drawing.lines import plain
+from presman.figures.drawing.wrapped_rows import shared_out
 from presman.figures.figure import NAME, NUMBER, Figure, Table
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.table_frame import TableFrame, TableRows
@@ -188,8 +189,10 @@ def clicked(x: int, y: int, chain: int = 1, *, descending: bool | None = None, t
     if descending is not None:
         found.sort_key, found.descending = "size", descending
     done: list[Any] = []
+    drawing = frame(found)
+    drawing.lines(20, 11, top)
     grid: Any = SimpleNamespace(
-        rows=found, drawing=frame(found), scrollable_content_region=SimpleNamespace(width=20),
+        rows=found, drawing=drawing, scrollable_content_region=SimpleNamespace(width=20),
         scroll_offset=SimpleNamespace(y=top), action_move=done.append, action_open=lambda: done.append("opened"),
         sort_by=lambda key, descending: done.append((key, descending)),
     )  # fmt: skip
@@ -229,3 +232,44 @@ def test_the_cursor_is_kept_on_show_with_as_little_scrolling_as_can_be(position:
     )  # fmt: skip
     Grid._keep_visible(grid)
     assert done == scrolled
+
+
+WORDS: Table[One] = Table(
+    "words", "Words",
+    (Figure("size", "Size", NUMBER, "SIZE.", "size"), Figure("name", "Name", NAME, "NAME.", "name", flexible=True)),
+    lambda row: row.name, "None is there.",
+)  # fmt: skip
+
+
+def words(*names: str) -> TableFrame:
+    found = TableRows(WORDS)
+    found.all = [One(name, 1.0) for name in names]
+    found.arrange()
+    return frame(found)
+
+
+def test_where_lines_are_free_a_text_goes_on_below_and_only_where_none_is_left_it_is_cut() -> None:
+    """The name has 11 cells of 16: five are for the size and the blank between them."""
+    found = words("aaaa bbbb cccc dddd eeee", "gg")
+    assert texts(found, 16, 4)[2:] == ["1.0 aaaa bbbb …", "1.0 gg"]
+    assert texts(found, 16, 5)[2:] == ["1.0 aaaa bbbb", "cccc dddd …", "1.0 gg"]
+    assert texts(found, 16, 7)[2:] == ["1.0 aaaa bbbb", "cccc dddd", "eeee", "1.0 gg", ""]
+    assert [plain(line)[:5] for line in found.lines(16, 7, 0)[2:]] == [" 1.0 ", "     ", "     ", " 1.0 ", "     "]
+    assert [found.whole_height(16), found.whole_height(40), found.height(16)] == [6, 4, 4]
+    assert texts(found, 16, 3)[2:] == ["1.0 aaaa bbbb …"], "not every row is to be seen"
+
+
+def test_free_lines_go_round_and_no_row_has_more_than_eight() -> None:
+    assert shared_out([3, 1, 2], 3) == [1, 1, 1]
+    assert shared_out([3, 1, 2], 4) == [2, 1, 1]
+    assert shared_out([3, 1, 2], 5) == [2, 1, 2]
+    assert shared_out([3, 1, 2], 9) == [3, 1, 2]
+    assert shared_out([], 9) == []
+    assert len([line for line in texts(words("abcdefgh " * 40), 16, 30)[2:] if line]) == 8
+
+
+def test_the_cursor_and_a_click_are_on_all_lines_of_a_row() -> None:
+    found = words("aaaa bbbb cccc dddd eeee", "gg")
+    found.lines(16, 9, 0)
+    assert [found.lines_of(index) for index in (-1, 0, 1, 2)] == [range(0), range(2, 5), range(5, 6), range(0)]
+    assert [found.row_at(line) for line in range(8)] == [None, None, 0, 0, 0, 1, None, None]

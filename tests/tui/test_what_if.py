@@ -15,6 +15,7 @@ from presman.base.formats import clock
 from presman.tui.feed import Lost
 from presman.tui.what_if_screen import WhatIfScreen
 from presman.tui.what_if_work import ChoicesTried, LiveAdvice
+from presman.tui.widgets.tab_line import KeysLine
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
@@ -59,6 +60,10 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         row = panel(acting)._limits.row
         assert row is not None
         assert row.knob[1] is None or row.title == reading.queue[0].group
+        assert row is panel(acting)._limits.rows.shown[0], "it stands first"
+        assert "↑," not in screen, "and nothing is scrolled away above it"
+        keys = screen.splitlines()[-1]
+        assert keys.endswith(" Del undo"), "all keys are named"
         assert "The last of the " in screen
         await acting.keys("right")
         await waited(acting, answered(acting))
@@ -68,11 +73,14 @@ async def test_two_keys_change_the_limit_by_which_the_head_waits(size: tuple[int
         assert "More servers at once share the same CPUs" in screen
         script = await acting.press("s")
         assert "SET DEFINE OFF" in script
+        assert size[1] != 35 or "\n\n\n" not in script.strip(), "limits have the lines that the script leaves free"
         await acting.keys("c")
         assert acting.app.clipboard.startswith("-- Makes the changes.")
         assert (tmp_path / "state" / "presman" / "copied.txt").read_text().startswith("-- Makes the changes.")
         assert "Copied, not run" in "".join(str(each.message) for each in acting.app._notifications)
-        await acting.keys("s", "backspace")
+        await acting.pilot.click(KeysLine, offset=(keys.index("script") - 1, 0))
+        await acting.keys("backspace")
+        assert "SET DEFINE OFF" not in acting.screen, "the key was clicked"
         await waited(acting, answered(acting))
         assert panel(acting)._changes.values == {}
         await acting.keys("c")

@@ -66,6 +66,8 @@ def refusal(row: ParallelStatement | SessionReading) -> str:
 def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
     """Yield the tests that a session fails: then no command ends it, or none is needed."""
     running = row if isinstance(row, RunningStatement) else None
+    if running is not None and running.orphaned:
+        yield f"it is gone with instance {running.inst_id}, so there is no session to end"
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
     kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None

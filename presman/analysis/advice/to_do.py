@@ -38,13 +38,15 @@ from presman.analysis.advice.unblock import (
     queues_behind_itself,
     refused_holder,
     saves_enough,
+    sooner,
+    sooner_then,
     unblock,
 )
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, Reading, instance_name
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
 from presman.rows.commands import Command
@@ -221,16 +223,16 @@ def _not_counted_note(each: RunningStatement, reading: Reading) -> str:
 def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
-    if record is not None and record.is_poor():
+    if record is not None and record.judged and not record.tells_effects():
         return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
     effect = candidate.effect
-    if effect is None or effect.through is None or effect.otherwise is None:
+    if effect is None or effect.sooner is None:
         return "what ending it would do is not known"
     if _gain(effect) < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
-    times = f"in {duration(effect.through)} instead of {duration(effect.otherwise)}"
-    doubt = ", which is not proven" if saves_enough(effect.through, effect.otherwise) else ""
-    return f"if it is ended, the last now queued should start {times}{doubt}"
+    enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
+    doubt = ", which is not proven" if enough else ""
+    return f"if it is ended, the last now queued should start {sooner_then(effect)}{doubt}"
 
 
 _NO_USE = "nobody should start sooner if it is ended, so waiting is as good"
@@ -250,14 +252,13 @@ def _is_new(found: Unblock) -> bool:
 
 
 def _gain(effect: EndingEffect) -> float:
-    """Return by how many seconds the last that is queued now starts sooner, 0 where that is not known."""
-    return 0.0 if effect.through is None or effect.otherwise is None else effect.otherwise - effect.through
+    """Return by how many seconds the last that is queued now should start sooner, 0 where that is not known."""
+    return effect.sooner or 0.0
 
 
 def _helps_nobody(effect: EndingEffect | None) -> bool:
     """Whether it was forecast that waiting is as good."""
-    known = effect is not None and effect.through is not None and effect.starts <= 0
-    return known and effect is not None and _gain(effect) < 1.0
+    return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0
 
 
 def _urgency(found: Unblock) -> tuple[float, float]:
@@ -344,7 +345,7 @@ def _end(
     commands = tuple(ending(one, reading).commands[0] for one in holders)
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
-    words = "; ".join(filter(None, [helps, _foreseen(effect, reading)]))
+    words = "; ".join(filter(None, [helps, _foreseen(effect, reading)])) or brief
     text = f"end {each.who} ({keeps}){more}: {words}{_lasting_cure(reading)}"
     who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
     affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
@@ -353,12 +354,13 @@ def _end(
 
 def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
     """Return when the queue is through if they are ended, and if not; "" where that is not known or as good."""
-    if effect is None or effect.through is None or effect.otherwise is None or not is_sooner(effect):
+    if effect is None or not is_sooner(effect):
         return ""
+    starts = f"the last now queued starts {sooner(effect)}"
+    if effect.through is None or effect.otherwise is None:
+        return starts
     then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))
-    if then == otherwise:
-        return f"the last now queued starts {duration(_gain(effect))} sooner"
-    return f"the last now queued starts at {then} instead of {otherwise}"
+    return starts if then == otherwise else f"{starts}: at {then} instead of {otherwise}"
 
 
 def _lasting_cure(reading: Reading) -> str:
@@ -479,10 +481,14 @@ def _blocked(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
-    names = [row.title for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
-    listed = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    text = f"give {listed} a share on a level that has CPU left, or set another plan: this one leaves them nothing"
-    return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "plan", subject=alert.subject)
+    rows = [row for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
+    row = next((row for row in rows if row.title == alert.subject), rows[0])
+    names = [row.title, *(each.title for each in rows if each is not row)]
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
+    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_from_whom(row, reading)}"
+    nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
+    text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row)}"
+    return ToDo(Step.CHANGE, text, f"give {who} {share}", "plan", subject=alert.subject)
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
@@ -505,18 +511,42 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     until = f", the first fails in {left}" if left else ""
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
-        more = "a larger pool would only divide the CPU that is left for it"
-        text = f"give {row.title} a share in the plan{_from_whom(row, reading)}: {waits}; {more}"
-        return ToDo(Step.CHANGE, text, f"give {row.title} a share: {waits}", "plan", subject=row.title)
+        more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
+        share = f"{_LEAST_SHARE} or more{_from_whom(row, reading)}"
+        text = f"give {row.title} {share}: {waits}; {more}"
+        short = f"give {row.title} {_LEAST_SHARE}{_on_level(row)}: {waits}"
+        return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
+_LEAST_SHARE, _TWENTIETH = "5 %", 0.05
+"""Of the CPUs: so much of a share ends the hang of a group that has none, and costs the others no more."""
+
+
 def _from_whom(row: GroupReading, reading: Reading) -> str:
-    """Return whose share a group without one could have a part of: that of its container's group with the largest."""
+    """Return on which level a group without a share could have one, and of what: nobody's, else of the largest.
+
+    A level divides what those before it leave, so where these leave nothing, a part of it is a part of nothing.
+    """
     others = [each for each in reading.cluster_groups() if each.con_id == row.con_id and each.share]
     most = max(others, key=lambda each: each.share, default=None)
-    return "" if most is None else f", a part of the {percent(100 * most.share)} % of {most.title}"
+    given = sum(each.share for each in reading.cluster_groups())
+    if most is None:
+        return _on_level(row)
+    if row.level is None and given <= 1 - _TWENTIETH:
+        return f", of the {percent(100 * (1 - given))} % that the plan gives to nobody"
+    return f"{_on_level(row)}, of the {percent(100 * most.share)} % of {most.title}"
+
+
+def _on_level(row: GroupReading) -> str:
+    return "" if row.level is None else " on level 1" if row.level == 2 else f" on a level before level {row.level}"
+
+
+def _what_a_share_is(row: GroupReading) -> str:
+    """Return what the least share is in CPUs, beside what a group wants."""
+    wants = "" if row.wanted is None else f", {row.title} wants {number(row.wanted)}"
+    return f"{_LEAST_SHARE} are {number(_TWENTIETH * row.capacity)} CPUs{wants}"
 
 
 def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
@@ -528,6 +558,16 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     more = f"{who}{'' if found.by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
+
+
+def _gone(alert: Alert, reading: Reading) -> ToDo | None:
+    """Return that one looks at the instance that is gone: nobody but its own log knows whether it was stopped."""
+    each = next((each for each in reading.gone if str(each.inst_id) == alert.subject), None)
+    if each is None:
+        return None
+    short = f"find out why {instance_name(each.inst_id, each.instance_name)} is gone"
+    text = f"{short}, and start it if nobody stopped it: its alert log says why, srvctl status database what runs"
+    return ToDo(Step.LOOK, text, short, "events", subject=alert.subject)
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
@@ -580,6 +620,7 @@ _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
     "quiesced": _quiesced,
+    "instance_gone": _gone,
     "session_pool": _pool,
     "cpu_without_plan": _no_plan,
     "host_shared": _host,

@@ -333,15 +333,13 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     return f"{after}{together} frees the {counted(freed, 'server')} {lets}{same}"
 
 
-_NO_SOONER = 0.98
-"""A gain of no more than 2 % is not mentioned: so much differs by chance."""
+_NO_SOONER, _LITTLE = 0.02, 1.0
+"""A gain of less than 2 %, or than a second, is not mentioned: so much differs by chance."""
 
 
-def is_sooner(effect: EndingEffect) -> bool | None:
-    """Whether the last that is queued now would start sooner by more than chance makes, None where it is not known."""
-    if effect.through is None or effect.otherwise is None:
-        return None
-    return effect.through <= _NO_SOONER * effect.otherwise
+def is_sooner(effect: EndingEffect) -> bool:
+    """Whether it is known that the last that is queued now would start sooner, by more than chance makes."""
+    return effect.sooner is not None and effect.sooner >= max(_LITTLE, _NO_SOONER * (effect.otherwise or 0.0))
 
 
 _TENTH = 0.1
@@ -364,8 +362,23 @@ def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
         return ""
     words = [at_once(effect)] if enough and effect.starts > 0 else []
     if is_sooner(effect):
-        words.append(f"the last queued in {duration(effect.through)} instead of {duration(effect.otherwise)}")
+        words.append(f"the last queued {sooner_then(effect)}")
     return ", ".join(words)
+
+
+def sooner_then(effect: EndingEffect) -> str:
+    """Return by how much sooner the last that is queued now should start, and when that is, with an end and without."""
+    if effect.otherwise is None:
+        return sooner(effect)
+    return f"{sooner(effect)}: in {duration(effect.through)} instead of {duration(effect.otherwise)}"
+
+
+def sooner(effect: EndingEffect) -> str:
+    """Return by how much sooner the last that is queued now should start, in 8 cases of 10."""
+    low, high = duration(effect.sooner_low), duration(effect.sooner_high)
+    if (effect.sooner_low or 0.0) < _LITTLE:
+        return f"up to {high} sooner"
+    return f"{low if low == high else f'{low}-{high}'} sooner"
 
 
 def at_once(effect: EndingEffect) -> str:

@@ -14,7 +14,7 @@ from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity
+from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, number
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
@@ -136,6 +136,9 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 NEWS = 600.0
 """Seconds for which a change of plan is shown as an alert."""
 
+STARTED_LATELY = 3600.0
+"""Seconds for which the start of an instance is shown as one."""
+
 
 def quiesced(reading: Reading) -> list[Alert]:
     """Tell that nobody but SYS and SYSTEM gets in, who sees to that, and how many wait."""
@@ -195,11 +198,24 @@ def instances_gone(reading: Reading) -> list[Alert]:
     """Tell which instances were there within the last hour and are not: their CPUs and servers are away with them."""
     found = []
     for each in reading.gone:
-        name = f"instance {each.inst_id}" + (f" ({each.instance_name})" if each.instance_name else "")
+        name = instance_name(each.inst_id, each.instance_name)
+        held = sum(row.servers for row in reading.running if row.orphaned and row.inst_id == each.inst_id)
+        still = f"; {counted(held, 'server')} elsewhere that it coordinated not freed yet" if held else ""
         ago = duration((reading.at - each.last_seen).total_seconds())
         short = f"{name} is gone, last seen {ago} ago"
-        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it"
+        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it{still}"
         found.append(Alert("warn", "▲", text, short, "instance_gone", str(each.inst_id)))
+    return found
+
+
+def instances_started(reading: Reading) -> list[Alert]:
+    """Tell which instances were started within the last hour: what they count since startup is young, too."""
+    found = []
+    for each in reading.header.instances:
+        if each.started is not None and each.uptime is not None and each.uptime < STARTED_LATELY:
+            short = f"{instance_name(each.inst_id, each.name)} was started {duration(each.uptime)} ago"
+            text = f"I{short[1:]}, at {clock(each.started)}: what it counts since startup begins there"
+            found.append(Alert("note", "┆", text, short, "instance_started", str(each.inst_id)))
     return found
 
 
@@ -232,6 +248,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     queue_alerts.blocked_holders,
     queue_alerts.downgraded,
     queue_alerts.downgrades,
+    instances_started,
     plan_switched,
 )
 """Each gives what it finds in a reading; its alerts have the rule's key."""

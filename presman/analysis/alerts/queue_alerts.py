@@ -130,7 +130,7 @@ def _session_words(blocker: str, reading: Reading) -> str:
 
 def downgraded(reading: Reading) -> list[Alert]:
     """Tell which statements run with fewer servers than they asked for."""
-    running = [statement for statement in reading.running if statement.downgraded > 0]
+    running = [statement for statement in reading.running if statement.downgraded > 0 and not statement.orphaned]
     if not running:
         return []
     who = ", ".join(f"{s.sql_id} {s.degree}/{s.requested}" for s in running[:3])

@@ -189,6 +189,7 @@ _RULES = (
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
               "", "", "operations downgraded since the last poll, per minute where that is longer ago",
               rests_on="downgrade"),
+    AlertRule("instance_started", "note", "an instance was started within the last hour", "instance"),
     AlertRule("plan_switched", "note", "the plan changed less than 10:00 ago", "plan"),
     AlertRule("no_plan", "warning", "no resource plan is in force", "", answer=_no_plan),
     AlertRule("queue_length", "warning", "many parallel statements are queued",

@@ -14,6 +14,7 @@ from presman.analysis.caches import RowCache
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.rows.plan_rows import RsrcPlan
+from presman.rows.queries import Scope
 from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
 from presman.rows.snapshot import Snapshot
 
@@ -115,6 +116,13 @@ class SystemFacts(Struct, frozen=True, dict=True):
         rows = self.snapshot.rows(Instance)
         found = {row.inst_id: row.status for row in rows if row.status and not row.status.startswith("OPEN")}
         return found if len(found) < len(self.all_ids) else {}
+
+    def is_away(self, inst_id: int) -> bool:
+        """Whether V$INSTANCE says that an instance is not open while others are."""
+        rows = self.instances
+        if self.snapshot.scope is Scope.INSTANCE or not rows or self.snapshot.section(Instance).problem:
+            return False
+        return inst_id not in rows or inst_id in self.not_open
 
     @cached_property
     def instances(self) -> Mapping[int, Instance]:

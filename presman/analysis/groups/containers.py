@@ -7,7 +7,7 @@ V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -285,7 +285,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         inst_id=CLUSTER,
         capacity=capacity,
         share=sum(row.share * row.capacity for row in rows) / capacity if capacity else rows[0].share,
-        verdict=entitlement.worst(each("verdict")),
+        verdict=entitlement.worst(each("verdict", measured)),
         io=together(ios) if len(ios) == len(measured) else None,
         io_verdict=worst_io(each("io_verdict")),
         usage=together_used(each("usage", measured)),
@@ -341,28 +341,28 @@ def io_verdict(row: Limited) -> IoVerdict:
 
 def io_sentence(row: Limited) -> str:
     """Return the verdict as one sentence with its figures; "" where there is no limit."""
-    limits = []
-    if row.iops_limit is not None:
-        limits.append(f"{_rate(None if row.io is None else row.io.requests)} of {row.iops_limit} IOPS (MAX_IOPS)")
-    if row.mb_limit is not None:
-        limits.append(f"{_rate(None if row.io is None else row.io.mb)} of {row.mb_limit} MB/s (MAX_MBPS)")
+    pairs = ((row.iops_limit, "IOPS (MAX_IOPS)"), (row.mb_limit, "MB/s (MAX_MBPS)"))
+    used = ("", "") if row.io is None else (f"{row.io.requests:.0f} of ", f"{row.io.mb:.0f} of ")
+    limits = [f"{part}{limit} {of}" for part, (limit, of) in zip(used, pairs, strict=True) if limit is not None]
     if not limits:
         return ""
-    return f"Uses {' and '.join(limits)}: {_consequence(row)}."
+    told = "Uses" if row.io is not None else "What it uses now is not known; it may use"
+    return "".join((f"{told} {' and '.join(limits)}", *(f": {each}" for each in _consequence(row)), "."))
 
 
-def _consequence(row: Limited) -> str:
+def _consequence(row: Limited) -> Iterator[str]:
     held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
         by = row.held_by or "one of them"
-        return f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
-    if held is None:
-        return f"{nearest} is nearly reached" if nearest else "below its limits"
-    return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
+        yield f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
+    elif held is not None:
+        yield f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
+    elif row.io is not None:
+        yield f"{nearest} is nearly reached" if nearest else "below its limits"
 
 
 def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:
-    """Return the verdict to show for a container on several instances."""
+    """Return the verdict to show for a container on several instances: nothing is well that is not known on one."""
     return min(verdicts, key=lambda each: each.rank, default=IoVerdict.UNKNOWN)
 
 
@@ -373,10 +373,6 @@ def reached(row: Limited) -> str:
     pairs = (("MAX_IOPS", row.io.requests, row.iops_limit), ("MAX_MBPS", row.io.mb, row.mb_limit))
     part, name = max(((used / limit, name) for name, used, limit in pairs if limit), default=(0.0, ""))
     return name if part >= NEAR else ""
-
-
-def _rate(value: float | None) -> str:
-    return "?" if value is None else f"{value:.0f}"
 
 
 _COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)

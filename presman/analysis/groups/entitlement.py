@@ -5,7 +5,7 @@ Groups that are at their own limits hold a container where its own limit does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -259,9 +259,13 @@ def _elsewhere(load: Load, found: Frame) -> Verdict | None:
     return Verdict.NOT_EXHAUSTED if load.exhausted is not None and load.exhausted < NOT_EXHAUSTED else None
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict to show for a group on several instances: the one most in need of a look."""
-    return min(verdicts, key=lambda each: each.rank, default=Verdict.UNKNOWN)
+def worst(verdicts: Collection[Verdict]) -> Verdict:
+    """Return the verdict to show for a group on several instances: the one most in need of a look.
+
+    Where it is not known on one of them, nobody can say that nothing is wrong on all.
+    """
+    found = min(verdicts, key=lambda each: each.rank, default=Verdict.UNKNOWN)
+    return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts and found.rank >= Verdict.NOT_THROTTLED.rank else found
 
 
 _NEARLY_ALL = 0.9

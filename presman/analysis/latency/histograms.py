@@ -340,5 +340,5 @@ class LatencySummary(Struct, frozen=True):
 
 def summaries(reading: Reading) -> tuple[LatencySummary, ...]:
     """Return what every histogram of the reading says."""
-    uptime = reading.header.uptime
-    return tuple(LatencySummary(now(each), since_startup(each, uptime)) for each in reading.histograms)
+    uptime = reading.header.uptime_of
+    return tuple(LatencySummary(now(each), since_startup(each, uptime(each.inst_id))) for each in reading.histograms)

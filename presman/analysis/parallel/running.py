@@ -136,9 +136,11 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
 
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
-    """Return the statements, idle holders before those that work, those with most servers first."""
+    """Return the statements, idle holders before those that work, those with most servers first, the gone ones last."""
     statements = [_statement(facts, holding) for holding in found.values()]
-    statements.sort(key=lambda each: (each.idle is None, -each.servers, each.inst_id, each.sid, each.serial))
+    statements.sort(
+        key=lambda each: (each.orphaned, each.idle is None, -each.servers, each.inst_id, each.sid, each.serial)
+    )
     return tuple(statements)
 
 
@@ -202,6 +204,7 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         oracle_ends_in=oracle_ends_in,
         ended_by=ended_by,
         idle_known=session is None or session.last_call_et is not None,
+        orphaned=session is None and facts.system.is_away(inst_id),
     )
 
 

@@ -250,7 +250,7 @@ def _line(
     servers = None if branch.servers is None or target is None else whole_servers(branch.servers, target)
     limit = None if branch.limit is None or not cpus else branch.limit * cpus
     due, claim = placed.share * capacity, sum_of_known([each.entitled for each in found])
-    verdict = entitlement.worst(row.verdict for row in groups) if groups else None
+    verdict = entitlement.worst([row.verdict for row in groups]) if groups else None
     return PlanRow(
         depth=placed.depth,
         kind=_kind(branch),

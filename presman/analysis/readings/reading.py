@@ -28,6 +28,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     StartForecast,
 )
+from presman.base.formats import count
 from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance
 
@@ -57,7 +58,7 @@ class InstanceReading(Struct, frozen=True):
     """One instance: identity, what its plan manages, its CPUs and its parallel servers.
 
     `num_cpus` is what Resource Manager hands out (CPU_COUNT when caged, else the host's); `host_busy` the share
-    of host CPU time that was busy since the last poll (0..1).
+    of host CPU time that was busy since the last poll (0..1); `uptime` is seconds since it `started`.
     """
 
     inst_id: int
@@ -73,6 +74,7 @@ class InstanceReading(Struct, frozen=True):
     host_busy: float | None
     load: float | None
     servers: ServerPool
+    uptime: float | None = None
 
 
 class Quiesce(Struct, frozen=True):
@@ -101,13 +103,22 @@ class SwitchedPlan(Struct, frozen=True):
     window: str
 
 
+def instance_name(inst_id: int, name: str) -> str:
+    """Return an instance in words: its number, and its name where that is known."""
+    return f"instance {inst_id}" + (f" ({name})" if name else "")
+
+
+STARTED_TOGETHER = 600.0
+"""Seconds within which the instances of a cluster come up when all of them are started."""
+
+
 class Header(Struct, frozen=True):
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 
     `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say;
     `autonomous` that the session is in a service of the Autonomous Database.
     `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata,
-    Autonomous Database).
+    Autonomous Database). `uptime` is that of the instance that was started last.
     `idle_blocker_minutes` is MAX_IDLE_BLOCKER_TIME, 0 for none, None where it is not known (before 19).
     """
 
@@ -130,6 +141,23 @@ class Header(Struct, frozen=True):
     autonomous: bool = False
     nature: tuple[str, ...] = ()
     idle_blocker_minutes: int | None = None
+
+    @property
+    def target(self) -> str:
+        """PARALLEL_SERVERS_TARGET in words; of several instances as the sum that it is: ``192 = 96 + 96``."""
+        parts = f" = {' + '.join(count(each.servers.target) for each in self.instances)}"
+        return f"{count(self.servers.target)}{parts if len(self.instances) > 1 else ''}"
+
+    def uptime_of(self, inst_id: int) -> float | None:
+        """Return for how many seconds an instance has been up, None where that is not known."""
+        return next((each.uptime for each in self.instances if each.inst_id == inst_id), None)
+
+    @property
+    def youngest(self) -> str:
+        """Which instance is up for `uptime`, in words; "" where all of them are, but for some minutes."""
+        known = [(each.uptime, each.inst_id) for each in self.instances if each.uptime is not None]
+        together = not known or max(known)[0] - min(known)[0] < STARTED_TOGETHER
+        return "" if together else f" (instance {min(known)[1]})"
 
 
 # ---- Waits: histograms, redo writes and outliers; counters that grow until a start or the activation of a plan.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
-from presman.base.formats import duration
+from presman.base.formats import counted, duration
 from presman.rows.session_state import SessionKind, session_name
 
 
@@ -149,6 +149,10 @@ class ForecastRecord(Struct, frozen=True):
         """
         return self.judged >= LEAST_JUDGED and 2 * self.held < self.judged
 
+    def tells_effects(self) -> bool:
+        """Whether so many were judged, and are not poor, that it is told what ending somebody would do."""
+        return self.judged >= LEAST_JUDGED and not self.is_poor()
+
     def is_proof(self) -> bool:
         """Whether so many were judged, and are not poor, that somebody may be named to be ended because of them."""
         return self.judged >= PROOF_JUDGED and not self.is_poor()
@@ -157,9 +161,11 @@ class ForecastRecord(Struct, frozen=True):
 class EndingEffect(Struct, frozen=True):
     """What the end of some running statements would do, in the middle of courses played with and without them.
 
-    `starts` more statements start at once. The last of those queued now starts after `through` seconds in place of
-    `otherwise`; None where that is too far away to be told. It is `proven` where so much is gained in most courses, for
-    a minute by now, and the forecasts have been judged often enough: only then is somebody offered to be ended for it.
+    `starts` more statements start at once. The last of those queued now starts `sooner` by so many seconds, in 8 cases
+    of 10 by `sooner_low` to `sooner_high`; None where that is too far away to be told. It starts after `through`
+    seconds in place of `otherwise`, the latest of the starts in the queue's table; None, too, where the last came
+    together with others, or one has no forecast. It is `proven` where so much is gained in most courses, for a minute
+    by now, and the forecasts have been judged often enough: only then is somebody offered to be ended for it.
     """
 
     who: tuple[Executing, ...]
@@ -167,6 +173,9 @@ class EndingEffect(Struct, frozen=True):
     through: float | None
     otherwise: float | None
     proven: bool = False
+    sooner: float | None = None
+    sooner_low: float | None = None
+    sooner_high: float | None = None
 
 
 class QueueForecast(Struct, frozen=True):
@@ -174,7 +183,8 @@ class QueueForecast(Struct, frozen=True):
 
     `ended` statements have been seen to end in the last hour, `watched` seconds of it were seen; `courses` were played
     with random numbers from `seed`. `judged_since` is the first reading after which forecasts could be judged.
-    `worked_out_again` tells that a recording is read that was kept without what was shown then.
+    `worked_out_again` tells that a recording is read that was kept without what was shown then. `effects` are there
+    only where the record allows to tell them.
     """
 
     record: ForecastRecord = ForecastRecord()
@@ -187,9 +197,7 @@ class QueueForecast(Struct, frozen=True):
     worked_out_again: bool = False
 
     def effect_of(self, *who: Executing) -> EndingEffect | None:
-        """Return what the end of these together would do, None where that was not played, or the record is poor."""
-        if self.record.is_poor():
-            return None
+        """Return what the end of these together would do, None where that is not known."""
         return next((each for each in self.effects if set(each.who) == set(who)), None)
 
 
@@ -267,7 +275,8 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
     itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
     idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
-    by now, by what V$SESSION_LONGOPS told at the poll before.
+    by now, by what V$SESSION_LONGOPS told at the poll before. `orphaned` tells that the instance of its coordinator is
+    not open: it does not run any more, but these servers of other instances are not freed yet.
     """
 
     servers: int
@@ -293,6 +302,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     ended_by: str = ""
     idle_known: bool = True
     overdue: bool = False
+    orphaned: bool = False
 
     @property
     def who(self) -> str:
@@ -303,6 +313,16 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     def idle_time(self) -> str:
         """How long it has been idle, in words."""
         return duration(self.idle if self.idle_known else None)
+
+
+def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
+    """Return how many run on how many servers, and apart how many are gone that still have some; what there is."""
+    counts = {False: [0, 0], True: [0, 0]}
+    for each in statements:
+        counts[each.orphaned][0] += 1
+        counts[each.orphaned][1] += each.servers
+    words = {False: "running", True: "gone with the instance"}
+    return [f"{n} {words[gone]} on {counted(servers, 'server')}" for gone, (n, servers) in counts.items() if n]
 
 
 class Shortage(Struct, frozen=True):

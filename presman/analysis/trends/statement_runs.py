@@ -94,7 +94,8 @@ class StatementRuns:
         for waiting in reading.queue:
             seen.add(self._queued(waiting, reading.at))
         for holder in reading.running:
-            seen.add(self._running(holder, reading.at))
+            if not holder.orphaned:
+                seen.add(self._running(holder, reading.at))
         halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
         if reading.why_unavailable("V$PX_SESSION"):
             return

@@ -91,20 +91,22 @@ def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
 def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
     """Return the keys of the columns to show: those of first rank, then others in order, whole or cut.
 
-    Where not even those of first rank fit, the last goes first, the flexible one behind it, and what is vital at last.
-    Of the others, what is vital comes first, and before a bar grows.
+    Where not even those of first rank fit, with what a sentence that is vital takes, the last goes first, the flexible
+    one behind it, and what is vital at last, which is cut before that. Of the others, what is vital comes first, and
+    before a bar grows.
     """
-    chosen = {column.key for column in offered if column.narrow}
-    used = sum(column.width + gap for column in offered if column.narrow) - gap
-    while used > width and len(chosen) > 1:
-        left = [column for column in reversed(offered) if column.key in chosen]
-        last = min(left, key=lambda column: (column.vital, column.flexible))
-        chosen.discard(last.key)
-        used -= last.width + gap
-    room = width - used
+    narrow = [column for column in offered if column.narrow]
+    chosen = {column.key for column in narrow}
+    least = {column.key: column.width for column in narrow}
+    whole = {column.key: _whole(column, wanted) for column in narrow}
+    for sizes, may_go in ((whole, [column for column in narrow if not column.vital]), (least, narrow)):
+        going = sorted(may_go, key=lambda column: (column.vital, column.flexible, -offered.index(column)))
+        while going and len(chosen) > 1 and _cells(chosen, sizes, gap) > width:
+            chosen.discard(going.pop(0).key)
+    room = width - _cells(chosen, whole, gap)
     shown = [column for column in offered if column.key in chosen]
     bars = sum(_comfort(column, wanted) - column.width for column in shown if column.bar is not None)
-    room -= sum(_comfort(column, wanted) - column.width for column in shown if column.bar is None)
+    room -= sum(max(0, _comfort(column, wanted) - whole[column.key]) for column in shown if column.bar is None)
     for column in sorted((column for column in offered if not column.narrow), key=lambda column: not column.vital):
         most = room if column.vital else room - bars
         size = next((size for size in (_comfort(column, wanted), column.width) if gap + size <= most), None)
@@ -113,6 +115,18 @@ def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mappin
             room -= gap + size
     return chosen
 
+
+def _whole(column: Figure[Any], wanted: Mapping[str, int]) -> int:
+    """Return the cells that a column takes before another one goes: a vital sentence all it needs, others the least."""
+    return wanted[column.key] if column.vital and column.most >= _SENTENCE else column.width
+
+
+def _cells(keys: Collection[str], sizes: Mapping[str, int], gap: int) -> int:
+    return sum(sizes[key] + gap for key in keys) - gap
+
+
+_SENTENCE = 50
+"""What may have so many cells is a sentence: none of it can be left out."""
 
 _BESIDE = 18
 """Cells that a text and its bar have before the flexible bar grows."""
@@ -134,7 +148,7 @@ def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
 
 def _growing(shown: Sequence[Figure[Any]]) -> Figure[Any] | None:
     flexible = [column for column in shown if column.flexible]
-    texts = [column for column in shown if column.align == "left" and column.bar is None and not column.trend]
+    texts = [column for column in shown if is_text(column)]
     return next(iter(flexible or texts[-1:]), None)
 
 
@@ -172,6 +186,11 @@ def cell_runs(
         return ((fit(text, width, column.align), style),)
     text_width = (width - 1) // 2
     return ((fit(text, text_width, column.align) + " ", style), *bar_runs(bar, width - text_width - 1, scale))
+
+
+def is_text(column: Figure[Any]) -> bool:
+    """Whether a column has words, which can be broken: neither figures, nor bars, nor trends."""
+    return column.align == "left" and column.bar is None and not column.trend
 
 
 def row_text(columns: Sequence[Figure[Any]], row: Any) -> str:

@@ -6,8 +6,6 @@ Polls in a row are a chain of frames, each compressed by zstd with the poll befo
 What did not change since the poll before is a reference into the prefix, so a frame is little more than what changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -300,8 +298,6 @@ _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8
 """Bytes of a block's checksum."""
 WRONG_CHECKSUM = "its checksum is wrong"
-_OLD = b"\x28\xb5\x2f\xfd"
-"""How blocks of format 2 begin behind their checksum: they are one frame of zstd."""
 
 
 class FrameEncoder:
@@ -427,11 +423,6 @@ def leading_frames(content: bytes) -> list[bytes]:
 def is_whole(content: bytes) -> bool:
     """Whether the checksum of a block is right."""
     return _checksum(memoryview(content)[CHECK:]) == content[:CHECK]
-
-
-def is_old(content: bytes) -> bool:
-    """Whether a block is of format 2."""
-    return content[CHECK : CHECK + len(_OLD)] == _OLD
 
 
 def _checksum(content: bytes | memoryview) -> bytes:

@@ -22,16 +22,18 @@ LONGEST_HEAD = 8_192
 
 
 class AnswerTooLarge(ConnectionError):  # noqa: N818 - what is wrong with the answer
-    """An answer was larger than what one call may bring."""
+    """An answer was larger than what one call may bring, or says of itself that it is."""
 
-    def __init__(self) -> None:
-        super().__init__(f"the answer has more than {MOST // 1_000_000} MB")
+    def __init__(self, what: str = f"has more than {MOST // 1_000_000} MB") -> None:
+        super().__init__(f"the answer {what}")
 
 
 def sense(error: Exception) -> Exception:
     """Return what it means that the driver stumbled over an answer: it may raise anything then."""
     if isinstance(error, NotOracle | AnswerTooLarge):
         return error
+    if isinstance(error, MemoryError):
+        return AnswerTooLarge("would take too much memory")
     return NotOracle(f"the server's answer makes no sense ({type(error).__name__})")
 
 

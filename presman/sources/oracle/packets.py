@@ -79,6 +79,9 @@ COMPILED, AT_RUN_TIME = 41, 7
 LONGEST = 16_384
 """Bytes; real answers have some hundred."""
 
+DESCRIPTION = 11
+"""Bytes of the description before them that the driver wants at least; one without any makes it crash."""
+
 ARRAY_IN_PARTS = 254
 NOTHING = (0, 255)
 
@@ -112,7 +115,10 @@ def _behind_character_sets(answer: bytes) -> int:
         raise _Short
     elements = end + 4
     description = elements + 2 + 5 * int.from_bytes(_cut(answer, elements, 2), "little")
-    return description + 2 + int.from_bytes(_cut(answer, description, 2), "big")
+    size = int.from_bytes(_cut(answer, description, 2), "big")
+    if size < DESCRIPTION:
+        raise UnfitAnswer
+    return description + 2 + size
 
 
 def _array(answer: bytes, at: int) -> tuple[int, int]:
@@ -128,6 +134,47 @@ def _cut(answer: bytes, at: int, size: int) -> bytes:
     if at + size > len(answer):
         raise _Short
     return answer[at : at + size]
+
+
+# ---- The first thing in an answer that has rows: how many columns they have
+
+
+COLUMNS = 16
+"""How it begins."""
+
+MOST_COLUMNS = 4_096
+"""Columns that any release knows; the driver makes lists of that many before it reads the first of them."""
+
+
+def columns_of(packet: bytes) -> int:
+    """Return how many columns an answer that begins with a packet says it has, 0 of one that has none.
+
+    Raises UnfitAnswer where the packet ends before that: those of servers never do.
+    """
+    if packet[PAYLOAD : PAYLOAD + 1] != bytes([COLUMNS]):
+        return 0
+    try:
+        _, at = _number(packet, _behind_bytes(packet, PAYLOAD + 1))  # the size of a row
+        return _number(packet, at)[0]
+    except _Short:
+        raise UnfitAnswer from None
+
+
+def _behind_bytes(packet: bytes, at: int) -> int:
+    """Return where bytes end that come at once, or in parts up to one of none."""
+    size = _cut(packet, at, 1)[0]
+    if size != ARRAY_IN_PARTS:
+        return at + 1 + size
+    part, at = _number(packet, at + 1)
+    while part:
+        part, at = _number(packet, at + part)
+    return at
+
+
+def _number(packet: bytes, at: int) -> tuple[int, int]:
+    """Return the number at `at`, which has its length before it, and where it ends."""
+    size = _cut(packet, at, 1)[0]
+    return int.from_bytes(_cut(packet, at + 1, size), "big"), at + 1 + size
 
 
 # ---- Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else
@@ -176,6 +223,9 @@ SHORTEST = {
 PAYLOAD = 10
 """Where the messages in a DATA packet begin: behind the header and flags."""
 
+LAST_OF_ANSWER = 0x2040
+"""Flags of a DATA packet of which one says that the answer ends with it: what follows, in a pipeline, is another."""
+
 DATA = bytes([PacketType.DATA])
 INTRODUCTIONS = (b"\1", b"\x22")
 """How the messages begin by which a client asks a server what it is: alone, or together with the login."""
@@ -199,6 +249,7 @@ class Packets:
         self._more = False
         self._knows_server = False
         self._introduction: bytes | None = None
+        self._begins_answer = True
 
     @property
     def begun(self) -> bytes:
@@ -207,7 +258,7 @@ class Packets:
 
     def asked(self, data: bytes = b"") -> None:
         """Take note that the client has sent a packet, so that an answer may come."""
-        self._may_speak = True
+        self._may_speak = self._begins_answer = True
         if not self._knows_server and data[4:5] == DATA and data[PAYLOAD : PAYLOAD + 1] in INTRODUCTIONS:
             self._introduction = b""
 
@@ -252,9 +303,20 @@ class Packets:
             self._may_speak = False  # the driver learns only with its next turn how lengths are written from here on
         elif kind == PacketType.DATA and self._introduction is not None:
             self._introduce(packet)
+        elif kind == PacketType.DATA:
+            self._begin_answer(packet)
         self._is_oracle = True
         self._more = kind in {PacketType.REFUSE, PacketType.REDIRECT}  # whose text may follow in a packet of its own
         return kind != PacketType.NULL
+
+    def _begin_answer(self, packet: bytes) -> None:
+        """Look at how many columns an answer has, of the first packet of each."""
+        try:
+            if self._begins_answer and columns_of(packet) > MOST_COLUMNS:
+                raise UnfitAnswer
+        except UnfitAnswer:
+            raise NotOracle("the server answers with more columns than Oracle Database has") from None
+        self._begins_answer = bool(int.from_bytes(packet[HEADER:PAYLOAD], "big") & LAST_OF_ANSWER)
 
     def _introduce(self, packet: bytes) -> None:
         """Read the server's description of itself as soon as it is complete."""

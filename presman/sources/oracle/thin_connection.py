@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import oracledb
 
 from presman import __version__
+from presman.sources.oracle.answer_memory import ANSWERS
 from presman.sources.oracle.guard import MOST, AnswerTooLarge, Sockets, sense
 from presman.sources.oracle.oracle_errors import is_lost
 from presman.sources.oracle.settings import ConnectSettings
@@ -245,7 +246,8 @@ class ThinConnection:
 
     def _wait(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         """Run `work` to its end, but no longer than `timeout`, not after `cancel`, and not once the line is lost."""
-        return self._loop.run_until_complete(self._bounded(work, timeout))
+        with ANSWERS.bounded():
+            return self._loop.run_until_complete(self._bounded(work, timeout))
 
     async def _bounded(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         self._loop.allow()

@@ -49,6 +49,8 @@ class ActivePlans:
     def __init__(self, scenario: Scenario, release: Release, start: float) -> None:
         self.scenario = scenario
         self.release = release
+        self.instances = scenario.capacity.instances
+        """How many are open: the limits of parallel servers are sums over these."""
         self.cdb = bool(scenario.pdbs)
         self.active: dict[int, str] = {pdb.con_id: pdb.plan for pdb in scenario.pdbs}
         if not self.cdb:
@@ -124,8 +126,7 @@ class ActivePlans:
 
     def _limits(self) -> Limits:
         capacity = self.scenario.capacity
-        target = capacity.target * capacity.instances
-        maximum = capacity.maximum * capacity.instances
+        target, maximum = capacity.target * self.instances, capacity.maximum * self.instances
         if self.root is None:
             is_automatic = capacity.parallel_degree_policy in {"AUTO", "ADAPTIVE"}
             return Limits(target, maximum, Queueing.FIFO if is_automatic else Queueing.OFF)
@@ -136,7 +137,7 @@ class ActivePlans:
         directive = leaf.directive
         pools = []
         for pdb in self.scenario.pdbs:
-            limit = pdb.directive.servers_limit(target, self.scenario.capacity.instances)
+            limit = pdb.directive.servers_limit(target, self.instances)
             if pdb.con_id == group.con_id and limit is not None:
                 target = limit
                 pools.append(ServerPoolLimit(f"PDB {pdb.name}", target))
@@ -208,6 +209,11 @@ class Cluster:
         """When each instance was started; `down` are those that are away, of which no view has a row."""
         self.down: frozenset[int] = frozenset()
         self.library = Library()
+
+    @property
+    def open_machines(self) -> list[Machine]:
+        """The instances that are there."""
+        return [machine for machine in self.machines if machine.inst_id not in self.down]
 
     def at(self, when: float, handler: Handler) -> None:
         """Put an event on the calendar."""

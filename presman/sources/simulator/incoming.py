@@ -37,7 +37,8 @@ class Incoming:
     ) -> SimulatedSession:
         cluster = self._cluster
         if not inst_id:
-            inst_id = self._turn % len(cluster.machines) + 1
+            machines = cluster.open_machines
+            inst_id = machines[self._turn % len(machines)].inst_id
             self._turn += 1
         sid, serial = cluster.machines[inst_id - 1].sids.take(sid)
         con_id = cluster.scenario.con_id(pdb)
@@ -95,8 +96,9 @@ class Incoming:
         asked, text = random.choice(spec.dop), random.choice(stream.texts)
         work = spec.work * random.lognormvariate(0.0, spec.spread)
         hold = spec.hold * random.lognormvariate(0.0, 0.5) if random.random() < spec.hold_chance else 0.0
-        if stream.idle:
-            session = stream.idle.popleft()
+        session = next((each for each in stream.idle if each.inst_id not in self._cluster.down), None)
+        if session is not None:
+            stream.idle.remove(session)
         else:
             session = self._connect(stream.client, spec.group, spec.pdb)
             session.transient = True

@@ -133,6 +133,15 @@ class Machine:
             con_id = 1 if scenario.pdbs else 0
             self.background.append(SimulatedSession(inst_id, con_id, sid, serial, client, "", start, changed=start))
 
+    def restart(self) -> None:
+        """Count anew, as an instance does that was started; its host goes on."""
+        self.statistics = dict.fromkeys(STATISTICS, 0)
+        self.names.highwater = self.names.sessions = self.names.in_use
+        for event in self.events.values():
+            event.counts, event.micros = [0] * counters.BUCKETS, 0.0
+        for account in self.accounts.values():
+            account.base = account.totals
+
     @property
     def cpus(self) -> int:
         """CPUs that Resource Manager hands out."""

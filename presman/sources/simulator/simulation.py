@@ -20,6 +20,7 @@ from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.executions import Execution
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.parsing import sql_id_of
@@ -100,6 +101,9 @@ COARSE = 10.0
 """The same during the warm-up."""
 _TURNS = 8
 """I/O that is held back wants less CPU, which others take and do more I/O with: how often that is gone through."""
+
+_FREED = 15.0
+"""Seconds after which the servers that a lost instance had on the others are freed; Oracle documents no number."""
 
 EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
 """The simulated instant 0 if nobody says otherwise."""
@@ -254,17 +258,43 @@ class Simulation(Cluster):
 
     def _alter(self, change: Alteration) -> None:
         if change.restart is not None:
-            self.down = self.down | {change.restart}
+            self._go_away(change.restart)
             self.at(self.now + change.takes, partial(self._come_back, change.restart))
             return
         self.scenario = self.plans.scenario = self.scenario.altered(change)
+        self._apply_plans()
+
+    def _apply_plans(self) -> None:
+        self.plans.instances = len(self.open_machines)
         self.plans.rebuild()
         self.workload.remap()
         self.dirty = True
 
+    def _go_away(self, inst_id: int) -> None:
+        """Have an instance crash: who has servers there fails at once, what it coordinated elsewhere a bit later."""
+        self.down = self.down | {inst_id}
+        self._apply_plans()
+        for execution in list(self.workload.executions.values()):
+            has = {server.inst_id for server in execution.servers}
+            if execution.session.inst_id != inst_id and inst_id in has:
+                self.workload.abort(execution)
+            elif execution.session.inst_id == inst_id:
+                self.at(self.now + (_FREED if has - {inst_id} else 0.0), partial(self._fail, execution))
+
+    def _fail(self, execution: Execution) -> None:
+        if self.workload.executions.get(execution.session) is execution:
+            self.workload.abort(execution)
+
     def _come_back(self, inst_id: int) -> None:
         self.down = self.down - {inst_id}
         self.started[inst_id] = self.now
+        machine = self.machines[inst_id - 1]
+        machine.restart()
+        for session in (*machine.background, *self.workload.sessions):
+            if session.inst_id == inst_id:
+                session.serial, session.logon, session.changed = session.serial + 1, self.now, self.now
+                session.cpu = session.wait = session.pq_queued = session.pq_active = 0.0
+        self._apply_plans()
 
     def _change_plan(self, change: PlanChange) -> None:
         con_id = self.scenario.con_id(change.pdb)

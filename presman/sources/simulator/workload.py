@@ -166,7 +166,7 @@ class Workload:
         execution.phase = Phase.RUNNING
         execution.started = cluster.now
         cluster.dirty = True
-        _assign_servers(execution, self._cluster.machines, self._skew)
+        _assign_servers(execution, self._cluster.open_machines, self._skew)
         if ticket.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
             _home(self._cluster, execution).count_start(ticket.degree, ticket.dop, verb)

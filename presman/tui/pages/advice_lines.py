@@ -67,9 +67,9 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
 
 
 def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[Run]:
-    """Return in brackets what somebody's end would do to the queue: all of it, or its first clause, or nothing."""
+    """Return in brackets what somebody's end would do to the queue: all of it, or how it begins, or nothing."""
     whole = effect_words(effect, enough=enough)
-    words = (f" ({each})" for each in (whole, whole.partition(", ")[0]) if each)
+    words = (f" ({each})" for each in (whole, whole.partition(", ")[0], whole.partition(": ")[0]) if each)
     return [(each, "note") for each in words if room is None or len(each) <= room][:1]
 
 

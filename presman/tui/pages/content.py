@@ -9,7 +9,12 @@ from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import OutlierReading, Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement
+from presman.analysis.readings.statement_readings import (
+    DopStory,
+    ParallelStatement,
+    RunningStatement,
+    running_in_words,
+)
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past
@@ -221,8 +226,7 @@ def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     yield fact("group", row.group if row else "")
     yield fact("user", row.user if row else "")
     rest = _own_sessions(found)
-    parts = [f"{len(found.running)} running on {counted(sum(row.servers for row in found.running), 'server')}"]
-    parts = parts if found.running else []
+    parts = running_in_words(found.running)
     parts += [f"{len(found.queue)} queued"] if found.queue else []
     parts += [f"{counted(len(rest), 'other session')}" if parts else counted(len(rest), "session")] if rest else []
     yield fact("now", ", ".join(parts) or "nobody runs it")

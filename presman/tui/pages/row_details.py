@@ -17,7 +17,7 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
-from presman.figures.statement_figures import QUEUE, at_timeout, place, starts_in_words
+from presman.figures.statement_figures import QUEUE, at_timeout, first_of_queue, place, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -68,7 +68,8 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}"))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
-        about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
+        first = first_of_queue(row, head)
+        about = f"{first[0].upper()}{first[1:]}, {head.statement.sql_id}," if first else "It"
         lines.append(sentence(f"{about} {head.sentence}.", "warn"))
     if row.timeout_left is None:
         lines.append(sentence("Its group has no queue timeout: it waits until it starts."))
@@ -98,6 +99,8 @@ def _wants(wants: statement_readings.Servers | None) -> str:
 
 
 def _coordinator(row: statement_readings.RunningStatement) -> str:
+    if row.orphaned:
+        return f"It is gone with instance {row.inst_id}: it does not run any more, but its servers are not freed yet."
     if not row.status and not row.event:
         return "The coordinator's session is not visible: what it waits for is not known."
     verb = "" if row.event.startswith(ON_CPU) or not row.event else "waits for "
@@ -279,7 +282,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact(
             "sessions",
-            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} waiting for a time slice now",
+            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} of them waiting for a time slice",
         ),
         *_session_pool(row),
         BLANK,

@@ -11,11 +11,11 @@ from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Latency
 from presman.analysis.latency.latency_history import LatencyColumn, LatencyHistory, Track
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
-from presman.base.formats import duration, number
+from presman.base.formats import duration
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import late_note
-from presman.figures.histogram_figures import EVENTS, brief, figures, range_text
-from presman.tabs.latency import alike, events
+from presman.figures.histogram_figures import EVENTS, brief, figures, lately, range_text
+from presman.tabs.latency import alike, events, longest_over, over
 from presman.tabs.parts import Moment
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid
@@ -90,7 +90,8 @@ class LatencyPanel(Panel):
         """Fill the widgets."""
         self._moment = moment
         rows, hidden = events(moment), alike(moment)
-        self._events.show_rows(rows, hidden, late=late_note(EVENTS, moment.reading))
+        late = late_note(EVENTS, moment.reading)
+        self._events.show_rows(rows, hidden, over(moment), column_notes=longest_over(moment), late=late)
         if rows and not self._events.chosen:
             self._events.select(EVENTS.identity(self._events.rows.shown[0]) if self._events.rows.shown else None)
         self._show_event()
@@ -120,24 +121,23 @@ class LatencyPanel(Panel):
     def _show_figures(self, moment: Moment, track: Track, row: EventLatency) -> None:
         minutes = moment.choices.window
         histogram = histograms.histogram_of(moment.reading, row.inst_id, row.event)
-        lately = histograms.now(histogram) if histogram else None
-        startup = histograms.since_startup(histogram, moment.reading.header.uptime) if histogram else None
+        latest = histograms.now(histogram) if histogram else None
+        uptime = moment.reading.header.uptime_of(row.inst_id)
+        startup = histograms.since_startup(histogram, uptime) if histogram else None
         window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
-        now = f"now: last {number(lately.seconds)} s" if lately and lately.seconds else "now: no delta yet"
-        polled = f"window: last {minutes} min ({duration(window.seconds) if window else '-'} polled)"
-        note = f"{row.event}  {now}, {polled}"
-        if histogram is None:
-            note = f"{row.event}  its histogram is read from the next poll on"
-        self._figures.show_rows(figures(lately, window, startup), (), note)
+        now, span = lately(latest), duration(window.seconds if window else None)
+        polled = f"window: last {minutes} min ({span} polled)"
+        note = row.event if histogram else f"{row.event}  its histogram is read from the next poll on"
+        self._figures.show_rows(figures(latest, window, startup, minutes), (), note)
         spans: dict[HistogramSpan, tuple[Latency | None, str]] = {
-            HistogramSpan.NOW: (lately, now),
+            HistogramSpan.NOW: (latest, f"now: last {now}" if latest else "now: no delta yet"),
             HistogramSpan.WINDOW: (window, polled),
-            HistogramSpan.STARTUP: (startup, f"since startup: {duration(moment.reading.header.uptime)}"),
+            HistogramSpan.STARTUP: (startup, f"since startup: {duration(uptime)}"),
         }
         chosen, of = spans[self._steps()[self._step][1]]
         self._buckets.show_rows(chosen.buckets if chosen else (), (), f"{of}  * estimate")
         width = self._brief.size.width
-        self._brief.show_lines([brief("now", lately, width), brief(f"{minutes} min", window, width)])
+        self._brief.show_lines([brief(now, latest, width), brief(span, window, width)])
 
     def _show_maps(self, moment: Moment, track: Track) -> None:
         history = moment.latencies

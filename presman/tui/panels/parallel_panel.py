@@ -31,7 +31,7 @@ from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
-from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import Grid, lines_needed
 from presman.tui.widgets.line_api import Horizontal, LineView, Vertical
 from presman.tui.widgets.table_frame import HEADER_LINES
 
@@ -61,6 +61,7 @@ class Contents(NamedTuple):
     """What there is to show: lines that tell why, rows of the tables, lines that sum up.
 
     `groups` are the rows of the table of servers by group, which `summary` lines stand for where it has no room.
+    `more_queued` and `more_running` lines more leave no text of these tables cut.
     """
 
     why: int
@@ -68,6 +69,8 @@ class Contents(NamedTuple):
     running: int
     groups: int
     summary: int
+    more_queued: int = 0
+    more_running: int = 0
 
 
 class Division(NamedTuple):
@@ -99,15 +102,24 @@ def room_for_why(height: int) -> int | None:
 
 
 def divide(height: int, wanted: Contents) -> Division:
-    """Divide `height` lines: first the least of each part by its importance, then what is left the same way."""
+    """Divide `height` lines: first the least of each part by its importance, then what is left the same way.
+
+    Tables grow in steps, but not where a row of one would go for lines of another that are free.
+    """
     if height < FLAT:
         queue = height if wanted.queued or not wanted.running else 0
         return Division(0, queue, height - queue, 0, 0, 0, 0)
+    found = _divided(height, wanted, _STEP)
+    is_all = found.queue >= HEADER_LINES + wanted.queued and found.running >= HEADER_LINES + wanted.running
+    return found if is_all else _divided(height, wanted, 1)
+
+
+def _divided(height: int, wanted: Contents, step: int) -> Division:
     least_queued, least_running = (4, 3) if height < SHORT else (6, 4)
     found = Division(
         why=wanted.why,
-        queue=HEADER_LINES + min(_stepped(wanted.queued), least_queued),
-        running=HEADER_LINES + min(_stepped(wanted.running), least_running),
+        queue=HEADER_LINES + min(_stepped(wanted.queued, step), least_queued),
+        running=HEADER_LINES + min(_stepped(wanted.running, step), least_running),
         pools=0,
         summary=wanted.summary,
         over_time=0,
@@ -117,26 +129,30 @@ def divide(height: int, wanted: Contents) -> Division:
     over_time = by_group._replace(over_time=_OVER_TIME if height >= TALL else 0)
     for better in (by_group, over_time):
         found = better if better.used <= height else found
-    return _grown(found, height, wanted) if found.used <= height else _cut(found, height)
+    return _grown(found, height, wanted, step) if found.used <= height else _cut(found, height)
 
 
-def _grown(found: Division, height: int, wanted: Contents) -> Division:
+def _grown(found: Division, height: int, wanted: Contents, step: int) -> Division:
     """Give out the lines that are left: a few to the groups, two to the queue for each of those running, then the rest.
 
-    What nobody needs goes to what is over time.
+    What nobody needs goes to what is over time, without that to texts that would be cut.
     """
     left = height - found.used
     if found.pools:
         groups = min(left, HEADER_LINES + wanted.groups - found.pools, _GROUPS // 2)
         found, left = found._replace(pools=found.pools + groups), left - groups
-    queue = max(0, HEADER_LINES + _stepped(wanted.queued) - found.queue)
-    running = max(0, HEADER_LINES + _stepped(wanted.running) - found.running)
+    queue = max(0, HEADER_LINES + _stepped(wanted.queued, step) - found.queue)
+    running = max(0, HEADER_LINES + _stepped(wanted.running, step) - found.running)
     if queue + running > left:
         running = min(running, max(left // 3, left - queue))
         queue = left - running
     left -= queue + running
     found = found._replace(queue=found.queue + queue, running=found.running + running)
-    return found._replace(over_time=found.over_time + left) if found.over_time else found
+    if found.over_time:
+        return found._replace(over_time=found.over_time + left)
+    queue = max(0, min(left, HEADER_LINES + wanted.queued + wanted.more_queued - found.queue))
+    running = max(0, min(left - queue, HEADER_LINES + wanted.running + wanted.more_running - found.running))
+    return found._replace(queue=found.queue + queue, running=found.running + running)
 
 
 def _cut(found: Division, height: int) -> Division:
@@ -148,9 +164,9 @@ def _cut(found: Division, height: int) -> Division:
     return found._replace(why=min(found.why, height))
 
 
-def _stepped(rows: int) -> int:
+def _stepped(rows: int, step: int) -> int:
     """Return how many lines the rows get, in steps; an empty table has one, which says so."""
-    return max(1, -(-rows // _STEP) * _STEP)
+    return max(1, -(-rows // step) * step)
 
 
 _INDENT = 6
@@ -336,7 +352,8 @@ class ParallelPanel(Panel):
         held = summary(moment.reading, width)
         reading = moment.reading
         rows = len(queue_rows(moment)), len(reading.running), len(moment.groups())
-        parts = divide(height, Contents(len(lines), *rows, len(held)))
+        more = [_more(grid, height) for grid in (self._queued, self._holders)]
+        parts = divide(height, Contents(len(lines), *rows, len(held), *more))
         if self.has_class("-gantt"):
             parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)
         self._why.show_lines(lines)
@@ -395,6 +412,12 @@ class ParallelPanel(Panel):
         if row is None and self._moment is not None and self._moment.reading.queue:
             return self._moment.reading.queue[0]
         return row
+
+
+def _more(grid: Grid, height: int) -> int:
+    """Return how many lines more than its rows a table needs to have no text cut, 0 where it has no room for that."""
+    rows, width = lines_needed(grid), grid.scrollable_content_region.width
+    return grid.drawing.whole_height(width) - rows if rows < height else 0
 
 
 def gantt_data(moment: Moment) -> GanttData:

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from textual.app import ComposeResult
+from textual.widget import Widget
 
 from presman.analysis.plans.plan_view import PlanView, differences, plan_view
 from presman.figures.figure import Table, late_note
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
-from presman.tui.panels.panel import Panel
+from presman.tui.panels.shared_panel import SharedPanel, Wanted
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, Sentences
 
 
-class PlanPanel(Panel):
+class PlanPanel(SharedPanel):
     """The tree, the findings below it, then windows and mappings; or the differences to the plan that was chosen."""
 
     _chosen = ""
@@ -43,6 +44,7 @@ class PlanPanel(Panel):
         if active is None or snapshot is None:
             self.grid_of(PLAN).show_rows(())
             self.grid_of(FINDINGS).show_rows(())
+            self.share()
             return
         other = self._chosen if self._chosen != active.plan else ""
         view = plan_view(moment.reading, snapshot, other) if other else active
@@ -51,14 +53,24 @@ class PlanPanel(Panel):
         late = late_note(PLAN, moment.reading)
         self.grid_of(PLAN).show_rows(view.lines, hidden, late=late, colours=moment.colours)
         self._fill(FINDINGS, found(moment), note="of plans in force" if other else "", unavailable=unjudged(moment))
-        for table in (WINDOWS, MAPPINGS):
-            self.grid_of(table).display = not other
+        self.grid_of(WINDOWS).display = not other and not self.screen.has_class("-narrow")
+        self.grid_of(MAPPINGS).display = not other
         self.grid_of(DIFFERENCES).display = bool(other)
         if other:
             self._fill(DIFFERENCES, differences(active, view), note=f"{active.plan} against {other}")
         else:
             self._fill(WINDOWS, view.windows, _alike(moment, view))
             self._fill(MAPPINGS, view.mappings)
+        self.share()
+
+    def most(self, grid: Grid, height: int) -> int:
+        """Return how many lines a table has at first: the tree more than half."""
+        return height * 6 // 10 if grid.table is PLAN else super().most(grid, height)
+
+    def wanted(self, part: Widget, height: int) -> Wanted:
+        """Return what a part wants: findings are sentences, which are whole before more of other tables is there."""
+        found = super().wanted(part, height)
+        return found._replace(first=found.whole) if part is self.grid_of(FINDINGS) else found
 
     def _fill(
         self,

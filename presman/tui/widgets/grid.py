@@ -35,11 +35,6 @@ class _Drawn(NamedTuple):
     position: int = 0
     focused: bool = False
 
-    @property
-    def cursor(self) -> int | None:
-        """The line the cursor stands on, None where the grid has no focus."""
-        return HEADER_LINES + self.position - self.top if self.focused else None
-
 
 class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     """Shows the rows of a :class:`presman.figures.figure.Table`. `counted`: the title says how many there are."""
@@ -76,6 +71,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._painted: list[Line] = []
         self._drawn = _Drawn()
+        self._cursor = range(0)
         self._hint: str | None = None
 
     # ---- data in
@@ -144,12 +140,13 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         if now != self._drawn:
             self._painted = self.drawing.lines(region.width, region.height, top)
             self._drawn = now
+            self._cursor = self.drawing.lines_of(now.position - top) if now.focused else range(0)
 
     def _repaint(self) -> None:
         """Ask for the parts of the screen that differ from what was drawn."""
         if not self.is_mounted or not self.display:
             return
-        before, drawn = self._painted, self._drawn
+        before, drawn, cursor = self._painted, self._drawn, self._cursor
         self._bring_up_to_date()
         after, width = self._painted, self._drawn.width
         if drawn.version < 0 or len(before) != len(after) or drawn.width != width:
@@ -160,8 +157,8 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             for y, (old, new) in enumerate(zip(before, after, strict=True))
             for x, span in changes(old, new, width)
         ]
-        if drawn.cursor != self._drawn.cursor:
-            regions += [Region(0, y, width, 1) for y in (drawn.cursor, self._drawn.cursor) if y is not None]
+        if cursor != self._cursor:
+            regions += [Region(0, lines.start, width, len(lines)) for lines in (cursor, self._cursor) if lines]
         if regions:
             self.refresh(*regions)
 
@@ -174,7 +171,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         """Return one line of the widget."""
         width = self._drawn.width
         line = self._painted[y] if y < len(self._painted) else pad((), width)
-        ground = "cursor" if self.rows.shown and y == self._drawn.cursor else ""
+        ground = "cursor" if y in self._cursor else ""
         return self.strip(y, line, width, ground)
 
     def notify_style_update(self) -> None:
@@ -235,12 +232,10 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             if column is not None and column.sort is not None:
                 key = column.key
                 self.sort_by(key, descending=not rows.descending if key == rows.sort_key else None)
-        elif event.y >= HEADER_LINES:
-            position = event.y - HEADER_LINES + self.scroll_offset.y
-            if position < len(rows.shown):
-                self.action_move(position - rows.position)
-                if event.chain > 1:
-                    self.action_open()
+        elif (index := self.drawing.row_at(event.y)) is not None:
+            self.action_move(index + self.scroll_offset.y - rows.position)
+            if event.chain > 1:
+                self.action_open()
 
 
 def lines_needed(grid: Grid) -> int:

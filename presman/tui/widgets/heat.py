@@ -3,8 +3,6 @@
 Its cells are kept from poll to poll, so that a new one changes one column. Knows no widget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
@@ -49,7 +47,7 @@ class Quantity(Enum):
     """What a map shows, in the words of its title."""
 
     FREQUENCY = "Frequency: waits/s"
-    INTENSITY = "Intensity: seconds waited/s (estimate)"
+    INTENSITY = "Intensity: ~seconds waited/s"
 
 
 class HeatData(Struct, frozen=True):

@@ -4,8 +4,6 @@ A new poll changes one column, so only its cells are drawn and sent; everything 
 room, columns are several cells wide and rows several lines high.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -169,7 +167,8 @@ class HeatMap(LineApiWidget, can_focus=True):
         styles = self._shade_styles()
         least = top / 10**heat.DECADES
         low, high = f"{least:g}" if least < 0.05 else compact(least), compact(top)
-        title = fit(self.quantity.value, max(0, self.size.width - len(low) - cells(high) - heat.LEVELS - 4))
+        title, room = self.quantity.value, max(0, self.size.width - len(low) - cells(high) - heat.LEVELS - 4)
+        title = fit(title if len(title) <= room else title.partition(":")[0], room)
         segments = [Segment(title + "  ", palette["title"]), Segment(f"{low} ", palette["dim"])]
         segments += [Segment(self._signs[shade], styles[shade]) for shade in range(1, heat.LEVELS + 1)]
         return [*segments, Segment(f" {high}", palette["dim"])]

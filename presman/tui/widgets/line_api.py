@@ -323,16 +323,24 @@ class Sentences(LineView):
     def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._step = step
+        self._said: tuple[Sequence[Line], Sequence[Line]] = (), ()
+
+    def lines_in(self, width: int) -> int:
+        """Return how many lines a width needs."""
+        return max(1, len(self._wrapped(width)))
 
     def show(self, sentences: Sequence[Line], shorter: Sequence[Line] = ()) -> None:
         """Show these sentences, or `shorter` ones where there is no room for all of them."""
+        self._said = sentences, shorter
         self.redraw = partial(self.show, sentences, shorter)
-        width = self.size.width or self.app.size.width
+        self.fit_lines(self._wrapped(self.size.width or self.app.size.width), self._step)
+
+    def _wrapped(self, width: int) -> list[Line]:
         highest = self.styles.max_height
         most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
         if most is not None:  # on the smallest screens even less is left, and what is behind the edge is not counted
             most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
-        self.fit_lines(whole_sentences(sentences, shorter, width, most), self._step)
+        return whole_sentences(*self._said, width, most)
 
 
 def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:

@@ -54,6 +54,11 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         """The page as plain text."""
         return "\n".join(plain(line).rstrip() for line in self._narrowed())
 
+    @property
+    def lines(self) -> int:
+        """How many lines the page has in its width."""
+        return len(self._wrapped)
+
     def _narrowed(self) -> Sequence[Line]:
         more = self.found_by_search() if self.needle else ()
         return narrowed([*self._source, *more], self.needle)

@@ -15,11 +15,11 @@ from presman.figures.drawing.columns import (
     gap_at,
     head_line,
     matches,
-    row_line,
     row_text,
     scales_of,
 )
 from presman.figures.drawing.lines import Line, Scale, length, pad, wrap
+from presman.figures.drawing.wrapped_rows import lines_wanted, shared_out, wrapped_row
 from presman.figures.figure import Figure, Table
 
 
@@ -154,6 +154,7 @@ class TableFrame:
         self._fitted: Fitted = ()
         self._fitted_for: tuple[int, frozenset[str]] = (-1, frozenset())
         self._needed: dict[str, int] = {}
+        self._heights: list[int] = []
 
     @property
     def columns(self) -> tuple[Figure[Any], ...]:
@@ -212,15 +213,41 @@ class TableFrame:
         fitted = self.fitted(width)
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
+        self._heights = []
         if not self.rows.shown:
             return lines + [pad(line, width) for line in self._emptiness(width)[top : top + shown]]
-        return lines + [self._row(index, width, fitted) for index in range(top, top + shown)]
+        self._heights = self._shared_out(fitted, shown, top)
+        for row, count in zip(self.rows.shown[top:], self._heights, strict=False):
+            lines += wrapped_row(fitted, gap_at(width), row, count, self._scales, self._trend, width, self.colours)
+        return lines + [pad((), width)] * (HEADER_LINES + shown - len(lines))
+
+    def _shared_out(self, fitted: Fitted, shown: int, top: int) -> list[int]:
+        """Return how many lines each row has from `top` on: more than one where there are more lines than rows."""
+        rows = self.rows.shown
+        if len(rows) >= shown:
+            return [1] * min(shown, len(rows) - top)
+        return shared_out([lines_wanted(fitted, row) for row in rows[top:]], shown)
+
+    def lines_of(self, index: int) -> range:
+        """Return on which lines the row stands that is the `index`-th of those drawn last."""
+        start = HEADER_LINES + sum(self._heights[:index])
+        return range(start, start + self._heights[index]) if 0 <= index < len(self._heights) else range(0)
+
+    def row_at(self, line: int) -> int | None:
+        """Return which of the rows drawn last stands on a line, None where none does."""
+        return next((index for index in range(len(self._heights)) if line in self.lines_of(index)), None)
 
     def height(self, width: int) -> int:
         """Return how many lines a width needs to show everything; one without rows, while it is not known (0)."""
         if self._is_unavailable and self.is_brief:
             return len(self._sentence(width)) if width else 1
         return HEADER_LINES + (len(self.rows.shown) or (len(self._emptiness(width)) if width else 1))
+
+    def whole_height(self, width: int) -> int:
+        """Return how many lines a width needs to show everything with no text cut."""
+        is_drawn = self._fitted_for == (width, self.hidden)
+        fitted = self._fitted if is_drawn else fit_columns(self.columns, width, self.hidden, self._needed)
+        return self.height(width) + sum(lines_wanted(fitted, row) - 1 for row in self.rows.shown)
 
     @property
     def _is_unavailable(self) -> bool:
@@ -254,12 +281,6 @@ class TableFrame:
         runs += [(f"  {note}", "dim")] if note else []
         runs.append((unseen, "dim"))
         return pad(runs, width)
-
-    def _row(self, index: int, width: int, fitted: Fitted) -> Line:
-        rows = self.rows.shown
-        if index >= len(rows):
-            return pad((), width)
-        return row_line(fitted, gap_at(width), rows[index], self._scales, self._trend, width, self.colours)
 
     def _emptiness(self, width: int) -> list[Line]:
         """Say why there is no row: whole, as there is room where no rows are."""

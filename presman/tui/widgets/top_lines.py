@@ -103,7 +103,7 @@ def _facts(top: TopLine) -> list[Part]:
     if header.container:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
-        parts.append(Part(10, ((f"up {_coarse(header.uptime)}", "dim"),)))
+        parts.append(Part(10, ((f"up {_coarse(header.uptime)}{header.youngest}", "dim"),)))
     parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), _mixed(header))))
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:

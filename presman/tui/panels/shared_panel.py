@@ -1,0 +1,111 @@
+"""A panel that shares out its lines by need: no row is hidden, and no text cut, above lines that are free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.widget import Widget
+
+from presman.tabs.parts import Moment
+from presman.tui.panels.panel import Panel
+from presman.tui.widgets.grid import Grid, lines_needed
+from presman.tui.widgets.line_api import Sentences
+from presman.tui.widgets.table_frame import HEADER_LINES
+
+
+class Wanted(NamedTuple):
+    """Lines that a part wants: at `least`, or it is away; at `first`; for all `rows`; for that with no text cut."""
+
+    least: int
+    first: int
+    rows: int
+    whole: int
+
+    def with_edge(self, edge: int) -> Wanted:
+        """Return what it wants with the blank lines around it."""
+        return Wanted(*(lines + edge for lines in self))
+
+
+def share(height: int, wanted: Sequence[Wanted], main: int) -> list[int]:
+    """Share out `height` lines to parts from top to bottom; what is left goes to the last of them.
+
+    The part `main` has its least after the one above all, and all its rows before the others have all of theirs.
+    """
+    found = [0] * len(wanted)
+    order = sorted(range(len(wanted)), key=lambda index: (index not in {0, main}, index))
+    left = height
+    for index in order:
+        if wanted[index].least <= left:
+            found[index] = wanted[index].least
+            left -= found[index]
+    present = [index for index in range(len(wanted)) if found[index]]
+    main_first = sorted(present, key=lambda index: index != main)
+    for stage, parts in (("first", present), ("rows", main_first), ("whole", present)):
+        for index in parts:
+            more = min(left, max(0, getattr(wanted[index], stage) - found[index]))
+            found[index] += more
+            left -= more
+    if present:
+        found[present[-1]] += left
+    return found
+
+
+def wanted_by(grid: Grid, around: int, height: int, most: int) -> Wanted:
+    """Return what a table wants of `height` lines, with `most` of them at first; `around` is the panel's width."""
+    rows, width = lines_needed(grid), grid.scrollable_content_region.width or around
+    least = min(rows, HEADER_LINES + 1)
+    whole = grid.drawing.whole_height(width) if rows < height else rows
+    return Wanted(least, max(least, min(rows, most)), rows, whole)
+
+
+class SharedPanel(Panel):
+    """Lays out the parts of a tab one below the other, each in the lines it needs."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._without_rows: set[Widget] = set()
+
+    def _put_away(self, widget: Widget, empty: bool) -> None:
+        """Take note of what has nothing to show."""
+        (self._without_rows.add if empty else self._without_rows.discard)(widget)
+
+    def show(self, moment: Moment) -> None:
+        """Fill the widgets, and share the lines out."""
+        super().show(moment)
+        self.share()
+
+    def on_resize(self) -> None:
+        """Share out another number of lines."""
+        self.share()
+
+    def share(self) -> None:
+        """Set the heights that differ: each makes the screen be laid out again."""
+        height, flat = self.size.height, self.screen.has_class("-flat")
+        if not height:
+            return
+        parts = [
+            part for part in self.children if not (part in self._without_rows or (flat and part.has_class("-aside")))
+        ]
+        main = next((index for index, part in enumerate(parts) if part.has_class("-main")), 0)
+        edges = [part.styles.margin.height for part in parts]
+        wanted = [self.wanted(part, height).with_edge(edge) for part, edge in zip(parts, edges, strict=True)]
+        lines = dict(zip(parts, share(height, wanted, main), strict=True))
+        for part in self.children:
+            own = lines.get(part, 0) - part.styles.margin.height
+            if part.display != (own > 0):
+                part.display = own > 0
+            if own > 0 and (part.styles.height is None or part.styles.height.value != own):
+                part.styles.height = own
+
+    def wanted(self, part: Widget, height: int) -> Wanted:
+        """Return what a part wants of so many lines."""
+        if isinstance(part, Sentences):
+            return Wanted(*[part.lines_in(self.size.width)] * 4)
+        grids = [part] if isinstance(part, Grid) else [grid for grid in part.query(Grid) if grid.display]
+        each = [wanted_by(grid, self.size.width, height, self.most(grid, height)) for grid in grids]
+        return Wanted(*(max(lines) for lines in zip(*each, strict=True)))
+
+    def most(self, _grid: Grid, height: int) -> int:
+        """Return how many of so many lines a table has before the main one has all its rows."""
+        return height // 4

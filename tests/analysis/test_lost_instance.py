@@ -1,0 +1,118 @@
+"""An instance is lost: what it ran does not run, wherever it is told of; what to do names the instance."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.ending import ending, objection
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import instances_gone, instances_started, wrong
+from presman.analysis.assemble import analyse
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import running_in_words
+from presman.analysis.trends.statement_runs import StatementRuns
+from presman.figures.statement_figures import running_state
+from presman.forecast.statement_history import StatementHistory
+from presman.output.text_report import full
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.instance_rows import Instance
+from presman.rows.queries import Scope
+from presman.rows.snapshot import Problem, Section, Snapshot
+from tests.recording.recorded import START, polled
+
+AWAY, BACK = 300.0, 390.0
+"""The seconds of the demo `changes` at which its instance 2 goes and comes."""
+
+
+def changes(since: float, until: float) -> list[tuple[Snapshot, Reading]]:
+    """Return its polls of a stretch, three seconds apart."""
+    moments = polled("changes", int(until // 3.0), step=3.0)
+    return [(snapshot, reading) for snapshot, reading in moments if seconds(reading) >= since]
+
+
+def seconds(reading: Reading) -> float:
+    return (reading.at - START).total_seconds()
+
+
+def just_after() -> tuple[Snapshot, Reading]:
+    return changes(AWAY, AWAY)[0]
+
+
+def test_what_the_lost_instance_coordinated_does_not_run() -> None:
+    _, reading = just_after()
+    (gone,) = reading.running
+    assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
+    assert running_state(gone) == "✕ gone with instance 2"
+    assert sum(row.px_active or 0 for row in reading.cluster_groups()) == 0
+    assert running_in_words(reading.running) == ["1 gone with the instance on 12 servers"]
+    assert ending(gone, reading).commands == ()
+    assert objection(gone) == "it is gone with instance 2, so there is no session to end"
+
+
+@pytest.mark.parametrize("at", [AWAY, AWAY + 15.0, BACK, BACK + 30.0])
+def test_as_many_run_by_the_table_as_by_the_groups(at: float) -> None:
+    ((_, reading),) = changes(at, at)
+    running = sum(not each.orphaned for each in reading.running)
+    assert running == sum(row.px_active or 0 for row in reading.cluster_groups())
+    rows = re.findall(r"^\w{13} .* (?:●|○|✕) .*$", full(reading).split("-- Running")[1].split("-- Servers")[0], re.M)
+    assert len(rows) == len(reading.running)
+    assert sum("gone with instance 2" in row for row in rows) == len(rows) - running
+
+
+def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
+    (_, first), *_, (_, last) = changes(AWAY, AWAY + 30.0)
+    (alert,) = instances_gone(first)
+    assert alert.text.endswith("are away with it; 12 servers elsewhere that it coordinated not freed yet")
+    assert instances_gone(last)[0].text.endswith("are away with it")
+    for reading in (first, last):
+        step = to_do(reading)
+        assert step is not None
+        assert step.short == "find out why instance 2 (CHGDB2) is gone"
+        assert step.subject == alert.subject
+
+
+def test_a_statement_that_is_asked_about_is_gone_or_nowhere() -> None:
+    _, reading = just_after()
+    (gone,) = reading.running
+    answer = as_text(reading, AskedStatement.of(gone.sql_id), ReasonHistory())
+    assert answer.endswith("is gone with instance 2: 12 servers not freed yet\n")
+    nobody = as_text(reading, AskedStatement.of("0000000000000"), ReasonHistory())
+    assert "(0 statements queued, 0 in parallel)" in nobody
+
+
+def test_its_run_ends_with_the_instance() -> None:
+    runs = StatementRuns()
+    for _, reading in changes(AWAY - 9.0, AWAY):
+        runs.add(reading)
+    assert runs.open == []
+
+
+def test_nothing_is_learnt_of_how_long_statements_last_from_those_that_are_gone() -> None:
+    history = StatementHistory()
+    for _, reading in polled("lost", 6, step=2.0):
+        history.add(reading)
+    assert [each.inst_id for each in reading.gone] == [2]
+    assert (history.ended, len(history.came)) == (0, 0)
+
+
+def test_only_v_instance_of_the_whole_cluster_tells_that_it_is_gone() -> None:
+    snapshot, _ = just_after()
+    problem = Section(snapshot.section(Instance).rows, problem=Problem("ORA-00942", "no grant", "GV$INSTANCE"))
+    unanswered = replace(snapshot, sections={**snapshot.sections, Instance: problem})
+    for doubtful in (unanswered, replace(snapshot, scope=Scope.INSTANCE)):
+        assert [each.orphaned for each in analyse(None, doubtful).running] == [False]
+
+
+def test_its_start_is_told_for_an_hour() -> None:
+    _, back = changes(BACK + 30.0, BACK + 30.0)[0]
+    (note,) = instances_started(back)
+    assert (note.state, note.short) == ("note", "instance 2 (CHGDB2) was started 0:30 ago")
+    assert note.text.startswith("Instance 2 (CHGDB2) was started 0:30 ago, at 03:06:30")
+    assert note in wrong(back)
+    assert f"! {note.text}" in full(back)
+    for uptime, told in ((3599.0, 1), (3600.0, 0), (None, 0)):
+        header = replace(back.header, instances=(replace(back.header.instances[0], uptime=uptime),))
+        assert len(instances_started(replace(back, header=header))) == told

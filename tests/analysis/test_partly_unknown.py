@@ -1,0 +1,68 @@
+"""Nothing is well where a part of it is not known: an instance that has just come back, in every verdict over all."""
+
+from __future__ import annotations
+
+import pytest
+
+from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.groups.containers import worst_io
+from presman.analysis.groups.entitlement import worst
+from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.output.text_report import full
+from tests.recording.recorded import polled
+
+
+def changes_at(second: float) -> Reading:
+    """Return what the demo `changes`, polled every ten seconds, means then; its instance 2 is away from 300 to 390."""
+    return next(reading for _, reading in polled("changes", 60, step=10.0) if _second(reading) == second)
+
+
+def _second(reading: Reading) -> float:
+    return 60.0 * reading.at.minute + reading.at.second
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "found"),
+    [
+        ((Verdict.IDLE, Verdict.UNKNOWN), Verdict.UNKNOWN),
+        ((Verdict.NOT_THROTTLED, Verdict.UNKNOWN), Verdict.UNKNOWN),
+        ((Verdict.CONTENDED, Verdict.UNKNOWN), Verdict.CONTENDED),
+        ((Verdict.UNKNOWN, Verdict.STARVED), Verdict.STARVED),
+        ((Verdict.IDLE, Verdict.NOT_THROTTLED), Verdict.NOT_THROTTLED),
+        ((), Verdict.UNKNOWN),
+    ],
+)
+def test_trouble_on_one_instance_is_trouble_and_well_is_what_is_well_on_all(
+    verdicts: tuple[Verdict, ...], found: Verdict
+) -> None:
+    assert worst(verdicts) is found
+
+
+def test_a_container_is_under_its_limit_only_if_it_is_so_on_all_instances() -> None:
+    assert worst_io([IoVerdict.UNDER, IoVerdict.UNKNOWN]) is IoVerdict.UNKNOWN
+    assert worst_io([IoVerdict.NEAR, IoVerdict.UNKNOWN]) is IoVerdict.NEAR
+
+
+def test_at_the_return_of_an_instance_nobody_is_said_not_to_be_starved() -> None:
+    back = changes_at(390.0)
+    told = " ".join(alert.text for alert in all_clear(back))
+    assert told == "No queue now (by GV$SESSION)."
+    assert [alert.short for alert in not_known(back)] == ["not known: a starved group, a downgrade"]
+    assert {row.verdict for row in back.cluster_groups() if row.used is None} == {Verdict.UNKNOWN}
+
+
+def test_the_age_is_that_of_the_youngest_instance_and_says_whose() -> None:
+    before, away, later = changes_at(290.0), changes_at(350.0), changes_at(450.0)
+    assert (before.header.youngest, away.header.youngest, later.header.youngest) == ("", "", " (instance 2)")
+    assert before.header.uptime == later.header.uptime_of(1) - 160.0  # type: ignore[operator]
+    assert later.header.uptime == later.header.uptime_of(2) == 60.0
+    assert "up 1:00 (instance 2)" in full(later)
+
+
+def test_waits_since_startup_are_over_the_time_of_their_own_instance() -> None:
+    from presman.analysis.latency.histograms import summaries
+
+    seconds = {each.startup.inst_id: each.startup.seconds for each in summaries(changes_at(450.0))}
+    assert seconds[2] == 60.0
+    assert (seconds[1] or 0.0) > 86_400.0

@@ -1,0 +1,92 @@
+"""What an answer says of itself makes the driver take no memory without end: that query fails, and is told why."""
+
+from __future__ import annotations
+
+import resource
+import threading
+from pathlib import Path
+
+import pytest
+
+from presman.base.secret import Secret
+from presman.polling.poller import Poller
+from presman.sources.oracle.answer_memory import ROOM, AnswerMemory
+from presman.sources.oracle.guard import AnswerTooLarge, sense
+from presman.sources.oracle.oracle_source import OracleSource
+from presman.sources.oracle.settings import ConnectSettings
+from tests.oracle.bench import Bench
+from tests.torture.relay import Line, Relay, running
+
+TOLD = Path("/proc/self/statm").exists()
+
+
+@pytest.mark.skipif(not TOLD, reason="no system but Linux tells how much data there is")
+def test_more_fails_while_an_answer_is_read_and_not_afterwards() -> None:
+    usual = resource.getrlimit(resource.RLIMIT_DATA)
+    with AnswerMemory().bounded():
+        assert len(bytearray(ROOM // 4)) == ROOM // 4
+        with pytest.raises(MemoryError):
+            bytearray(ROOM * 2)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == usual
+    assert len(bytearray(ROOM * 2)) == ROOM * 2
+
+
+def test_the_usual_limit_is_back_once_the_last_answer_is_read() -> None:
+    usual = resource.getrlimit(resource.RLIMIT_DATA)
+    memory, begun, ends = AnswerMemory(), threading.Event(), threading.Event()
+
+    def read() -> None:
+        with memory.bounded():
+            begun.set()
+            ends.wait(10.0)
+
+    other = threading.Thread(target=read)
+    with memory.bounded():
+        other.start()
+        begun.wait(10.0)
+    assert (resource.getrlimit(resource.RLIMIT_DATA) == usual) is not TOLD
+    ends.set()
+    other.join()
+    assert resource.getrlimit(resource.RLIMIT_DATA) == usual
+
+
+def test_a_smaller_limit_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, -1))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: told.append(limits))
+    with AnswerMemory().bounded():
+        assert told == [(1 << 20, -1)]
+
+
+HUGE = bytes.fromhex("10 00 00 00 00 00 00 00 00 00 10 00 00 04 02 00 00 00")
+"""An answer of no column, and one of 33 million behind it: lists of 800 MB."""
+
+
+class _Lying(Relay):
+    """Has the first answer that has rows begin with HUGE."""
+
+    lies = 0
+
+    def forward(self, line: Line, data: bytes, *, asking: bool) -> None:
+        if not asking and not self.lies and len(data) > 11 and (data[4], data[10]) == (6, 16):
+            self.lies += 1
+            data = data[:10] + HUGE + data[10 + len(HUGE) :]
+        super().forward(line, data, asking=asking)
+
+
+@pytest.mark.skipif(not TOLD, reason="no system but Linux tells how much data there is")
+def test_columns_behind_the_first_message_take_no_memory(bench: Bench) -> None:
+    with running(_Lying(bench.server.port)) as between:
+        settings = ConnectSettings(f"127.0.0.1:{between.port}/presman", "presman", Secret("presman"))
+        poller = Poller(OracleSource(settings))
+        with pytest.raises(Exception, match="the answer would take too much memory"):
+            poller.open()
+        poller.open()
+        assert (between.lies, bool(poller.poll().sections)) == (1, True)
+        poller.close()
+
+
+def test_what_takes_too_much_memory_is_too_large() -> None:
+    """It is read a few rows at a time then, and left out if that does not help."""
+    assert isinstance(found := sense(MemoryError()), AnswerTooLarge)
+    assert str(found) == "the answer would take too much memory"
