@@ -45,7 +45,7 @@ class TerminalApp(App[None]):
     def __init__(self) -> None:
         self._ascii: AsciiFilter | None = None
         super().__init__()
-        self.typed = TypedKeys(self, super().on_event)
+        self.typed = TypedKeys(self, super().on_event, lambda: self.is_leaving)
 
     hands_on = False
     """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""

@@ -6,14 +6,11 @@ from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import events
+from textual.app import App
 from textual.message import Message
 from textual.widget import Widget
-
-if TYPE_CHECKING:
-    from presman.tui.terminal_app import TerminalApp
 
 PATIENCE = 0.5
 """Seconds after which it is looked whether a key got lost on its way, and no longer is to hold up those behind it."""
@@ -47,9 +44,12 @@ class TypedKeys:
     when what the one before has changed is laid out on the screen, too.
     """
 
-    def __init__(self, app: TerminalApp, send: Callable[[events.Key], Awaitable[None]]) -> None:
+    def __init__(
+        self, app: App[None], send: Callable[[events.Key], Awaitable[None]], is_leaving: Callable[[], bool]
+    ) -> None:
         self._app = app
         self._send = send
+        self._is_leaving = is_leaving
         self._keys: deque[events.Key] = deque()
         self._number = 0
         self._late: TimerHandle | None = None
@@ -64,7 +64,7 @@ class TypedKeys:
             await self._send_first()
 
     async def _send_first(self) -> None:
-        if not self._keys or self._app.is_leaving:
+        if not self._keys or self._is_leaving():
             self._keys.clear()
             return
         target = self._app.focused or self._app.screen
@@ -87,14 +87,14 @@ class TypedKeys:
 
     def _look(self, target: Widget, looks: int) -> None:
         """Go on without what got lost with its widget; on a busy machine it is only late."""
-        if looks and not self._app.is_leaving and self._is_there(target):
+        if looks and not self._is_leaving() and self._is_there(target):
             self._look_later(target, looks)
         else:
             self._app.call_later(self._send_next, self._number)
 
     def follow(self, done: KeyDone) -> None:
         """Wait for the effects of a key, such as a change of focus, then send the next one."""
-        if done.number != self._number or self._app.is_leaving:
+        if done.number != self._number or self._is_leaving():
             return
         if done.rounds:
             self._send_after(done.target, done.rounds - 1)
