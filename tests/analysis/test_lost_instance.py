@@ -45,7 +45,7 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     _, reading = just_after()
     (gone,) = reading.running
     assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
-    assert running_state(gone) == "✕ gone with instance 2"
+    assert running_state(gone) == "✕ gone with inst 2"
     assert sum(row.px_active or 0 for row in reading.cluster_groups()) == 0
     assert running_in_words(reading.running) == ["1 gone with the instance on 12 servers"]
     assert ending(gone, reading).commands == ()
@@ -59,7 +59,7 @@ def test_as_many_run_by_the_table_as_by_the_groups(at: float) -> None:
     assert running == sum(row.px_active or 0 for row in reading.cluster_groups())
     rows = re.findall(r"^\w{13} .* (?:●|○|✕) .*$", full(reading).split("-- Running")[1].split("-- Servers")[0], re.M)
     assert len(rows) == len(reading.running)
-    assert sum("gone with instance 2" in row for row in rows) == len(rows) - running
+    assert sum("gone with inst 2" in row for row in rows) == len(rows) - running
 
 
 def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:

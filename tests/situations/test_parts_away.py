@@ -83,6 +83,8 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
     for row in reading.groups:
         if row.verdict in KNOWING and (row.used is None or row.waiting is None):
             yield f"{row.inst_id} {row.title}: {row.verdict.value}, and used {row.used}, waiting {row.waiting}"
+        if row.entitled is not None and row.used is None:
+            yield f"{row.inst_id} {row.title}: due {row.entitled}, and what it wants is not known"
     cleared = " ".join(alert.text for alert in all_clear(reading))
     unjudged = [row.title for row in reading.cluster_groups() if row.in_plan and row.used is None]
     if "no starved group" in cleared and unjudged:
