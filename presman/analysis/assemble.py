@@ -1,7 +1,5 @@
 """Assembly of a reading from two snapshots."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -254,7 +252,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
-    if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
+    if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
         found.append(
             f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: whose parallel servers they are is not known"
         )
