@@ -49,7 +49,7 @@ from presman.analysis.advice.unblock import (
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
 from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Alert, Reading, instance_name
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
 from presman.rows.commands import Command
@@ -535,12 +535,9 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 
 
-def _gone(alert: Alert, reading: Reading) -> ToDo | None:
+def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return that one looks at the instance that is gone: nobody but its own log knows whether it was stopped."""
-    each = next((each for each in reading.gone if str(each.inst_id) == alert.subject), None)
-    if each is None:
-        return None
-    short = f"find out why {instance_name(each.inst_id, each.instance_name)} is gone"
+    short = f"find out why {alert.short.partition(',')[0]}"
     text = f"{short}, and start it if nobody stopped it: its alert log says why, srvctl status database what runs"
     return ToDo(Step.LOOK, text, short, "events", subject=alert.subject)
 

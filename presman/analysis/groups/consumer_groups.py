@@ -369,7 +369,7 @@ def _cluster(
         in_plan=any(each.in_plan),
         capacity=capacity,
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        entitled=sum(claims) if claims else None,
+        entitled=sum(claims) if claims and None not in measured.used else None,
         verdict=entitlement.worst(measured.verdict),
         io=None if None in measured.io else counter_deltas.together(measured.io),
         totals=QueueTotals._make(sums_of(each.totals)),

@@ -287,10 +287,9 @@ class InputLine(Input):
         self.post_message(self._typed(done=False))
 
     async def action_submit(self) -> None:
-        """Tell the app itself what was typed, so that a key that follows at once is not typed here."""
+        """Tell what was typed."""
         self.display = False
-        self.screen.set_focus(None)  # at once: a hidden line keeps the focus until the next layout
-        self.app.post_message(self._typed(done=True))
+        self.post_message(self._typed(done=True))
 
     def _typed(self, *, done: bool) -> InputLine.Typed:
         return self.Typed(self.id or "", clean(self.value), done)
