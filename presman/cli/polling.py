@@ -1,7 +1,5 @@
 """Readings one after the other, without a screen: for once, export, the tables of 1.x and pipes."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Possible courses are played from the state now, a few at each reading, and those
 may be played is counted in steps of the model, not by a clock, so that the same readings make the same forecasts.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

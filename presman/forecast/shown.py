@@ -1,7 +1,5 @@
 """Forecasts in a recording: what was shown live is kept with the poll, and shown again by whoever reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Snapshot: the Sections that one poll read, frozen. No meaning is given to anything here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A jump shows at once what the figures tell: charts of groups, statements and the
 sessions did, histograms, how the queue usually is) is taken up behind it, a poll at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from math import isnan

@@ -103,7 +103,7 @@ class SwitchedPlan(Struct, frozen=True):
     window: str
 
 
-def instance_name(inst_id: int, name: str) -> str:
+def instance_name(inst_id: int, name: str = "") -> str:
     """Return an instance in words: its number, and its name where that is known."""
     return f"instance {inst_id}" + (f" ({name})" if name else "")
 
