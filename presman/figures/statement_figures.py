@@ -10,11 +10,12 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
     QueuedStatement,
+    QueueHead,
     RunningStatement,
     StartForecast,
     group_title,
 )
-from presman.base.formats import ABSENT, count, duration
+from presman.base.formats import ABSENT, clock, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, Figures, State, Table
 from presman.rows.session_state import NEXT_IN_LINE
@@ -99,13 +100,15 @@ def between(starts: StartForecast | None) -> str:
     return ABSENT if starts is None or starts.low is None else f"{duration(starts.low)}-{duration(starts.high)}"
 
 
-def forecast_record(reading: Reading) -> str:
-    """Return how good the forecasts of starts have been, "" where none was judged yet."""
-    record = None if reading.forecast is None else reading.forecast.record
-    if record is None or not record.judged:
+def forecast_record(reading: Reading, *, since: bool = False) -> str:
+    """Return how good the forecasts of starts have been, and `since` when; "" where none was judged yet."""
+    behind = reading.forecast
+    if behind is None or not behind.record.judged:
         return ""
-    again = ", worked out again from the recording" if reading.forecast and reading.forecast.worked_out_again else ""
-    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}"
+    record = behind.record
+    again = ", worked out again from the recording" if behind.worked_out_again else ""
+    when = f" since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
+    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}{when}"
 
 
 NO_START = "starts in: no forecast, "
@@ -127,7 +130,19 @@ def place(row: QueuedStatement, reading: Reading) -> str:
     ]
     if len(alike) < 2 or row.event == NEXT_IN_LINE:
         return f"number {row.position}"
+    if min(alike) == 1:
+        return f"one of the first {len(alike)}"
     return f"one of the numbers {min(alike)} to {max(alike)}, which have waited alike,"
+
+
+def first_of_queue(row: QueuedStatement, head: QueueHead) -> str:
+    """Return what the head of its queue is to a statement, "" where it is the head itself.
+
+    One that has waited alike may come before it or behind it.
+    """
+    if row.executing() == head.statement.executing():
+        return ""
+    return "another of them" if has_waited_alike(row, head.statement) else "the head"
 
 
 def starts_in_words(row: QueuedStatement) -> str:

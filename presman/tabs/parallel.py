@@ -54,9 +54,8 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     name = header.px_managed.upper()
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
     facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
-    facts += [(" of target ", "dim"), (count(pool.target), "")]
-    if len(header.instances) > 1:
-        facts.append((f" = {' + '.join(count(each.servers.target) for each in header.instances)}", "dim"))
+    target, equals, parts = header.target.partition(" = ")
+    facts += [(" of target ", "dim"), (target, ""), (f"{equals}{parts}", "dim")]
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
         held = sum(group.px_servers or 0 for group in reading.cluster_groups())

@@ -14,6 +14,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
+    GroupReading,
     IoVerdict,
     LimitedContainer,
     UsageTotals,
@@ -194,7 +195,11 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
+        (
+            {"groups": (group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
+            "give BATCH 5 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "5 % are 1.2 CPUs, BATCH wants 4.0",
+        ),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
             "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
@@ -263,14 +268,32 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
-    more = "a larger pool would only divide the CPU that is left for it"
-    text = f"give BATCH a share in the plan: 14 wait, the first fails in 0:25; {more}"
+    more = "5 % are 1.2 CPUs, BATCH wants 4.0; a larger pool gives no CPU"
+    text = f"give BATCH 5 % or more: 14 wait, the first fails in 0:25; {more}"
     assert told(reading).text == text
-    web, system = group("WEB", 7.0, share=0.9), group("SYS_GROUP", 0.0, share=0.1)
-    whose = "give BATCH a share in the plan, a part of the 90 % of WEB: 14 wait"
-    assert told(replace(reading, groups=(capped, batch, system, web))).text.startswith(whose)
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
+
+
+def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level() -> None:
+    """A part of what a full level leaves is a part of nothing; what the plan gives to nobody costs nobody anything."""
+    web, system = group("WEB", 7.0, share=0.9, level=1), group("SYS_GROUP", 0.0, share=0.1, level=1)
+    second = group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE)
+
+    def asked(*groups: GroupReading) -> str:
+        return told(replace(quiet(), groups=groups)).short
+
+    assert asked(second, system, web) == "give BATCH 5 % or more on level 1, of the 90 % of WEB"
+    third, nowhere = second._replace(level=3), second._replace(level=None)
+    assert asked(third, system, web) == "give BATCH 5 % or more on a level before level 3, of the 90 % of WEB"
+    assert asked(nowhere, system, web) == "give BATCH 5 % or more, of the 90 % of WEB"
+    free = "give BATCH 5 % or more, of the 20 % that the plan gives to nobody"
+    assert asked(nowhere, system, web._replace(share=0.7)) == free
+    capped = second._replace(name="CAPPED")
+    both = told(replace(quiet(), groups=(capped, second, system, web)))
+    assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
+    assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
 
 def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:

@@ -481,10 +481,14 @@ def _blocked(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
-    names = [row.title for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
-    listed = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    text = f"give {listed} a share on a level that has CPU left, or set another plan: this one leaves them nothing"
-    return ToDo(Step.CHANGE, text, f"give {listed} a share in the plan", "plan", subject=alert.subject)
+    rows = [row for row in reading.cluster_groups() if row.verdict is Verdict.ZERO_SHARE]
+    row = next((row for row in rows if row.title == alert.subject), rows[0])
+    names = [row.title, *(each.title for each in rows if each is not row)]
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
+    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_from_whom(row, reading)}"
+    nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
+    text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row)}"
+    return ToDo(Step.CHANGE, text, f"give {who} {share}", "plan", subject=alert.subject)
 
 
 def _starved(alert: Alert, reading: Reading) -> ToDo | None:
@@ -507,18 +511,42 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     until = f", the first fails in {left}" if left else ""
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
-        more = "a larger pool would only divide the CPU that is left for it"
-        text = f"give {row.title} a share in the plan{_from_whom(row, reading)}: {waits}; {more}"
-        return ToDo(Step.CHANGE, text, f"give {row.title} a share: {waits}", "plan", subject=row.title)
+        more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
+        share = f"{_LEAST_SHARE} or more{_from_whom(row, reading)}"
+        text = f"give {row.title} {share}: {waits}; {more}"
+        short = f"give {row.title} {_LEAST_SHARE}{_on_level(row)}: {waits}"
+        return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
+_LEAST_SHARE, _TWENTIETH = "5 %", 0.05
+"""Of the CPUs: so much of a share ends the hang of a group that has none, and costs the others no more."""
+
+
 def _from_whom(row: GroupReading, reading: Reading) -> str:
-    """Return whose share a group without one could have a part of: that of its container's group with the largest."""
+    """Return on which level a group without a share could have one, and of what: nobody's, else of the largest.
+
+    A level divides what those before it leave, so where these leave nothing, a part of it is a part of nothing.
+    """
     others = [each for each in reading.cluster_groups() if each.con_id == row.con_id and each.share]
     most = max(others, key=lambda each: each.share, default=None)
-    return "" if most is None else f", a part of the {percent(100 * most.share)} % of {most.title}"
+    given = sum(each.share for each in reading.cluster_groups())
+    if most is None:
+        return _on_level(row)
+    if row.level is None and given <= 1 - _TWENTIETH:
+        return f", of the {percent(100 * (1 - given))} % that the plan gives to nobody"
+    return f"{_on_level(row)}, of the {percent(100 * most.share)} % of {most.title}"
+
+
+def _on_level(row: GroupReading) -> str:
+    return "" if row.level is None else " on level 1" if row.level == 2 else f" on a level before level {row.level}"
+
+
+def _what_a_share_is(row: GroupReading) -> str:
+    """Return what the least share is in CPUs, beside what a group wants."""
+    wants = "" if row.wanted is None else f", {row.title} wants {number(row.wanted)}"
+    return f"{_LEAST_SHARE} are {number(_TWENTIETH * row.capacity)} CPUs{wants}"
 
 
 def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:

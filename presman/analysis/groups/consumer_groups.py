@@ -307,6 +307,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         _why_due_unknown(here, key),
         frame.inside,
         usage=usage_of_group(found),
+        level=shares.levels.get(key),
     )
 
 

@@ -229,7 +229,8 @@ class GroupReading(NamedTuple):
     (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
     `queue_hurts` tells that its queue is critical (:attr:`QueueHead.is_critical`).
-    `doubt` is why its figures of CPU are judged by no rule, "" where they are.
+    `doubt` is why its figures of CPU are judged by no rule, "" where they are. `level` is the first level of its plan
+    (1 to 8) that gives it a part, None where none does.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
     """
@@ -279,6 +280,7 @@ class GroupReading(NamedTuple):
     doubt: str = ""
     queue_hurts: bool = False
     container_servers: int | None = None
+    level: int | None = None
 
     @property
     def may_hold(self) -> int | None:

@@ -28,6 +28,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     StartForecast,
 )
+from presman.base.formats import count
 from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance
 
@@ -140,6 +141,12 @@ class Header(Struct, frozen=True):
     autonomous: bool = False
     nature: tuple[str, ...] = ()
     idle_blocker_minutes: int | None = None
+
+    @property
+    def target(self) -> str:
+        """PARALLEL_SERVERS_TARGET in words; of several instances as the sum that it is: ``192 = 96 + 96``."""
+        parts = f" = {' + '.join(count(each.servers.target) for each in self.instances)}"
+        return f"{count(self.servers.target)}{parts if len(self.instances) > 1 else ''}"
 
     def uptime_of(self, inst_id: int) -> float | None:
         """Return for how many seconds an instance has been up, None where that is not known."""

@@ -242,7 +242,7 @@ def _plan_text(old: str, new: str, window: str) -> str:
 
 def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
     if change.change == "ended":
-        text = f"ended after {spelled(at.timestamp() - change.since)}: {change.text}"
+        text = f"seen for {spelled(at.timestamp() - change.since)}, last: {change.text}"
     else:
         text = f"{'worse, ' * (change.change == 'worse')}{SEVERITY_WORDS[change.state]}: {change.text}"
     return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)

@@ -66,8 +66,12 @@ def test_a_parameter_that_changed_is_told_with_both_values() -> None:
 
 def test_where_it_changed_is_told_where_it_is_not_so_everywhere() -> None:
     both = (parameter("96", 1), parameter("96", 2))
-    assert changed(both, (parameter("48", 1), parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
-    assert changed(both, (parameter("96", 1), parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48 on instance 2"]
+    target = "PARALLEL_SERVERS_TARGET 96 → 48"
+    told = f"{target} on each of 2 instances, added up 192 → 96"
+    assert changed(both, (parameter("48", 1), parameter("48", 2))) == [told]
+    assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, added up 192 → 144"]
+    idle = [(parameter(each, 1, "max_idle_time"), parameter(each, 2, "max_idle_time")) for each in ("60", "5")]
+    assert changed(*idle) == ["MAX_IDLE_TIME 60 → 5 on each of 2 instances"], "minutes of two instances make no sum"
     sales = row(Pdb, con_id=3, name="SALES")
     assert changed((parameter("9"), sales), (parameter("9"), parameter("4", con_id=3), sales)) == [
         "PARALLEL_SERVERS_TARGET not set → 4 in SALES"
@@ -79,7 +83,9 @@ def test_an_instance_that_goes_or_comes_has_changed_no_parameter_but_one_that_co
     assert changed(both, one) == []
     assert changed(one, both) == []
     assert changed(both, one, both) == []
-    assert changed(both, one, (*one, parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48 on instance 2"]
+    assert changed(both, one, (*one, parameter("48", 2))) == [
+        "PARALLEL_SERVERS_TARGET 96 → 48 on instance 2, added up 192 → 144"
+    ]
 
 
 def test_a_view_that_told_nothing_changed_nothing_and_the_plan_is_told_by_its_own_event() -> None:
@@ -222,8 +228,8 @@ def test_alerts_that_were_there_before_the_first_rates_did_not_begin_then() -> N
 def test_the_end_of_an_alert_is_at_the_first_poll_without_it_and_told_once_it_was_away_for_a_minute() -> None:
     there = ((0, []), (2, [ETL]), (4, [ETL]))
     assert of_alerts(*there, (10, []), (63, [])) == [], "last seen at 4, it may come back until 64"
-    assert of_alerts(*there, (10, []), (64, [])) == [(10, "ended after 8 s: ETL waits")], "it was there from 2 on"
-    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "ended after 28 s: ETL waits")]
+    assert of_alerts(*there, (10, []), (64, [])) == [(10, "seen for 8 s, last: ETL waits")], "it was there from 2 on"
+    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "seen for 28 s, last: ETL waits")]
 
 
 def test_an_alert_that_grows_worse_is_told() -> None:
@@ -261,7 +267,7 @@ def changes() -> list[DatabaseEvent]:
     ("kind", "at", "text"),
     [
         (PLAN_CHANGED, 60, "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"),
-        (PARAMETER_CHANGED, 180, "PARALLEL_SERVERS_TARGET 96 → 48"),
+        (PARAMETER_CHANGED, 180, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96"),
         (DIRECTIVE_CHANGED, 240, "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50"),
         (INSTANCE_CHANGED, 300, "instance 2 (CHGDB2) is gone"),
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
