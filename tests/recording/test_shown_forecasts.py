@@ -14,9 +14,11 @@ from presman.analysis.advice.ending import idle_to_end
 from presman.analysis.advice.to_do import Step, to_do
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.trends import Watch
 from presman.figures.statement_figures import forecast_record
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import as_shown, with_shown
+from presman.output.text_report import full
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder
 from presman.recording.reader import Recording
 from presman.recording.redaction import Redactor
@@ -80,6 +82,23 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
         None if row.starts is None or row.starts.median is None else pytest.approx(row.starts.median, abs=0.06)
         for row in last.queue
     ]
+
+
+def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_watched_does(
+    tmp_path: Path, inside: Run
+) -> None:
+    place, live, watch = tmp_path / "x.presman", shown_live(), Watch()
+    record(place, live)
+    for _, reading in live:
+        watch.add(reading)
+    (before, _), (last, reading) = live[-2:]
+
+    def compared(text: str) -> str:
+        return text.partition("-- Worse than usual?")[2].partition("\n\n")[0]
+
+    told = compared(inside("once", str(place)).stdout)
+    assert told == compared(full(reading, None, (before, last), watch))
+    assert told != compared(full(reading, None, (before, last))), "a single poll knows no minute before it"
 
 
 def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run) -> None:
