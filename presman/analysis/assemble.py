@@ -1,7 +1,5 @@
 """Assembly of a reading from two snapshots."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

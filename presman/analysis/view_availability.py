@@ -24,6 +24,9 @@ from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
 
+_NAMED = 3
+"""Groups of which a sentence says that nothing is known yet."""
+
 
 def view_of(snapshot: Snapshot, record: RecordType) -> str:
     """Return the view that the rows of `record` come from, in the snapshot's scope."""
@@ -113,7 +116,8 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     if unshared:
         return f"the share of {', '.join(unshared)} is not known"
     uncounted = [row.name for row in groups if not row.is_judged]
-    return f"no delta of {', '.join(uncounted)} yet" if uncounted else ""
+    more = f" and {len(uncounted) - _NAMED} more" if len(uncounted) > _NAMED else ""
+    return f"no delta of {', '.join(uncounted[:_NAMED])}{more} yet" if uncounted else ""
 
 
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:

@@ -4,8 +4,6 @@ What is drawn before it is played is the same however it goes on: a course witho
 other by that alone (common random numbers).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush

@@ -3,8 +3,6 @@
 Who comes and ends between two polls is not seen, so nothing is learnt of the shortest ones.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta

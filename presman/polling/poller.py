@@ -5,8 +5,6 @@ idle sessions that others name, then the texts and plans of statements now on sh
 after all.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
 from presman.base.formats import counted, duration
-from presman.base.plain_files import open_plain, short_lines
+from presman.base.private_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.forecast.scheduler import (
     LEVELS,

@@ -7,8 +7,6 @@ Between the two is a channel: Python values in both directions, over a pair of s
 same version and the same user; nothing of a file or of the network is read here.
 """
 
-from __future__ import annotations
-
 import pickle
 import select
 import signal

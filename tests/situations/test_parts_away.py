@@ -83,6 +83,8 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
     for row in reading.groups:
         if row.verdict in KNOWING and (row.used is None or row.waiting is None):
             yield f"{row.inst_id} {row.title}: {row.verdict.value}, and used {row.used}, waiting {row.waiting}"
+        if row.entitled is not None and row.used is None:
+            yield f"{row.inst_id} {row.title}: due {row.entitled}, and what it wants is not known"
     cleared = " ".join(alert.text for alert in all_clear(reading))
     unjudged = [row.title for row in reading.cluster_groups() if row.in_plan and row.used is None]
     if "no starved group" in cleared and unjudged:
@@ -103,6 +105,12 @@ def counted_otherwise(reading: Reading) -> Iterator[str]:
         yield f"{running} run, {counts} by group"
 
 
+def lost_in_silence(reading: Reading) -> list[str]:
+    """Return the statements that are told as gone with an instance of which no alert speaks."""
+    told = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
+    return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in told]
+
+
 def texts(reading: Reading) -> list[str]:
     found = [alert.text for alert in (*wrong(reading), *all_clear(reading), *not_known(reading))]
     return [*found, *map(running_state, reading.running)]
@@ -115,6 +123,7 @@ def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
         reading = analyse(first, second)
         assert list(well_without_figures(reading)) == [], what
         assert "PDB" in what or list(counted_otherwise(reading)) == [], what
+        assert lost_in_silence(reading) == [], what
         for text in texts(reading):
             assert "? of" not in text, what
             assert not text.startswith("● its coordinator"), what

@@ -1,7 +1,5 @@
 """Sessions of a snapshot: who is there, in which group, at what, how far long operations are (V$SESSION_LONGOPS)."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property

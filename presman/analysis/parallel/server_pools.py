@@ -1,7 +1,5 @@
 """The pools of parallel servers, and how many of them a consumer group may hold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Story: what happened, in sentences made of the figures, the events and what was wrong in the polls read again."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
