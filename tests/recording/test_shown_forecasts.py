@@ -111,6 +111,7 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
     with Recording(str(place)) as recording:
         playback = recording.playback()
         assert [to_do(playback.reading(index)) for index in range(3)] == said
+        assert [playback.reading(index).bypassed for index in range(3)] == [seen.bypassed for _, seen in live]
         assert [to_do(found) for index in range(3) if (found := foreseen(playback, index))] == said
         incident = gather(recording, playback, range(3), playback.at(0))
     assert [look.to_do for look in incident.looks] == said
@@ -130,6 +131,7 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     """Return a poll of the storm and its reading with what ending its idle holder would do: proven, not, not known."""
     snapshot, seen = list(polled("storm", 3))[number]
     (holder,) = idle_to_end(seen)
+    seen = replace(seen, bypassed=(holder.executing(),))  # which no three polls of a recording show
     range_ = {"sooner": 300.0, "sooner_low": 240.0, "sooner_high": 420.0}
     effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number, **range_)
     record = ForecastRecord(50, 38, 22.0)
