@@ -86,7 +86,7 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
         if row.entitled is not None and row.used is None:
             yield f"{row.inst_id} {row.title}: due {row.entitled}, and what it wants is not known"
     cleared = " ".join(alert.text for alert in all_clear(reading))
-    unjudged = [row.title for row in reading.cluster_groups() if row.in_plan and row.used is None]
+    unjudged = [row.title for row in reading.cluster_groups() if row.used is None and row.usage is not None]
     if "no starved group" in cleared and unjudged:
         yield f"nothing is known of {unjudged}: {cleared}"
     if "no downgrade" in cleared and any(each.delta is None for each in reading.downgrades):
