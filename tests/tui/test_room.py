@@ -207,7 +207,7 @@ async def test_at_60x15_the_parallel_tab_has_the_reason_the_way_out_and_the_queu
         await polls(30)
         screen = await acting.press("4")
         assert re.search(r" WHY  BATCH: short by \d+ \((target|group limit)\)( and \d+ \(target\))?\n", screen)
-        assert " TO START IT  ①" in screen
+        assert " TO START IT  " in screen
         assert "   … 1 more queue waits: ETL\n" in screen
         assert len(re.findall(r"^ BATCH +\d:\d\d \w{13}", screen, re.MULTILINE)) >= 2
 
