@@ -410,6 +410,9 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
+    early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
+    assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
+    assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"

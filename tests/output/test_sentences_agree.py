@@ -263,6 +263,8 @@ def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -
     """Whether its end is enough changes with each statement that ends; who it is about, and what is proven, do not."""
     source, clock = started("storm", seed)
     readings = list(play(source, clock, 300 if THOROUGH else 21, 2.0, forecaster=Forecaster()))
+    doubts = [each for each in (sure_of_limit(reading) for reading in readings) if each is not None]
+    assert doubts == sorted(doubts), "what is known of a statement's servers is not doubted later"
     answers = [answer(reading) for reading in readings]
     assert len({who for _, who in answers if who}) == 1
     assert sum(bool(who) for _, who in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
@@ -280,6 +282,13 @@ def test_what_do_is_about_does_not_go_to_and_fro(scenario: str) -> None:
     about = [None if step is None else (step.step, step.subject) for step in steps]
     runs = [(what, len(list(polls))) for what, polls in groupby(about)]
     assert not [run for run in runs[1:-1] if run[1] <= 2], "no answer for single polls"
+
+
+def sure_of_limit(reading: Reading) -> bool | None:
+    """Return whether DO is sure that a limit does not count an idle holder's servers, None where it does not say."""
+    step = to_do(reading)
+    found = None if step is None else re.search(r"limit (may|does) not count them", step.text)
+    return None if found is None else found[1] == "does"
 
 
 def answer(reading: Reading) -> tuple[Step | None, str]:

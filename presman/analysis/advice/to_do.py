@@ -221,8 +221,11 @@ def _who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
 def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
-    if record is not None and record.judged and not record.tells_effects():
+    if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
+    if record is not None and record.judged and not record.tells_effects():
+        judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
+        return f"{judged}: too few to say what ending it would do"
     effect = candidate.effect
     if effect is None or effect.sooner is None:
         return "what ending it would do is not known"

@@ -7,7 +7,7 @@ MAX_IDLE_TIME.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from types import MappingProxyType
@@ -70,8 +70,8 @@ class Holding(NamedTuple):
     @property
     def tree_sets(self) -> int | None:
         """The most server sets of one parallelizer; None where that is not known."""
-        sets = Counter(group for group, number in {kind[:2] for kind in self.kinds} if number is not None)
-        return max(sets.values(), default=None)
+        groups = [group for group, number in {kind[:2] for kind in self.kinds} if number is not None]
+        return max(map(groups.count, groups), default=None)
 
     @property
     def degree(self) -> int | None:
@@ -114,7 +114,7 @@ def holdings(facts: Facts) -> Holdings:
     monitors: dict[Coordinator, int] = {}
     known = facts.sessions.servers
     for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
-        of_gv_query = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
+        of_gv_query = [known.clustered and known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
         if True in of_gv_query and False not in of_gv_query:
             monitors[coordinator] = len(rows)
         elif False in of_gv_query:
@@ -137,16 +137,11 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
             serials[row.inst_id, row.sid] = row.serial
         elif row.qcsid:
             servers.append(row)
-    found: dict[Coordinator, list[PxSession]] = {}
+    found: dict[Coordinator, list[PxSession]] = defaultdict(list)
     for row in servers:
         inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
         serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
-        key = (inst_id, row.qcsid, serial)
-        held = found.get(key)
-        if held is None:
-            found[key] = [row]
-        else:
-            held.append(row)
+        found[inst_id, row.qcsid, serial].append(row)
     return found
 
 
