@@ -13,16 +13,31 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxSession, Session, SessionLongops
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.queries import view_read
+from presman.rows.session_rows import (
+    IDLE_STATUSES,
+    FastStartTransaction,
+    PxProcessSysstat,
+    PxSession,
+    Session,
+    SessionLongops,
+)
 from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""
+
+_OF_ONE_MOMENT = (PxSession, Session, ConsumerGroup, RsrcPlan, PxProcessSysstat)
+"""Whose rows together say who holds servers, and whether his end lets somebody start."""
 
 Coordinator = tuple[int, int, int]
 """A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
@@ -132,11 +147,31 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
     """Return the statements, idle holders before those that work, those with most servers first, the gone ones last."""
-    statements = [_statement(facts, holding) for holding in found.values()]
+    statements = _of_one_moment(facts, [_statement(facts, holding) for holding in found.values()])
     statements.sort(
         key=lambda each: (each.orphaned, each.idle is None, -each.servers, each.inst_id, each.sid, each.serial)
     )
     return tuple(statements)
+
+
+def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
+    """Return the statements, marked where a view did not answer, so that others tell of a later moment.
+
+    Left out is whose coordinator has become INACTIVE, or is gone, since its servers were read: it has ended, or is an
+    idle holder, and nothing tells which. Whose session was read before its servers is not queued any more.
+    """
+    sections = {record: facts.snapshot.section(record) for record in _OF_ONE_MOMENT}
+    late = [record for record, section in sections.items() if section.problem is not None and section.problem.late]
+    if not late:
+        return found
+    view = view_read(late[0], facts.snapshot.release, facts.snapshot.scope)
+    servers, sessions = sections[PxSession].at, sections[Session].at
+    if servers is not None and sessions is not None and servers < sessions:
+        since = (sessions - servers).total_seconds()
+        found = [each for each in found if each.seen and (each.idle is None or each.idle >= since)]
+    elif servers is not None and sessions is not None and servers > sessions:
+        found = [replace(each, queued=False, event="") if each.queued else each for each in found]
+    return [replace(each, outdated=view) for each in found]
 
 
 def _statement(facts: Facts, holding: Holding) -> RunningStatement:
