@@ -124,8 +124,8 @@ def _release(header: Header, gone: int) -> str:
     """Return the release and what kind of database it is; of a cluster how many instances are there, `gone` aside."""
     release = named(".".join(header.version.split(".")[:2]))
     instances = len(header.instances)
-    of = f"{instances} of {instances + gone}" if gone else f"{instances}"
-    cluster = f" RAC {of} instances" if instances + gone > 1 else ""
+    left = f"{instances} of " if gone else ""
+    cluster = f" RAC {left}{counted(instances + gone, 'instance')}" if instances + gone > 1 else ""
     exadata = " Exadata" if header.exadata else ""
     cloud = " Autonomous" if header.autonomous else ""
     return f"{release}{cluster}{exadata}{cloud}"
