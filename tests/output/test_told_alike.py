@@ -140,7 +140,7 @@ def test_what_an_end_would_do_has_the_figures_of_the_table_and_a_range(told: tup
             check_effect(effect, forecast, poll.reading)
         for found in unblock(poll.reading):
             text, _ = why(found.head, poll.reading)
-            for way in found.starting[:3]:
+            for way in found.answers:
                 effects = [each.effect for each in found.candidates if way == (each.statement,)]
                 assert effect_words(effects[0] if effects else found.effect) in text
 

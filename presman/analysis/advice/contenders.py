@@ -101,6 +101,11 @@ class Unblock(Struct, frozen=True):
         return not any(each.is_named for each in self.candidates) or bool(self.unknown) or self.itself is not None
 
     @property
+    def outdated(self) -> str:
+        """Which view has not answered now, so that nobody is known to help; "" if all have."""
+        return next((each.statement.outdated for each in self.candidates), "")
+
+    @property
     def looks_first(self) -> bool:
         """Whether one looks at a session that holds others up before anybody is ended or waited for."""
         return bool(self.blocked) and self.soon is None

@@ -247,7 +247,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     head, name = found.head, _name(found.head)
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
-    if found.soon is not None:
+    if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
@@ -359,6 +359,9 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
         text = f"find out who holds the servers that {who} wants: {found.unknown}"
+    elif found.outdated:
+        text = f"wait: whose end would let {who} start is not known, {found.outdated} has not answered now"
+        short = f"wait: {found.outdated} has not answered now"
     elif found.by_itself:
         return _wait_for(found, "can start")
     elif found.refused is not None:

@@ -277,6 +277,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     """Say what lets a head start; `doubtful` statements may be monitors' and are not named."""
     if found.unknown:
         return f"who holds servers is not known: {found.unknown}"
+    if found.outdated:
+        return f"whose end would help is not known: {found.outdated} has not answered now"
     if found.looks_first:
         return _blocked_first(found.blocked)
     fixed = found.refused
