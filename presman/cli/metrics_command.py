@@ -12,9 +12,9 @@ from presman.base.listeners import is_loopback
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.text import clean
-from presman.cli import console, event_log
+from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.interruption import rest
+from presman.cli.interruption import TURN, rest
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import (
     Parser,
@@ -80,7 +80,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> None:
-    """Poll and be scraped until told to stop. Raises Failure, ListenError."""
+    """Poll and be scraped until told to stop. Raises Failure, also where none can be polled, and ListenError."""
     event_log.begin(options)
     from presman.services.metrics.metric_page import Exporter, Exposition
     from presman.services.metrics.web_server import WebApp, WebServer
@@ -103,7 +103,9 @@ def run(options: Namespace) -> None:
             if push is not None:
                 push.start()
             exporter.start()
-            rest()
+            while not (out := exporter.run_out()):
+                rest(TURN)
+        raise Failure(f"nothing is left to watch: {out}", exit_codes.SOURCE)
     finally:
         exporter.stop()
         server.stop()

@@ -58,7 +58,7 @@ SENTENCES = {
             "8 queued 7:52",
             "PX servers 20/32",
         ),
-        ("20 servers elsewhere that it coordinated not freed yet", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
+        ("20 servers elsewhere still held for what it ran", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
         ("REPORTS: 8 queued",),
     ),
     "mixed": Sentence(
