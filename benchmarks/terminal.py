@@ -136,8 +136,15 @@ class Screen:
 
 def _cpu(process: psutil.Process) -> float:
     """Return the CPU seconds of a process and of those that it started."""
-    every = [each.cpu_times() for each in (process, *process.children())]
-    return float(sum(times.user + times.system for times in every))
+    return sum(map(cpu_of, (process, *process.children())))
+
+
+def cpu_of(process: psutil.Process) -> float:
+    """Return the CPU seconds of a process: on Linux by its clock, for what is counted elsewhere goes in hundredths."""
+    if psutil.LINUX:
+        return time.clock_gettime(~process.pid << 3 | 2)  # as clock_getcpuclockid(3) makes it of a number
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _memory(process: psutil.Process) -> float:

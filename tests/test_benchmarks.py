@@ -7,9 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from psutil import Process
 
 from benchmarks.forecast import HOURS, OWN, Forecasted, Scored
 from benchmarks.report import Report
+from benchmarks.terminal import cpu_of
 from benchmarks.trace import traces
 from presman.analysis.readings.statement_readings import StartForecast
 from presman.sources.simulator.loading import load_scenario
@@ -37,3 +39,11 @@ def test_a_forecast_counts_in_the_hour_in_which_it_was_made() -> None:
 def test_the_load_that_drifts_does_so_over_more_hours_than_one() -> None:
     streams = load_scenario(OWN["drift"]).streams
     assert min(each.wave.period for each in streams if each.wave.depth) > 3600 * HOURS["drift"]
+
+
+def test_the_cpu_of_a_process_is_counted_finer_than_in_hundredths() -> None:
+    process, begun = Process(), cpu_of(Process())
+    while (used := cpu_of(process) - begun) == 0:
+        pass
+
+    assert used < 0.01

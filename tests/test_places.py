@@ -56,3 +56,21 @@ def test_who_asks_for_nothing_is_found() -> None:
     places.leave(1)
     places.rise(1, Standing.SAFE, 2.0)
     assert places.silent_since(9.0) == [2]
+
+
+def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
+    """The server may take more than a second to hear him, and those that came since are younger."""
+    places = filled(6, 3, "owner", *"aabb")
+    for number in range(100, 400):
+        found, gone = places.take(number, "ab"[number % 2], 20.0)
+        assert (found, gone != 0) == (True, True)
+    places.rise(0, Standing.ASKED, 20.0)
+    assert places.take(500, "c", 20.0)[1] not in {0, None}
+
+
+def test_those_that_came_are_heard_once_the_next_would_have_to_go_for_another() -> None:
+    places = filled(4, 3, "a", "a", "b", "c")
+    assert not places.are_to_be_heard(4), "one of a's goes first"
+    assert places.take(4, "d", 9.0) == (True, 0)
+    assert places.are_to_be_heard(2)
+    assert not places.are_to_be_heard(1), "the oldest that go were there before"

@@ -1,7 +1,5 @@
 """The one way in for a screen that may act: what is offered, the dialog, and who carries it out."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Assembly of a reading from two snapshots."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -227,13 +225,16 @@ def _age(snapshot: Snapshot, section: Section) -> float | None:
 
 
 def _plan_activated(deltas: Deltas) -> bool:
-    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none."""
+    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none.
+
+    Neither does a container that is closed: its plan ends with it.
+    """
     before, now = (
         {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
         for snapshot in (deltas.previous, deltas.current)
     )
     both = before & now if before and now else {inst_id for inst_id, _ in deltas.activated}
-    return any(inst_id in both for inst_id, _ in deltas.activated)
+    return any(key[0] in both and (key in deltas.windows or not deltas.windows) for key in deltas.activated)
 
 
 def notes(facts: Facts, top: Header) -> tuple[str, ...]:
@@ -251,7 +252,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("the instances run different plans")
     if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
-    if number := sum(row.qcsid == 0 for row in facts.snapshot.rows(PxSession)):
+    if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
         found.append(
             f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: whose parallel servers they are is not known"
         )

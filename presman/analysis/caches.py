@@ -4,8 +4,6 @@ What most pages do not show then costs nothing on those, and what is read each m
 several ask of a reading is worked out for the first of them, and goes with the reading.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast

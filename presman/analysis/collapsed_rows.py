@@ -1,7 +1,5 @@
 """Collapsed rows: identical queued statements in one, parallel servers under their coordinator. `u` unfolds them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 
 from presman.analysis.readings.session_readings import SessionReading

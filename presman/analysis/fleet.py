@@ -1,7 +1,5 @@
 """Fleet: one database among many in one line: what of a reading is shown, and which of them comes first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

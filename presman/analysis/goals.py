@@ -1,7 +1,5 @@
 """Goals of service: how many of a group's parallel statements should start within so many seconds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 

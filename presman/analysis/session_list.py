@@ -4,8 +4,6 @@ What they did at the instant of a poll is a sample, without history, from V$SESS
 (V$ACTIVE_SESSION_HISTORY) need a licensed pack and are not read.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter

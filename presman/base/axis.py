@@ -1,7 +1,5 @@
 """Axes of all charts: round ticks, each where its label says it is."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil, floor, log10
 

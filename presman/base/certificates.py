@@ -1,7 +1,5 @@
 """Certificates of the web server, read again when their files change, so that a renewed one needs no restart."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Where that is safe it is a copy of this process, which need not import again wha
 one takes. A process with more than one thread must not be copied: another thread may hold a lock in it.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

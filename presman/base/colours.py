@@ -4,8 +4,6 @@ A colour is a name of a style ("group3", "class1", "others"), and what that is o
 and among sixteen colours.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

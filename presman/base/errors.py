@@ -1,7 +1,5 @@
 """Errors that a user can mend: a file, an option, a name, a limit; and what may be meant by a mistyped word."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

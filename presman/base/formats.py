@@ -1,7 +1,5 @@
 """Formats of numbers and times: the same on screen, in `once` and in reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import datetime

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable
 from enum import IntEnum
 from ipaddress import ip_address
@@ -17,6 +16,13 @@ from msgspec import Struct
 
 Key = TypeVar("Key", bound=Hashable)
 
+
+WAITING = 4096
+"""Connections that the system holds until they are accepted; of more it drops some, who then come a second later."""
+
+TURN = 0.02
+"""Seconds for which a server accepts what waits before it hears any of it: in a flood it would be accepted more slowly
+than it comes, and nearly all of it is closed again."""
 
 GRACE = 1.0
 """Seconds for which one that has asked is not closed, nor one that has not while there is another."""
@@ -41,10 +47,34 @@ class _Place(Struct):
     standing: Standing = Standing.SILENT
 
 
+class _OfAddress(Generic[Key]):
+    """The connections of an address that may have to go: since when each is as it is, the oldest first."""
+
+    def __init__(self) -> None:
+        self.silent: dict[Key, float] = {}
+        self.asked: dict[Key, float] = {}
+
+    def __len__(self) -> int:
+        return len(self.silent) + len(self.asked)
+
+    def at(self, standing: Standing) -> dict[Key, float]:
+        """Return those of a standing."""
+        return self.silent if standing is Standing.SILENT else self.asked
+
+    def first_to_go(self, now: float) -> Key | None:
+        """Return which has to go, None if each waits for the answer to what it has just asked."""
+        for oldest in (self.silent, self.asked):
+            for key, since in oldest.items():
+                if now - since >= GRACE:
+                    return key
+                break
+        return next(iter(self.silent), None)
+
+
 class Places(Generic[Key]):
     """So many connections in all, and so many of one address; those that are safe count in all only.
 
-    Instants are seconds of one clock. Any thread may call.
+    Instants are seconds of one clock, and never go back. Any thread may call.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -52,54 +82,84 @@ class Places(Generic[Key]):
         self._of_one = of_one
         self._turn = threading.Lock()
         self._taken: dict[Key, _Place] = {}
+        self._bound: dict[str, _OfAddress[Key]] = {}
+        self._addresses: dict[int, dict[str, None]] = {}
+        """Those, and the addresses of so many of them: in a flood a place is asked for thousands of times a second."""
 
     def take(self, key: Key, address: str, now: float) -> tuple[bool, Key | None]:
         """Give a place to a connection; return whether it has one, and which is to be closed for it, if any is."""
         with self._turn:
             found, gone = self._room(address, now)
             if gone is not None:
-                del self._taken[gone]
+                self._remove(gone)
             if found:
-                self._taken[key] = _Place(address, now)
+                self._add(key, _Place(address, now))
             return found, gone
 
     def rise(self, key: Key, standing: Standing, now: float) -> None:
         """Note the standing of a connection."""
         with self._turn:
             if place := self._taken.get(key):
-                place.since, place.standing = now, standing
+                self._remove(key)
+                self._add(key, _Place(place.address, now, standing))
 
     def leave(self, key: Key) -> None:
         """Take back the place of a connection that is over."""
         with self._turn:
-            self._taken.pop(key, None)
+            self._remove(key)
+
+    def are_to_be_heard(self, came: int) -> bool:
+        """Return whether those that just came, so many, are to be heard before more are accepted.
+
+        So it is once no address has more than one of those that may have to go: the next would have to go for another.
+        """
+        with self._turn:
+            return came >= self._most // 2 and max(self._addresses, default=0) <= 1
 
     def silent_since(self, then: float) -> list[Key]:
         """Return the connections that have asked for nothing since an instant."""
         with self._turn:
             return [key for key, each in self._taken.items() if each.standing is Standing.SILENT and each.since <= then]
 
+    def _add(self, key: Key, place: _Place) -> None:
+        self._taken[key] = place
+        if place.standing is not Standing.SAFE:
+            of_address = self._bound.setdefault(place.address, _OfAddress())
+            of_address.at(place.standing)[key] = place.since
+            self._count(place.address, len(of_address) - 1, len(of_address))
+
+    def _remove(self, key: Key) -> None:
+        place = self._taken.pop(key, None)
+        if place is not None and place.standing is not Standing.SAFE:
+            of_address = self._bound[place.address]
+            del of_address.at(place.standing)[key]
+            self._count(place.address, len(of_address) + 1, len(of_address))
+
+    def _count(self, address: str, before: int, now: int) -> None:
+        """Note how many connections of an address there are now."""
+        if before:
+            del self._addresses[before][address]
+            if not self._addresses[before]:
+                del self._addresses[before]
+        if now:
+            self._addresses.setdefault(now, {})[address] = None
+        else:
+            del self._bound[address]
+
     def _room(self, address: str, now: float) -> tuple[bool, Key | None]:
         """Return whether there is a place for another of an address, and whom it has to be taken from, if it has.
 
-        That is one that has not asked, else one that has, of the address that has most, the oldest.
+        That is of the address that has most one that is not new, of those one that has not asked, and the oldest: who
+        has but one keeps it in a flood of others, however long it takes until he is heard.
         """
-        bound = {key: each for key, each in self._taken.items() if each.standing is not Standing.SAFE}
-        many = Counter(each.address for each in bound.values())
-        if many[address] >= self._of_one:
-            bound = {key: each for key, each in bound.items() if each.address == address}
+        if len(self._bound.get(address, ())) >= self._of_one:
+            gone = self._bound[address].first_to_go(now)
         elif len(self._taken) < self._most:
             return True, None
-
-        def is_new(key: Key) -> bool:
-            return now - bound[key].since < GRACE
-
-        def order(key: Key) -> tuple[bool, int, int, float]:
-            each = bound[key]
-            return is_new(key), each.standing, -many[each.address], each.since
-
-        may_go = [key for key, each in bound.items() if each.standing is Standing.SILENT or not is_new(key)]
-        gone = min(may_go, key=order, default=None)
+        else:
+            most_first = (each for many in sorted(self._addresses, reverse=True) for each in self._addresses[many])
+            found = (self._bound[each].first_to_go(now) for each in most_first)
+            gone = next((each for each in found if each is not None), None)
         return gone is not None, gone
 
 

@@ -1,7 +1,5 @@
 """One thing that happened in a running presman, for its log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias

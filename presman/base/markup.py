@@ -3,8 +3,6 @@
 What comes out is well-formed XML, too: each element is closed, each attribute quoted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The measures: what can be exported, by name. What each has in it is in :mod:`presman.figures.measures`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Status of a run: what a command says of itself, and what becomes of that when it is read."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import platform

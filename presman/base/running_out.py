@@ -1,7 +1,5 @@
 """Limits of the machine: what has run out when the system refuses memory, open files, or processes and threads."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

@@ -1,7 +1,5 @@
 """Secrets: the one type that holds a password, which never shows itself; passwords that the environment brings."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from typing import NoReturn

@@ -5,8 +5,6 @@ them would move the cursor, change the window title or write to the clipboard of
 string passes :func:`clean` once, when a row record is built; after that, text is safe to show.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection

@@ -3,8 +3,6 @@
 Only the standard library is imported here; each command imports what it needs when it runs.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

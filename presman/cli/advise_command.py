@@ -1,7 +1,5 @@
 """`presman advise`: searches for the directives that would have met goals of service, by replays."""
 
-from __future__ import annotations
-
 import json
 import time
 from argparse import ArgumentTypeError, Namespace
@@ -16,7 +14,7 @@ from presman.base.formats import duration
 from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, command_parser
+from presman.cli.parser import Parser, add_format, command_parser, option
 from presman.cli.whatif_command import add_observed, arrivals_of
 from presman.reports.advise_load import ObservedPlan, observed_plan
 from presman.reports.advise_report import AdviceWanted, advise
@@ -47,31 +45,25 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    parser.add_argument(
-        "--goal",
+    option(
+        parser,
+        "--goal GOAL",
+        f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%"),
         type=_goal,
         action="append",
-        metavar="GOAL",
-        help=f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%"),
     )
-    parser.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="GROUP",
-        help="a group that must not wait longer; may be repeated",
-    )
-    parser.add_argument(
-        "--may-change",
+    option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
+    option(
+        parser,
+        "--may-change LIST",
+        f"which of {','.join(KINDS)} (default {_DEFAULT}); a lower degree makes statements run longer, a timeout "
+        "may end them",
         type=_kinds,
         default=_kinds(_DEFAULT),
-        metavar="LIST",
-        help=f"which of {','.join(KINDS)} (default {_DEFAULT}); a lower degree makes statements run longer, a timeout "
-        "may end them",
     )
     add_format(parser, "text", "json", "html")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there; an existing file is replaced")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
+    option(parser, "-o --output FILE", "write it there; an existing file is replaced")
+    option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
 

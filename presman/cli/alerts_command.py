@@ -1,11 +1,9 @@
 """`presman alerts [TARGET]`: the rules behind the alerts, their thresholds and their state."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console, exit_codes
-from presman.cli.parser import Parser, add_poll_times, command_parser
+from presman.cli.parser import Parser, add_poll_times, command_parser, option
 
 
 def arguments() -> Parser:
@@ -19,7 +17,7 @@ def arguments() -> Parser:
   presman alerts prod""",
         "scope packs at",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: none)")
+    option(parser, "target TARGET", "what to read (default: none)", nargs="?")
     add_poll_times(parser, "seconds allowed besides that (default 30)")
     return parser
 

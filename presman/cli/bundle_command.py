@@ -12,7 +12,7 @@ from presman.base.formats import counted, spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, some_seconds
+from presman.cli.parser import Parser, command_parser, option, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
@@ -42,11 +42,9 @@ def arguments() -> Parser:
   presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
         "scope packs start end",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
-    parser.add_argument("--minutes", type=_minutes, default=10.0, metavar="N", help="how long (default 10)")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="where to write it (default presman-bundle-TIME.presman)"
-    )
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    option(parser, "--minutes N", "how long (default 10)", type=_minutes, default=10.0)
+    option(parser, "-o --output FILE", "where to write it (default presman-bundle-TIME.presman)")
     return parser
 
 

@@ -1,7 +1,5 @@
 """`presman chart`: a file that `presman export` wrote as a chart: in the terminal, a picture, a page."""
 
-from __future__ import annotations
-
 import shutil
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -13,7 +11,7 @@ from presman.base.text import clean
 from presman.cli import console
 from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser
+from presman.cli.parser import Parser, command_parser, option
 from presman.reports.chart.file_series import FileSeries, read_series
 from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text
 
@@ -33,13 +31,9 @@ def arguments() -> Parser:
   presman chart cpu.csv throttled_percent -o throttled.svg
   presman chart cpu.csv throttled_percent used_cpus -o cpu.html""",
     )
-    parser.add_argument("file", metavar="FILE", help="what `presman export`, key e or presman 1.x wrote")
-    parser.add_argument(
-        "columns", nargs="*", metavar="COLUMN", help="what to draw (default: the usual columns of the measure)"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]"
-    )
+    option(parser, "file FILE", "what `presman export`, key e or presman 1.x wrote")
+    option(parser, "columns COLUMN", "what to draw (default: the usual columns of the measure)", nargs="*")
+    option(parser, "-o --output FILE", "FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]")
     return parser
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_poll_times, command_parser
+from presman.cli.parser import Parser, add_poll_times, command_parser, option
 
 if TYPE_CHECKING:
     from presman.analysis.alerts.alert_settings import AlertSettings
@@ -44,19 +44,12 @@ exit codes of check:
   3 UNKNOWN: something could not be seen, or nothing could be checked""",
         "scope packs",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to check (default: the one in config.ini)")
+    option(parser, "target TARGET", "what to check (default: the one in config.ini)", nargs="?")
     for name in ("warning", "critical"):
-        parser.add_argument(
-            f"--{name}",
-            action="append",
-            default=[],
-            metavar="KEY[:SUBJECT]=N",
-            help=f"amount from which an alert is {name}; `presman alerts` lists the keys",
-        )
+        words = f"amount from which an alert is {name}; `presman alerts` lists the keys"
+        option(parser, f"--{name} KEY[:SUBJECT]=N", words, action="append", default=[])
     add_poll_times(parser, "give up with UNKNOWN after S seconds (default 30)")
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="more lines: every alert, what to do, what was not seen"
-    )
+    option(parser, "-v --verbose", "more lines: every alert, what to do, what was not seen")
     return parser
 
 

@@ -1,12 +1,10 @@
 """`presman collect --sql`: a script that spools what presman reads."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser
+from presman.cli.parser import Parser, command_parser, option
 
 
 def arguments() -> Parser:
@@ -19,8 +17,8 @@ def arguments() -> Parser:
   presman collect --sql > presman_collect.sql
   presman collect --sql --release 12.1 > presman_collect.sql""",
     )
-    parser.add_argument("--sql", action="store_true", help="print the script")
-    parser.add_argument("--release", metavar="R", help="the database's release (default: 19)")
+    option(parser, "--sql", "print the script")
+    option(parser, "--release R", "the database's release (default: 19)")
     return parser
 
 

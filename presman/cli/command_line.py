@@ -4,8 +4,6 @@ Each is a module of its own, `NAME_command.py`: `arguments` makes the parser of 
 What each does in one line stands here, because the front page of the help lists all of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,14 +1,12 @@
 """`presman compare`: two windows of recordings side by side."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from datetime import UTC, datetime
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, command_parser
+from presman.cli.parser import Parser, add_format, command_parser, option
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
 from presman.config.target import named_recording
@@ -30,8 +28,8 @@ def arguments() -> Parser:
   presman compare monday.presman tuesday.presman --format html > tuesday.html
   presman compare prod.presman@first..'-1h' @'1h ago'..last""",
     )
-    parser.add_argument("first", metavar="A", help="FILE.presman@FROM..TO, or any other recording")
-    parser.add_argument("second", metavar="B", help="the same, or @FROM..TO: another window of A's recording")
+    option(parser, "first A", "FILE.presman@FROM..TO, or any other recording")
+    option(parser, "second B", "the same, or @FROM..TO: another window of A's recording")
     add_format(parser, "text", "json", "html")
     return parser
 

@@ -3,15 +3,13 @@
 Packages bring the files (`packaging/shell_files.py` makes them); in a checkout they are made when they are asked for.
 """
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from pathlib import Path
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.parser import OneOf, Parser, command_parser, option
 
 SHELLS = Path(__file__).parents[1] / "shell"
 FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}
@@ -31,14 +29,14 @@ def arguments() -> Parser:
   presman completions bash > /etc/bash_completion.d/presman
   presman completions man | man -l -""",
     )
-    parser.add_argument(
-        "shell",
+    option(
+        parser,
+        "shell SHELL",
+        "bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)",
         nargs="?",
         type=OneOf("bash", "zsh", "fish", "man"),
-        metavar="SHELL",
-        help="bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)",
     )
-    parser.add_argument("--install", action="store_true", help="write it, and the manual page, into your home folder")
+    option(parser, "--install", "write it, and the manual page, into your home folder")
     return parser
 
 

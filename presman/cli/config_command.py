@@ -1,11 +1,9 @@
 """`presman config`: where each setting comes from; `--sample` prints a config.ini."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console
-from presman.cli.parser import Parser, command_parser
+from presman.cli.parser import Parser, command_parser, option
 
 
 def arguments() -> Parser:
@@ -19,8 +17,8 @@ def arguments() -> Parser:
   presman config --sample > config.ini""",
         "config",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="the target whose settings to show")
-    parser.add_argument("--sample", action="store_true", help="print a commented config.ini to start from")
+    option(parser, "target TARGET", "the target whose settings to show", nargs="?")
+    option(parser, "--sample", "print a commented config.ini to start from")
     return parser
 
 

@@ -24,7 +24,7 @@ from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
-from presman.cli.parser import Parser, command_parser
+from presman.cli.parser import Parser, command_parser, option
 from presman.cli.settings import load
 from presman.config.config_file import NAME, Config, PasswordCommand, locations
 from presman.config.connect_answers import (
@@ -67,7 +67,7 @@ def arguments() -> Parser:
   presman connect prod --config ~/dba/config.ini""",
         "config scope thick",
     )
-    parser.add_argument("section", nargs="?", metavar="NAME", help="the section to write (default: asks)")
+    option(parser, "section NAME", "the section to write (default: asks)", nargs="?")
     return parser
 
 

@@ -1,7 +1,5 @@
 """Console: standard output for data, standard error for messages; no encoding, full disk or closed pipe crashes it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

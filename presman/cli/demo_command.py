@@ -1,13 +1,11 @@
 """`presman demo [SCENARIO]`: the monitor on a simulated database."""
 
-from __future__ import annotations
-
 import argparse
 from argparse import Namespace
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, ending_at_once
-from presman.cli.parser import Parser, add_screen_options, command_parser
+from presman.cli.parser import Parser, add_screen_options, command_parser, option
 
 
 def arguments() -> Parser:
@@ -23,17 +21,18 @@ def arguments() -> Parser:
   presman demo --polls 1 | less""",
         "refresh packs theme",
     )
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="name or FILE.toml (default: mixed)")
-    parser.add_argument("--list", action="store_true", help="list the scenarios")
-    parser.add_argument("--seed", type=int, metavar="N", help="another sequence of events")
-    parser.add_argument("--speed", type=float, metavar="X", help="X simulated seconds per second")
-    parser.add_argument("--size", type=float, metavar="F", help="a machine and a load F times as big")
-    parser.add_argument("--release", metavar="R", help="shape the views as release R has them (19, 12.1, ...)")
+    option(parser, "scenario SCENARIO", "name or FILE.toml (default: mixed)", nargs="?")
+    option(parser, "--list", "list the scenarios")
+    option(parser, "--seed N", "another sequence of events", type=int)
+    option(parser, "--speed X", "X simulated seconds per second", type=float)
+    option(parser, "--size F", "a machine and a load F times as big", type=float)
+    option(parser, "--release R", "shape the views as release R has them (19, 12.1, ...)")
     add_screen_options(parser)
-    parser.add_argument(
+    option(
+        parser,
         "--tour",
+        "show the tour, or not (default: until you have finished it once)",
         action=argparse.BooleanOptionalAction,
-        help="show the tour, or not (default: until you have finished it once)",
     )
     return parser
 

@@ -1,11 +1,9 @@
 """`presman doctor TARGET`: what presman can see there, and which grants are missing."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console
-from presman.cli.parser import Parser, command_parser
+from presman.cli.parser import Parser, command_parser, option
 from presman.cli.settings import load, resolve
 
 
@@ -20,11 +18,12 @@ def arguments() -> Parser:
   presman doctor --assumptions prod""",
         "scope thick packs",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to examine (default: the one in config.ini)")
-    parser.add_argument(
+    option(parser, "target TARGET", "what to examine (default: the one in config.ini)", nargs="?")
+    option(
+        parser,
         "--assumptions",
+        "what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here",
         action="store_true",
-        help="what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here",
     )
     return parser
 

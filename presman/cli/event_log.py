@@ -3,8 +3,6 @@
 Rotation is left to the system: after a file was moved away, the next line begins a new one.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Exit codes, which are part of what presman promises, and Ctrl-C while it is still being imported."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -18,7 +18,7 @@ from presman.base.measure_names import MEASURES
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, positive, some_seconds
+from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, option, positive, some_seconds
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.output.alert_notifier import AlertNotifier, notifier_of
@@ -107,29 +107,27 @@ def arguments() -> Parser:
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
         "refresh scope packs start end",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
-    parser.add_argument("--measure", type=measure, metavar="M", help=f"{', '.join(MEASURES)} (default cpu)")
-    parser.add_argument(
-        "--layout",
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    option(parser, "--measure M", f"{', '.join(MEASURES)} (default cpu)", type=measure)
+    option(
+        parser,
+        "--layout L",
+        "tidy (default): a line per group; wide: a column per group",
         type=OneOf("tidy", "wide"),
         default="tidy",
-        metavar="L",
-        help="tidy (default): a line per group; wide: a column per group",
     )
-    parser.add_argument("--column", metavar="C", help="the figure in a wide file")
-    parser.add_argument(
-        "--format",
+    option(parser, "--column C", "the figure in a wide file")
+    option(
+        parser,
+        "--format F",
+        "csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
         type=OneOf("csv", "jsonl", "parquet"),
         default="csv",
-        metavar="F",
-        help="csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
     )
-    parser.add_argument(
-        "-o", "--output", default="-", metavar="FILE", help="where to write (default -: standard output)"
-    )
-    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
-    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
-    parser.add_argument("--fsync", action="store_true", help="wait for the disk at each poll")
+    option(parser, "-o --output FILE", "where to write (default -: standard output)", default="-")
+    option(parser, "--polls N", "stop after N readings", type=positive)
+    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
+    option(parser, "--fsync", "wait for the disk at each poll")
     add_log_options(parser)
     return parser
 

@@ -19,7 +19,7 @@ from presman.base.private_files import is_folder
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import make_room
-from presman.cli.parser import OneOf, Parser, add_allow_actions, command_parser, seconds, some_seconds
+from presman.cli.parser import OneOf, Parser, add_allow_actions, command_parser, option, seconds, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
@@ -58,21 +58,15 @@ exit codes of a fleet that is printed:
   0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
         "scope packs theme",
     )
-    parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help="sections of config.ini, globs of them, other targets; or a store"
-    )
-    parser.add_argument(
-        "--format", type=OneOf("text", "json", "csv"), metavar="F", help="print it once: text, json, csv"
-    )
-    parser.add_argument(
-        "--interval", type=seconds, metavar="S", help="seconds between polls of each (default 5; printed: 1)"
-    )
-    parser.add_argument(
-        "--timeout",
+    option(parser, "targets TARGET", "sections of config.ini, globs of them, other targets; or a store", nargs="*")
+    option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
+    option(parser, "--interval S", "seconds between polls of each (default 5; printed: 1)", type=seconds)
+    option(
+        parser,
+        "--timeout S",
+        "printed: seconds to wait for those that do not answer (default 30)",
         type=some_seconds,
         default=30.0,
-        metavar="S",
-        help="printed: seconds to wait for those that do not answer (default 30)",
     )
     add_allow_actions(parser, " in an opened database")
     return parser

@@ -1,7 +1,5 @@
 """The screens of a fleet: its own, the monitor on one of its databases, and back."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 

@@ -1,12 +1,10 @@
 """`presman grants`: grants.sql: creates a user who can read what presman reads, and nothing more."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser
+from presman.cli.parser import OneOf, Parser, command_parser, option
 
 
 def arguments() -> Parser:
@@ -19,15 +17,15 @@ def arguments() -> Parser:
   presman grants --account common --user C##MONITOR
   presman grants --pdb ORCLPDB1 --release 12.2""",
     )
-    parser.add_argument(
-        "--account",
+    option(
+        parser,
+        "--account KIND",
+        "local (default; a database without containers), common (the root of a CDB) or pdb",
         type=OneOf("local", "common", "pdb"),
-        metavar="KIND",
-        help="local (default; a database without containers), common (the root of a CDB) or pdb",
     )
-    parser.add_argument("--user", metavar="NAME", help="the user's name (default PRESMAN, common: C##PRESMAN)")
-    parser.add_argument("--pdb", metavar="NAME", help="the pluggable database (default: the script asks)")
-    parser.add_argument("--release", metavar="R", help="grants for release R and later (default 19)")
+    option(parser, "--user NAME", "the user's name (default PRESMAN, common: C##PRESMAN)")
+    option(parser, "--pdb NAME", "the pluggable database (default: the script asks)")
+    option(parser, "--release R", "grants for release R and later (default 19)")
     return parser
 
 

@@ -4,8 +4,6 @@ A handler that raises does so in whatever runs just then. In the middle of the c
 and then be lost, and presman go on.
 """
 
-from __future__ import annotations
-
 import math
 import signal
 import threading

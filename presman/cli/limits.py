@@ -1,7 +1,5 @@
 """Limits that presman sets itself, so that no answer takes all memory, and those of the machine that many reach."""
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Command `presman lint`: what is doubtful about the plans in force, for people and for scripts."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 
@@ -10,7 +8,7 @@ from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
-from presman.cli.parser import OneOf, Parser, add_format, command_parser
+from presman.cli.parser import OneOf, Parser, add_format, command_parser, option
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain
@@ -32,12 +30,15 @@ def arguments() -> Parser:
   presman lint spool:/tmp/spool --fail-on warning""",
         "scope at",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json")
-    parser.add_argument(
-        "--fail-on", type=OneOf("error", "warning", "note", "never"), default="error", metavar="SEVERITY",
-        help="end with code 5 if there is a finding this severe: error (default), warning, note, never",
-    )  # fmt: skip
+    option(
+        parser,
+        "--fail-on SEVERITY",
+        "end with code 5 if there is a finding this severe: error (default), warning, note, never",
+        type=OneOf("error", "warning", "note", "never"),
+        default="error",
+    )
     return parser
 
 

@@ -12,9 +12,9 @@ from presman.base.listeners import is_loopback
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.text import clean
-from presman.cli import console, event_log
+from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.interruption import rest
+from presman.cli.interruption import TURN, rest
 from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import (
     Parser,
@@ -23,6 +23,7 @@ from presman.cli.parser import (
     certificates_of,
     command_parser,
     listening,
+    option,
     seconds,
     some_seconds,
 )
@@ -60,34 +61,26 @@ def arguments() -> Parser:
   presman metrics prod --otlp http://collector:4318""",
         "refresh scope packs",
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to watch (default: the one in config.ini)")
-    parser.add_argument(
-        "--listen",
+    option(parser, "targets TARGET", "what to watch (default: the one in config.ini)", nargs="*")
+    option(
+        parser,
+        "--listen HOST:PORT",
+        f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user",
         type=listening,
         default=listening(LISTEN),
-        metavar="HOST:PORT",
-        help=f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user",
     )
-    parser.add_argument(
-        "--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh, or 5)"
-    )
+    option(parser, "--interval S", "seconds between polls (default: --refresh, or 5)", type=seconds)
     add_certificate(parser)
-    parser.add_argument(
-        "--client-ca", metavar="FILE", help="accept only clients with a certificate from these authorities"
-    )
-    parser.add_argument(
-        "--insecure", action="store_true", help="listen for other machines without a user, or without a certificate"
-    )
-    parser.add_argument("--otlp", metavar="URL", help="push to this collector, too (OTLP over HTTP)")
-    parser.add_argument(
-        "--push-interval", type=some_seconds, default=60.0, metavar="S", help="seconds between pushes (default 60)"
-    )
+    option(parser, "--client-ca FILE", "accept only clients with a certificate from these authorities")
+    option(parser, "--insecure", "listen for other machines without a user, or without a certificate")
+    option(parser, "--otlp URL", "push to this collector, too (OTLP over HTTP)")
+    option(parser, "--push-interval S", "seconds between pushes (default 60)", type=some_seconds, default=60.0)
     add_log_options(parser)
     return parser
 
 
 def run(options: Namespace) -> None:
-    """Poll and be scraped until told to stop. Raises Failure, ListenError."""
+    """Poll and be scraped until told to stop. Raises Failure, also where none can be polled, and ListenError."""
     event_log.begin(options)
     from presman.services.metrics.metric_page import Exporter, Exposition
     from presman.services.metrics.web_server import WebApp, WebServer
@@ -110,7 +103,9 @@ def run(options: Namespace) -> None:
             if push is not None:
                 push.start()
             exporter.start()
-            rest()
+            while not (out := exporter.run_out()):
+                rest(TURN)
+        raise Failure(f"nothing is left to watch: {out}", exit_codes.SOURCE)
     finally:
         exporter.stop()
         server.stop()

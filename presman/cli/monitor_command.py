@@ -1,7 +1,5 @@
 """`presman [TARGET]`: the monitor, and the front page of the help."""
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 
@@ -9,7 +7,7 @@ from presman import __version__
 from presman.cli import console, exit_codes
 from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure, ending_at_once
-from presman.cli.parser import TARGET_HELP, Parser, add_screen_options, behind, common
+from presman.cli.parser import TARGET_HELP, Parser, add_screen_options, behind, common, option
 
 _VERSION = f"presman {__version__}\n"
 
@@ -38,10 +36,10 @@ environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_
         parents=[common()],
         behind=behind("refresh scope packs theme"),
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (see below)")
+    option(parser, "target TARGET", "what to watch (see below)", nargs="?")
     add_screen_options(parser)
-    parser.add_argument("--version", action="store_true", help="show presman's version and exit")
-    parser.add_argument("--verbose", action="store_true", help="with --version: those of all libraries, too")
+    option(parser, "--version", "show presman's version and exit")
+    option(parser, "--verbose", "with --version: those of all libraries, too")
     return parser
 
 

@@ -1,13 +1,11 @@
 """`presman once TARGET`: one reading as text, JSON or CSV."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, add_poll_times, command_parser, measure
+from presman.cli.parser import Parser, add_format, add_poll_times, command_parser, measure, option
 
 
 def arguments() -> Parser:
@@ -22,13 +20,13 @@ def arguments() -> Parser:
   presman once spool:/tmp/spool --format text""",
         "scope packs at",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json", "csv")
-    parser.add_argument("--measure", type=measure, metavar="M", help=f"what CSV is about: {', '.join(MEASURES)}")
+    option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=measure)
     add_poll_times(
         parser, "seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then"
     )
-    parser.add_argument("--outliers", action="store_true", help="read I/O outliers too (12.1 and later)")
+    option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
     return parser
 
 
@@ -47,7 +45,8 @@ def run(options: Namespace) -> int:
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
     requests = OUTLIERS if options.outliers else ()
-    came = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    polling = Polling(resolved, requests=requests, timeout=options.timeout)
+    came = polling.once(options.interval)
     reading = Judge(resolved.alerts, None).judge(came.reading)  # two polls do not tell how long anything lasts
     late = late_views(came.previous, came.snapshot)
     if late and reading.stale is None:
@@ -60,7 +59,8 @@ def run(options: Namespace) -> int:
     elif options.format == "csv":
         CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
     else:
-        console.show(text_report.full(reading, console.width(), (came.previous, came.snapshot)))
+        watch = polling.watched_before(reading)
+        console.show(text_report.full(reading, console.width(), (came.previous, came.snapshot), watch))
     if late:
         console.note(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
     return exit_codes.PARTIAL if late else exit_codes.OK

@@ -79,6 +79,20 @@ class Parser(argparse.ArgumentParser):
         return f"unknown option {name}" + (f", did you mean {guess}?" if guess else "")
 
 
+def option(parser: argparse._ActionsContainer, names: str, words: str, **how: Any) -> None:
+    """Add an option, or a place, to a parser or a group of it: its names, and behind them what its value is called.
+
+    An option without a value is a flag. `words` are its help, `how` tells the rest as argparse has it.
+    """
+    *own, value = names.split()
+    if value.startswith("-"):
+        own.append(value)
+        how = {"action": "store_true"} | how
+    else:
+        how["metavar"] = value
+    parser.add_argument(*own, help=words, **how)
+
+
 def seconds(text: str) -> float:
     """Read a refresh interval as config.ini does."""
     from presman.config.config_file import refresh_seconds
@@ -192,87 +206,74 @@ def common() -> Parser:
     """Return the options that every command takes, before or after its name."""
     parser = Parser(add_help=False, prog="presman")
     group = parser.add_argument_group("options everywhere")
-    group.add_argument("--config", metavar="FILE", help="read FILE instead of config.ini")
-    group.add_argument("--refresh", type=seconds, metavar="S", help="seconds between polls (default 2, least 0.5)")
-    group.add_argument(
-        "--poll-timeout",
+    option(group, "--config FILE", "read FILE instead of config.ini")
+    option(group, "--refresh S", "seconds between polls (default 2, least 0.5)", type=seconds)
+    option(
+        group,
+        "--poll-timeout S",
+        "seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data",
         type=some_seconds,
-        metavar="S",
-        help="seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data",
     )
-    group.add_argument(
-        "--scope", type=OneOf("cluster", "instance"), metavar="SCOPE", help="cluster (GV$, default) or instance (V$)"
+    option(group, "--scope SCOPE", "cluster (GV$, default) or instance (V$)", type=OneOf("cluster", "instance"))
+    option(
+        group, "--thick =LIBDIR", "connect through Oracle Client libraries, found automatically or in LIBDIR", nargs="?"
     )
-    group.add_argument(
-        "--thick",
-        nargs="?",
-        metavar="=LIBDIR",
-        help="connect through Oracle Client libraries, found automatically or in LIBDIR",
-    )
-    group.add_argument(
-        "--packs",
+    option(
+        group,
+        "--packs PACK",
+        "the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
         type=OneOf("none", "diagnostics", "tuning"),
-        metavar="PACK",
-        help="the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
     )
-    group.add_argument("--theme", metavar="NAME", help="colours of the monitor")
+    option(group, "--theme NAME", "colours of the monitor")
     window = parser.add_argument_group("of a recording")
-    window.add_argument("--at", metavar="TIME", help="the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
-    window.add_argument("--from", dest="start", metavar="TIME", help="from this time on")
-    window.add_argument("--to", dest="end", metavar="TIME", help="up to this time")
+    option(window, "--at TIME", "the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
+    option(window, "--from TIME", "from this time on", dest="start")
+    option(window, "--to TIME", "up to this time", dest="end")
     return parser
 
 
 def add_log_options(parser: Parser) -> None:
     """Add the options of commands that run for long: how and where they tell what happens."""
     group = parser.add_argument_group("messages")
-    group.add_argument(
-        "--log-format", type=OneOf("text", "json"), metavar="F", help="text (default), or json: one object a line"
-    )
-    group.add_argument(
-        "--log-level",
+    option(group, "--log-format F", "text (default), or json: one object a line", type=OneOf("text", "json"))
+    option(
+        group,
+        "--log-level L",
+        "debug (each poll), info (default), warning, error",
         type=OneOf("debug", "info", "warning", "error"),
-        metavar="L",
-        help="debug (each poll), info (default), warning, error",
     )
-    group.add_argument(
-        "--log-file", metavar="FILE", help="append to FILE, reopened when it is moved; errors also to standard error"
-    )
+    option(group, "--log-file FILE", "append to FILE, reopened when it is moved; errors also to standard error")
 
 
 def add_poll_times(parser: Parser, timeout: str) -> None:
     """Add the options of commands that poll twice: the seconds between, and those allowed, as `timeout` tells."""
-    parser.add_argument(
-        "--interval", type=some_seconds, default=1.0, metavar="S", help="between the two polls (default 1)"
-    )
-    parser.add_argument("--timeout", type=some_seconds, default=30.0, metavar="S", help=timeout)
+    option(parser, "--interval S", "between the two polls (default 1)", type=some_seconds, default=1.0)
+    option(parser, "--timeout S", timeout, type=some_seconds, default=30.0)
 
 
 def add_format(parser: Parser, *known: str) -> None:
     """Add the option that says in which of these formats the answer is; the first is usual."""
     words = f"{known[0]} (default), {', '.join(known[1:])}"
-    parser.add_argument("--format", type=OneOf(*known), default=known[0], metavar="F", help=words)
+    option(parser, "--format F", words, type=OneOf(*known), default=known[0])
 
 
 def add_screen_options(parser: Parser) -> None:
     """Add the options of the monitor, on a database or on the simulated one."""
-    parser.add_argument(
-        "--polls", type=positive, default=3, metavar="N", help="without a terminal: how many readings to print"
-    )
-    parser.add_argument("--bell", action="store_true", help="ring the terminal's bell when a new alert appears")
+    option(parser, "--polls N", "without a terminal: how many readings to print", type=positive, default=3)
+    option(parser, "--bell", "ring the terminal's bell when a new alert appears")
     add_allow_actions(parser)
 
 
 def add_allow_actions(parser: Parser, where: str = "") -> None:
     """Add the option that allows actions, " in" some place."""
     text = f"allow start, switch, cancel and kill (key a){where}, each confirmed first"
-    parser.add_argument("--allow-actions", action="store_true", help=text)
+    option(parser, "--allow-actions", text)
 
 
 def add_certificate(parser: Parser) -> None:
     """Add the options of commands that listen: what encrypts the line."""
-    parser.add_argument("--certificate", metavar="FILE", help="TLS with this certificate and its chain (PEM)")
-    parser.add_argument("--key", metavar="FILE", help="the certificate's key (default: in the same file)")
+    option(parser, "--certificate FILE", "TLS with this certificate and its chain (PEM)")
+    option(parser, "--key FILE", "the certificate's key (default: in the same file)")
 
 
 def certificates_of(options: argparse.Namespace) -> Certificates | None:

@@ -17,7 +17,17 @@ from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure, Terminated
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.parser import Parser, add_log_options, age, command_parser, positive, seconds, size, some_seconds
+from presman.cli.parser import (
+    Parser,
+    add_log_options,
+    age,
+    command_parser,
+    option,
+    positive,
+    seconds,
+    size,
+    some_seconds,
+)
 from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
@@ -39,20 +49,14 @@ def arguments() -> Parser:
   presman once prod.presman --at 03:12""",
         "refresh scope packs",
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="what to record (default: the one in config.ini)")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="PLACE", help="FILE.presman, a FOLDER/ (one file a day) or a URL"
-    )
-    parser.add_argument("--interval", type=seconds, metavar="S", help="seconds between polls (default: --refresh)")
-    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls of each")
-    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
-    parser.add_argument(
-        "--redact", action="store_true", help="without SQL texts, users, machines and programs; names are replaced"
-    )
-    parser.add_argument("--retain", type=age, metavar="AGE", help="remove older polls (12h, 14d)")
-    parser.add_argument(
-        "--max-size", type=size, metavar="SIZE", help="remove the oldest polls above this size (500M, 2G)"
-    )
+    option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
+    option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
+    option(parser, "--interval S", "seconds between polls (default: --refresh)", type=seconds)
+    option(parser, "--polls N", "stop after N polls of each", type=positive)
+    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
+    option(parser, "--redact", "without SQL texts, users, machines and programs; names are replaced")
+    option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=age)
+    option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=size)
     add_log_options(parser)
     return parser
 

@@ -1,11 +1,9 @@
 """`presman replay FILE`: a recording on the screens of the monitor."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, positive
+from presman.cli.parser import Parser, command_parser, option, positive
 
 
 def arguments() -> Parser:
@@ -20,10 +18,8 @@ def arguments() -> Parser:
   presman replay postgresql+psycopg://presman@dbhost/presman?database=prod""",
         "at start end theme",
     )
-    parser.add_argument("target", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
-    parser.add_argument(
-        "--polls", type=positive, default=3, metavar="N", help="without a terminal: how many readings to print"
-    )
+    option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote")
+    option(parser, "--polls N", "without a terminal: how many readings to print", type=positive, default=3)
     parser.set_defaults(allow_actions=False)
     return parser
 

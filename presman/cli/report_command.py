@@ -1,7 +1,5 @@
 """`presman report`: a period of a recording as one HTML page."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from datetime import UTC, datetime
 
@@ -10,7 +8,7 @@ from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser
+from presman.cli.parser import Parser, command_parser, option
 from presman.cli.settings import load, resolve
 from presman.config.target import named_recording
 
@@ -28,13 +26,12 @@ def arguments() -> Parser:
   presman report prod.presman --from 03:00 --at 03:12 -o - > incident.html""",
         "at start end",
     )
-    parser.add_argument("target", nargs="?", metavar="FILE|FOLDER|URL", help="what `presman record` wrote")
-    parser.add_argument(
-        "-o",
-        "--output",
+    option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote", nargs="?")
+    option(
+        parser,
+        "-o --output FILE",
+        "where to write it (-: standard output); an existing file is replaced",
         required=True,
-        metavar="FILE",
-        help="where to write it (-: standard output); an existing file is replaced",
     )
     return parser
 

@@ -24,7 +24,7 @@ from presman.base.listeners import is_loopback
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_certificate, certificates_of, command_parser, listening, positive
+from presman.cli.parser import Parser, add_certificate, certificates_of, command_parser, listening, option, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 from presman.config.target import Target
@@ -68,28 +68,25 @@ def arguments() -> Parser:
   ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
         "refresh scope packs theme",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
-    parser.add_argument(
-        "--listen",
+    option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
+    option(
+        parser,
+        "--listen HOST:PORT",
+        "address for browsers (default 127.0.0.1:8000: this machine only)",
         type=listening,
         default=("127.0.0.1", 8000),
-        metavar="HOST:PORT",
-        help="address for browsers (default 127.0.0.1:8000: this machine only)",
     )
-    parser.add_argument(
+    option(
+        parser,
         "--token",
-        action=argparse.BooleanOptionalAction,
-        help="ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
+        "ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
         "this machine that authenticates)",
+        action=argparse.BooleanOptionalAction,
     )
-    parser.add_argument("--token-file", metavar="FILE", help="the token, on its first line (default: a random one)")
+    option(parser, "--token-file FILE", "the token, on its first line (default: a random one)")
     add_certificate(parser)
-    parser.add_argument(
-        "--public", metavar="URL", help="its URL for browsers, behind a reverse proxy or by another name"
-    )
-    parser.add_argument(
-        "--viewers", type=positive, default=4, metavar="N", help="pages open at the same time (default 4)"
-    )
+    option(parser, "--public URL", "its URL for browsers, behind a reverse proxy or by another name")
+    option(parser, "--viewers N", "pages open at the same time (default 4)", type=positive, default=4)
     return parser
 
 

@@ -4,8 +4,6 @@ What to watch stands in the first line of its input, where no list of processes 
 allows actions, and nothing of the package that acts is imported.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """`presman status`: what of presman runs for this user, and how it is."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from collections.abc import Sequence

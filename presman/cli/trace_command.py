@@ -1,7 +1,5 @@
 """The command line of `presman trace`."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os
@@ -15,7 +13,7 @@ from presman.base.markup import png, require_png
 from presman.base.text import clean
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser
+from presman.cli.parser import Parser, option
 from presman.trace import trace_report
 from presman.trace.survey import Survey
 from presman.trace.tally import histogram
@@ -31,26 +29,26 @@ MOST_CHARTED = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `presman trace`."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="10046 trace, may be gzipped; - reads standard input")
+    option(parser, "files FILE", "10046 trace, may be gzipped; - reads standard input", nargs="+")
     which = parser.add_argument_group("which waits")
-    which.add_argument(
-        "--event",
+    option(
+        which,
+        "--event NAME",
+        f"event, or pattern with * and ?; may be repeated (default: {REDO_WRITE})",
         action="append",
-        metavar="NAME",
         type=_event_name,
-        help=f"event, or pattern with * and ?; may be repeated (default: {REDO_WRITE})",
     )
-    which.add_argument("--all", action="store_true", help="all events but idle ones")
-    which.add_argument("--idle", action="store_true", help="idle events too, where --all or a pattern includes them")
-    which.add_argument("--list", action="store_true", help="list the events found, idle ones with the reason")
+    option(which, "--all", "all events but idle ones")
+    option(which, "--idle", "idle events too, where --all or a pattern includes them")
+    option(which, "--list", "list the events found, idle ones with the reason")
     output = parser.add_argument_group("output")
-    output.add_argument(
-        "--csv",
-        metavar="FILE",
-        help="write every wait as a line of CSV (takes its place once it is whole); - is standard output",
+    option(
+        output,
+        "--csv FILE",
+        "write every wait as a line of CSV (takes its place once it is whole); - is standard output",
     )
-    output.add_argument("--chart", action="append", choices=CHARTS, help="draw in the terminal; may be repeated")
-    output.add_argument("--image", metavar="FILE", help="draw the charts (default: both) into a .svg or .png file")
+    option(output, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
+    option(output, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
 
 
 def arguments() -> Parser:

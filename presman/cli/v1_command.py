@@ -1,14 +1,12 @@
 """`presman -m MEASURE`: what presman 1.x did, on the new engine."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from pathlib import Path
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, measure, positive
+from presman.cli.parser import Parser, command_parser, measure, option, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
 from presman.output import v1_tables
@@ -30,14 +28,12 @@ def arguments() -> Parser:
         "refresh scope start end",
     )
     parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to read (default: the one in config.ini)")
-    parser.add_argument(
-        "-m", dest="measure", type=measure, metavar="MEASURE", help="cpu, session_io, parallel, emphasis"
-    )
-    parser.add_argument("-c", dest="column", metavar="COLUMN", help="index of a column from 0, or its name")
-    parser.add_argument("-p", dest="plot", action="store_true", help="a bar per group for that column")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write that column to a CSV file, poll by poll")
-    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N polls")
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    option(parser, "-m MEASURE", "cpu, session_io, parallel, emphasis", dest="measure", type=measure)
+    option(parser, "-c COLUMN", "index of a column from 0, or its name", dest="column")
+    option(parser, "-p", "a bar per group for that column", dest="plot")
+    option(parser, "-o FILE", "write that column to a CSV file, poll by poll", dest="output")
+    option(parser, "--polls N", "stop after N polls", type=positive)
     return parser
 
 

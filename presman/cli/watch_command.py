@@ -1,12 +1,10 @@
 """`presman watch`: what happens on a database in lines of words, for screen readers, pipes and logs."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from presman.analysis.alerts.judge import Judge
 from presman.cli import console
-from presman.cli.parser import Parser, command_parser, positive, some_seconds
+from presman.cli.parser import Parser, command_parser, option, positive, some_seconds
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.narration import Narration
@@ -24,17 +22,17 @@ def arguments() -> Parser:
   presman watch demo:storm --duration 1m""",
         "refresh scope packs start end",
     )
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="what to watch (default: the one in config.ini)")
-    parser.add_argument("--plain", action="store_true", help="nothing but ASCII, and words for signs")
-    parser.add_argument(
-        "--summary",
+    option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
+    option(parser, "--plain", "nothing but ASCII, and words for signs")
+    option(
+        parser,
+        "--summary S",
+        "time between summaries while nothing changes (default 5m)",
         type=some_seconds,
         default=300.0,
-        metavar="S",
-        help="time between summaries while nothing changes (default 5m)",
     )
-    parser.add_argument("--polls", type=positive, metavar="N", help="stop after N readings")
-    parser.add_argument("--duration", type=some_seconds, metavar="S", help="stop after S seconds (90, 15m, 2h)")
+    option(parser, "--polls N", "stop after N readings", type=positive)
+    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
     return parser
 
 

@@ -1,7 +1,5 @@
 """`presman whatif`: reads or gathers arrivals, replays them as they were and as they might be."""
 
-from __future__ import annotations
-
 import math
 from argparse import ArgumentTypeError, Namespace
 from collections import Counter, deque
@@ -16,7 +14,7 @@ from presman.base.errors import did_you_mean
 from presman.base.private_files import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, of_group, positive
+from presman.cli.parser import Parser, command_parser, of_group, option, positive
 from presman.forecast.scheduler import Group
 from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import (
@@ -52,13 +50,12 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    parser.add_argument(
-        "--target",
-        "--servers-target",
+    option(
+        parser,
+        "--target --servers-target N",
+        "PARALLEL_SERVERS_TARGET of all instances",
         dest="servers_target",
         type=positive,
-        metavar="N",
-        help="PARALLEL_SERVERS_TARGET of all instances",
     )
     for name, number, text in (
         ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
@@ -67,15 +64,15 @@ def arguments() -> Parser:
         ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
         ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
     ):
-        parser.add_argument(f"--{name}", type=number, action="append", default=[], metavar="GROUP=N", help=text)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the random order of the groups")
+        option(parser, f"--{name} GROUP=N", text, type=number, action="append", default=[])
+    option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
 
 def add_observed(parser: Parser) -> None:
     """Add what tells which statements are replayed."""
-    parser.add_argument("target", nargs="?", metavar="CSV|TARGET", help="arrivals, a recording, a target to watch")
-    parser.add_argument("--live-minutes", type=_minutes, metavar="N", help="watch TARGET for N minutes first")
+    option(parser, "target CSV|TARGET", "arrivals, a recording, a target to watch", nargs="?")
+    option(parser, "--live-minutes N", "watch TARGET for N minutes first", type=_minutes)
 
 
 def _minutes(text: str) -> float:
@@ -108,10 +105,10 @@ def run(options: Namespace) -> None:
 
 def _refuse_repeated(options: Namespace) -> None:
     """Raise Failure where an option names a group twice: which of the two is meant nobody can tell."""
-    for option in ("limit", "level", "timeout", "share", "cpu_limit"):
-        name, times = next(iter(Counter(group for group, _ in getattr(options, option)).most_common(1)), ("", 0))
+    for given in ("limit", "level", "timeout", "share", "cpu_limit"):
+        name, times = next(iter(Counter(group for group, _ in getattr(options, given)).most_common(1)), ("", 0))
         if times > 1:
-            raise Failure(f"--{option.replace('_', '-')} names {name} {times} times")
+            raise Failure(f"--{given.replace('_', '-')} names {name} {times} times")
 
 
 def _show_cpu(options: Namespace) -> None:
@@ -132,10 +129,10 @@ def _show_cpu(options: Namespace) -> None:
         )
     known = list(groups_with_cpu(demands.found))
     changes: dict[str, CpuChange] = {}
-    for option, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
-        for name, value in getattr(options, option):
+    for given, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
+        for name, value in getattr(options, given):
             if name not in known:
-                text = f"--{option.replace('_', '-')}: no CPU of {name!r} was seen"
+                text = f"--{given.replace('_', '-')}: no CPU of {name!r} was seen"
                 raise Failure(f"{text}, {did_you_mean(name, known)}")
             amount = int(value) if field == "level" else value
             changes[name] = changes.get(name, CpuChange())._replace(**{field: amount})

@@ -1,12 +1,10 @@
 """`presman why TARGET SID|SQL_ID`: why a statement has not started, when it should, and whose end would let it."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentTypeError, Namespace
 
 from presman.cli import console, exit_codes
-from presman.cli.parser import Parser, add_format, command_parser, some_seconds
+from presman.cli.parser import Parser, add_format, command_parser, option, some_seconds
 
 
 def arguments() -> Parser:
@@ -23,10 +21,10 @@ def arguments() -> Parser:
   presman why prod.presman 507 --at 03:12""",
         "refresh scope at",
     )
-    parser.add_argument("target", metavar="TARGET", help="what to read")
-    parser.add_argument("who", metavar="SID|SQL_ID", type=_who, help="the statement: its SID, INSTANCE:SID or SQL_ID")
+    option(parser, "target TARGET", "what to read")
+    option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
     add_format(parser, "text", "json")
-    parser.add_argument("--duration", type=some_seconds, metavar="S", help="watch for this long before answering")
+    option(parser, "--duration S", "watch for this long before answering", type=some_seconds)
     return parser
 
 

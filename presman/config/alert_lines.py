@@ -7,8 +7,6 @@ alerts =
     cpu_capped           severity=off
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ Some take more than a SELECT: then it is said what to try. Where a document says
 says in full is no assumption and not here. docs/proof.md lists them, written from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -4,8 +4,6 @@ For sites that let no tool in: a colleague reads the script, runs it where he ma
 which `presman spool:FOLDER` shows. It only selects; that its statements are SELECTs is proven by a test.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -25,8 +25,7 @@ from presman.analysis.goals import Goal, parse_goal
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import seconds_of
 from presman.base.measure_names import MEASURES
-from presman.base.plain_files import read_small
-from presman.base.private_files import expanded
+from presman.base.private_files import expanded, read_small
 from presman.base.secret import Secret
 from presman.config.alert_lines import read_alerts, read_command
 from presman.rows.queries import Scope

@@ -1,7 +1,5 @@
 """Answers to `presman connect`, the section of config.ini that says the same, and how it is written."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

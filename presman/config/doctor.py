@@ -1,7 +1,5 @@
 """`presman doctor TARGET`: what presman can see there, line by line, and what to grant where it cannot."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Writes grants.sql: the least that presman needs to be allowed, from the headers of queries/."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import Enum

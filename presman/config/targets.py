@@ -5,8 +5,6 @@ A target is a section of config.ini, a connect string, `demo:SCENARIO[?seed=…&
 `recording:URL`, `postgresql+psycopg://…`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

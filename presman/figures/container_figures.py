@@ -1,7 +1,5 @@
 """Figures of pluggable databases."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from presman.analysis.groups.containers import PdbReading

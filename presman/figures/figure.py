@@ -6,8 +6,6 @@ So no two of them can disagree about what a figure is called, which unit it has 
 its help names are those it is read from: what of them did not come in time is said beside a table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

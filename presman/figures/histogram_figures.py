@@ -1,7 +1,5 @@
 """Figures of wait histograms: of all events, and of one: what its waits say, its buckets; of I/O outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Figures of the instances: parallel servers, waits, downgrades."""
 
-from __future__ import annotations
-
 from presman.analysis.readings.reading import InstanceReading, ServerPool, WaitReading
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.base.formats import milliseconds, number

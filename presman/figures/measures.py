@@ -3,8 +3,6 @@
 Their keys are stable: they are part of what presman promises.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType

@@ -4,8 +4,6 @@ Name, unit and help follow from the figure, so that a metric cannot say anything
 (seconds, bytes, ratios of 0 to 1), `_total` for counters, `_info` for what has words and no number.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum

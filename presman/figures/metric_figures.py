@@ -9,8 +9,6 @@ and buckets that come and go would make nonsense of rates. Its bounds are powers
 exact. A wait of just that bound counts as longer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property

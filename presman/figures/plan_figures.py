@@ -1,7 +1,5 @@
 """Figures of the plan: its tree, findings about it, its windows, mappings, and what another plan does differently."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from presman.analysis.plans.lint_rules import Finding

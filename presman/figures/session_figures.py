@@ -1,7 +1,5 @@
 """Figures of user sessions, and of the statements behind waits for CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import ServerBelow, collapsed_servers

@@ -10,11 +10,12 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
     QueuedStatement,
+    QueueHead,
     RunningStatement,
     StartForecast,
     group_title,
 )
-from presman.base.formats import ABSENT, count, duration
+from presman.base.formats import ABSENT, clock, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, Figures, State, Table
 from presman.rows.session_state import NEXT_IN_LINE
@@ -35,7 +36,7 @@ def statement_identity(row: ParallelStatement) -> Hashable:
 def running_state(row: RunningStatement) -> str:
     """Return what a running statement is about, its trouble first."""
     if row.orphaned:
-        return f"✕ gone with instance {row.inst_id}"
+        return f"✕ gone with inst {row.inst_id}"
     if row.status == "KILLED":
         return "✕ killed, being cleaned up"
     kind = f"{row.kind.name}, " if row.kind is not None else ""
@@ -48,7 +49,7 @@ def running_state(row: RunningStatement) -> str:
         doing = f"{doing}, blocked by {row.blocker}"
     if row.downgraded > 0:
         return f"▼ downgraded {row.downgraded:.0f} %, {doing}"
-    return f"● {doing}"
+    return f"{'●' if row.event else '?'} {doing}"
 
 
 def _running_color(row: RunningStatement) -> State:
@@ -99,13 +100,15 @@ def between(starts: StartForecast | None) -> str:
     return ABSENT if starts is None or starts.low is None else f"{duration(starts.low)}-{duration(starts.high)}"
 
 
-def forecast_record(reading: Reading) -> str:
-    """Return how good the forecasts of starts have been, "" where none was judged yet."""
-    record = None if reading.forecast is None else reading.forecast.record
-    if record is None or not record.judged:
+def forecast_record(reading: Reading, *, since: bool = False) -> str:
+    """Return how good the forecasts of starts have been, and `since` when; "" where none was judged yet."""
+    behind = reading.forecast
+    if behind is None or not behind.record.judged:
         return ""
-    again = ", worked out again from the recording" if reading.forecast and reading.forecast.worked_out_again else ""
-    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}"
+    record = behind.record
+    again = ", worked out again from the recording" if behind.worked_out_again else ""
+    when = f" since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
+    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}{when}"
 
 
 NO_START = "starts in: no forecast, "
@@ -127,7 +130,19 @@ def place(row: QueuedStatement, reading: Reading) -> str:
     ]
     if len(alike) < 2 or row.event == NEXT_IN_LINE:
         return f"number {row.position}"
+    if min(alike) == 1:
+        return f"one of the first {len(alike)}"
     return f"one of the numbers {min(alike)} to {max(alike)}, which have waited alike,"
+
+
+def first_of_queue(row: QueuedStatement, head: QueueHead) -> str:
+    """Return what the head of its queue is to a statement, "" where it is the head itself.
+
+    One that has waited alike may come before it or behind it.
+    """
+    if row.executing() == head.statement.executing():
+        return ""
+    return "another of them" if has_waited_alike(row, head.statement) else "the head"
 
 
 def starts_in_words(row: QueuedStatement) -> str:
@@ -282,7 +297,7 @@ HOLDERS: Figures[RunningStatement] = Figures(
             "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up, or it is "
             "gone with its instance and these servers are not freed yet; ▼ downgraded: percent of the degree lost; ● "
             "what the coordinator waits for (V$SESSION.EVENT), and which session blocks it or one of its servers "
-            "(FINAL_BLOCKING_SESSION). Before it SMON, RMAN or SYS, where it "
+            "(FINAL_BLOCKING_SESSION); ? no view shows it. Before it SMON, RMAN or SYS, where it "
             "is not a user's statement.", running_state,
             order=lambda row: (row.idle is None, -(row.idle or 0), row.event), width=19, most=44, state=_running_color,
             vital=True),

@@ -1,7 +1,5 @@
 """Figures of running recorders and exporters: one line for each of their databases."""
 
-from __future__ import annotations
-
 from presman.base.formats import duration, number
 from presman.base.run_status import RunLine, RunState
 from presman.figures.figure import COUNT, INSTANT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Figure, Table, Unit

@@ -1,7 +1,5 @@
 """Figures of the tab Top: active sessions by wait class, the busiest statements, who waits for whom."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ when they were first seen from then on. Of n that have run for some time, the ne
 and not in n: one that runs longer than all before it must stay possible.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cached_property

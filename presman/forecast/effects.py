@@ -1,7 +1,5 @@
 """Effects of ending running statements: the same courses with them and without them, a few at each reading."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -3,8 +3,6 @@
 Who comes and ends between two polls is not seen, so nothing is learnt of the shortest ones.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
@@ -62,7 +60,8 @@ class StatementHistory:
     def add(self, reading: Reading) -> None:
         """Take the next reading; one that is older than the last begins anew.
 
-        After a step that is much longer than usual what came is not known, nor when those ended that are gone.
+        After a step that is much longer than usual what came is not known, nor when those ended that are gone. Those
+        that are gone with an instance would have run for longer.
         """
         if self.at is not None and reading.at < self.at:
             self._reset()
@@ -72,12 +71,14 @@ class StatementHistory:
             self.begun = reading.at
             return
         gone = self._runs.ended_since(before)
-        if self._is_gap(reading.at - before):
+        is_gap = self._is_gap(reading.at - before)
+        if is_gap:
             self.begun = reading.at
             self._came.clear()
-            gone = [replace(run, ended=None) for run in gone]
         else:
             self._take_arrivals(run for run in self._runs.open if run.first_seen == reading.at)
+        if is_gap or any(each.last_seen >= before for each in reading.gone):
+            gone = [replace(run, ended=None) for run in gone]
         for run in gone:
             self._take(run, before if run.ended is None else reading.at)
         self._forget(reading.at)

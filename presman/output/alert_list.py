@@ -1,7 +1,5 @@
 """List of the rules: key, severity, thresholds in force, and for a reading their state and why."""
 
-from __future__ import annotations
-
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.judge import groupless

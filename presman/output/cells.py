@@ -1,7 +1,5 @@
 """Cells of files and texts: plain numbers in CSV, nothing that a spreadsheet takes for a formula, aligned tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

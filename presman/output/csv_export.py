@@ -3,8 +3,6 @@
 Tidy lines may be JSON instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime

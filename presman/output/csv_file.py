@@ -3,8 +3,6 @@
 Every write hands complete lines to the operating system in one call; a write that fails half way is taken back.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A fleet without a screen: the databases as text, JSON or CSV, those in trouble first."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

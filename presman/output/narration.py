@@ -10,7 +10,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
-from presman.analysis.trends.database_events import EventWatch
+from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
 from presman.figures.drawing.lines import ascii_only
@@ -21,7 +21,9 @@ SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
 _OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_ENDED})
-_CHANGES = frozenset({kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED})
+_CHANGES = frozenset(
+    {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
+)
 _NARRATED = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
 """Events that get a sentence: alerts, and what no alert covers."""
 
@@ -55,14 +57,14 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        yield from (each.text for each in events if each.kind in _NARRATED)
+        yield from (_told(each) for each in events if each.kind in _NARRATED)
         yield from self._changed_troubles(reading)
         yield from self._changed_step(reading)
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
         ended = not self._events.alerts and any(each.kind in _OF_ALERTS for each in events)
         if self._is_time(reading) or ended:
             self._summed = reading.at
-            yield f"now: {summary(totals(reading), len(alerts))}"
+            yield f"now: {summary(totals(reading), len(alerts), reading.header.target)}"
             yield from (() if alerts else availability_notes(reading))
 
     def _is_time(self, reading: Reading) -> bool:
@@ -87,15 +89,20 @@ class Narration:
         self._step = now
 
 
-def summary(now: Totals, alerts: int) -> str:
-    """Return how a database is, in one sentence; what is not known is left out."""
+def _told(event: DatabaseEvent) -> str:
+    """Return an event in words; the end of an alert is told a minute after it."""
+    return f"alert ended at {clock(event.at)}, {event.text}" if event.kind == kinds.ALERT_ENDED else event.text
+
+
+def summary(now: Totals, alerts: int, target: str) -> str:
+    """Return how a database is, in one sentence; what is not known is left out. The `target` is in words."""
     parts = []
     if now.used is not None:
         of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
         parts.append(f"{number(now.used)}{of_all} CPUs used")
     if now.waiting is not None:
         parts.append("hardly any waited for" if now.waiting < 0.05 else f"{number(now.waiting)} waited for")
-    of_target = f" of target {now.target}" if now.target is not None else ""
+    of_target = f" of target {target}" if now.target is not None else ""
     if now.servers is not None:
         parts.append(f"{counted(now.servers, 'parallel server')} in use{of_target}")
     if now.queued is not None:

@@ -4,8 +4,6 @@ A Parquet file can only be read once its end is written, so it is made beside it
 at the end, at Ctrl-C and at SIGTERM. After SIGKILL there is none; what must survive that is recorded first.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from datetime import datetime

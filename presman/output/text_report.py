@@ -11,9 +11,10 @@ from presman.analysis.groups.containers import io_limited, io_sentence, pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
-from presman.analysis.readings.reading import CLUSTER, Header, OutlierReading, Reading, ServerPool
+from presman.analysis.readings.reading import CLUSTER, Header, OutlierReading, Reading
+from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import before_first
-from presman.base.formats import ABSENT, clock, count, counted, duration, number
+from presman.base.formats import ABSENT, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
@@ -35,15 +36,16 @@ def brief(reading: Reading, width: int | None = None) -> str:
     return _join([*_head(reading, width), "", *_table(OVERVIEW, moment.groups(), width, least=servers_scale(moment))])
 
 
-def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None) -> str:
+def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None, watch: Watch | None = None) -> str:
     """Return one reading with the tables of all tabs. Ends in a newline.
 
-    Without the `snapshots` it was made of, what is worked out from those is left out.
+    Without the `snapshots` it was made of, what is worked out from those is left out. `watch` has what was seen before
+    it, where something was.
     """
     lines = _head(reading, width)
     if snapshots is not None:
         lines += ["", *_verdicts(reading, snapshots, width)]
-    for part, every, moment in _tables(reading, snapshots):
+    for part, every, moment in _tables(reading, snapshots, watch or Watch()):
         rows = _first(part, every)
         unavailable = "" if every or part.in_text == 0 else part.unavailable(moment)
         if rows or part.news or unavailable:
@@ -60,10 +62,8 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 
 def _foreseen(reading: Reading) -> str:
     """Return how good the forecasts of the queue have been; why there are none, where there are none."""
-    if words := forecast_record(reading):
-        since = None if reading.forecast is None else reading.forecast.judged_since
-        return f"forecasts {words}{f' since {clock(since)}' if since else ''}"
-    return why_unforeseen(reading)
+    words = forecast_record(reading, since=True)
+    return f"forecasts {words}" if words else why_unforeseen(reading)
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:
@@ -100,7 +100,7 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
-def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
+def _tables(reading: Reading, snapshots: Pair | None, watch: Watch) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
     """Return the tables of all tabs with their rows and their moment.
 
     The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
@@ -111,7 +111,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
         if name.containers and not reading.header.cdb:
             continue
         choices = Choices(by_instance=name != tab_names()[0], plain=True)
-        moment = Moment(reading, choices, events=events, find=lambda: snapshots)
+        moment = Moment(reading, choices, watch=watch, events=events, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
             yield part, part.rows(moment), moment
@@ -151,7 +151,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     lines = [
         f"{header.database or reading.target} {named(header.version)}  {instant(reading.at)}  poll {reading.number}, "
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
-        _plan(header, plan_name(reading)) + f"  {servers(header.servers)}",
+        _plan(header, plan_name(reading)) + f"  {servers(header)}",
     ]
     lines += [
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
@@ -183,13 +183,10 @@ def _plan(header: Header, name: str) -> str:
     )
 
 
-def servers(pool: ServerPool) -> str:
-    """Return the gauge of parallel servers in words.
-
-    >>> servers(ServerPool(0, 12, 4, 12, 128, 320))
-    'servers 12 in use of target 128, max 320'
-    """
-    return f"servers {count(pool.in_use)} in use of target {count(pool.target)}, max {count(pool.maximum)}"
+def servers(header: Header) -> str:
+    """Return the gauge of parallel servers in words."""
+    pool = header.servers
+    return f"servers {count(pool.in_use)} in use of target {header.target}, max {count(pool.maximum)}"
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:

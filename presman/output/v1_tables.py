@@ -5,8 +5,6 @@ are (not of what was consumed), the interval is the measured one, instances are 
 the I/O of all groups on the same instance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 

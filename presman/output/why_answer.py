@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import effect_words, no_use, unblock_of
+from presman.analysis.parallel.queue_heads import has_waited_alike
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Executing,
@@ -20,7 +21,7 @@ from presman.analysis.readings.statement_readings import (
     group_title,
 )
 from presman.base.formats import clock, counted, duration, spelled
-from presman.figures.statement_figures import at_timeout, forecast_record, place, starts_in_words
+from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document
 
@@ -83,8 +84,10 @@ class ReasonHistory:
 
 
 def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
-    """Return who is asked about: the first that is queued, else one that runs."""
-    queued = sorted((row for row in reading.queue if asked.is_about(row)), key=lambda row: row.position)
+    """Return who is asked about: who has been queued for longest, else one that runs."""
+    queued = sorted(
+        (row for row in reading.queue if asked.is_about(row)), key=lambda row: (-(row.waited or 0.0), row.position)
+    )
     running = (row for row in reading.running if asked.is_about(row))
     return next(iter(queued), None) or next(running, None)
 
@@ -118,19 +121,20 @@ def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
     yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
-    alike = sum(asked.is_about(each) for each in reading.queue)
-    if alike > 1:
-        yield f"  it is the first of {alike} that are queued with {asked}"
+    others = [each for each in reading.queue if asked.is_about(each)]
+    if len(others) > 1:
+        yield f"  {len(others)} are queued with {asked}: {_which(row, others)}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
+    first = "" if head is None else first_of_queue(row, head)
     if head is not None:
-        behind = "" if row.position == 1 else f"{place(row, reading)} of its queue; the head, {head.statement.sql_id}, "
+        behind = f"{place(row, reading)} of its queue; {first}, {head.statement.sql_id}, " if first else ""
         yield f"  {behind}{head.sentence}"
-    record, since = forecast_record(reading), f" since {clock(history.begun)}" if history.begun else ""
+    record = forecast_record(reading, since=True)
     if words := starts_in_words(row):
-        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}{since}." if record and row.starts else "")
+        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
-    yield from _ways(unblock_of(row, reading), head is not None and row.position > 1)
+    yield from _ways(unblock_of(row, reading), first or "it")
     idle = [
         (each, no_use(each, reading).get(group_title(row), "")) for each in reading.running if each.idle is not None
     ]
@@ -139,12 +143,20 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     yield from _past(row, history)
 
 
-def _ways(found: Unblock | None, behind: bool) -> Iterator[str]:
+def _which(row: QueuedStatement, others: Sequence[QueuedStatement]) -> str:
+    """Return which of several the answer is about."""
+    longest = sum(has_waited_alike(each, row) for each in others)
+    if row.waited is None:
+        return "this is one of them, and which has waited longest is not known"
+    return f"this is {f'one of the {longest} that have' if longest > 1 else 'the one that has'} waited longest"
+
+
+def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
     """Yield whose end would let it, or the head before it, start."""
     if found is None:
         return
-    yield f"  to start {'the head' if behind else 'it'}: {found.sentence}"
-    for way in found.starting[:_NAMED]:
+    yield f"  to start {whom}: {found.sentence}"
+    for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
         yield f"    end {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"

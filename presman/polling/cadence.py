@@ -1,7 +1,5 @@
 """Cadence of queries: what was answered last, and whether it is to be asked again."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ All but the newest two are kept in temporary files without a name, so that hours
 stays behind whatever becomes of the process. They are written as recordings are: each compressed with the one before.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
 from array import array

@@ -8,8 +8,6 @@ The queue and what runs in parallel are looked up one by one. Of the other state
 the text is wanted, so several are asked for together: one statement in one round trip, at most once a minute.
 """
 
-from __future__ import annotations
-
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

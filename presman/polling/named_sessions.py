@@ -6,8 +6,6 @@ A coordinator that keeps its servers while its client does not fetch, and a sess
 are INACTIVE and matter more than most that work. V$PX_SESSION and V$SESSION.BLOCKING_SESSION name them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any

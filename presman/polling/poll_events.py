@@ -44,6 +44,7 @@ class SourceLost(Struct, frozen=True):
     `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
     `poll_now`, because trying again cannot help (a wrong password locks accounts). `since` is when it was lost.
     `refusal` tells that it is there and lets nobody in: then the next attempt is for another password, or far off.
+    `has_run_out`: not the source is to blame, this machine allows no thread, file or memory for it, and never did.
     """
 
     text: str
@@ -51,6 +52,7 @@ class SourceLost(Struct, frozen=True):
     retry_in: float | None
     since: datetime
     refusal: LoginRefusal | None = None
+    has_run_out: bool = False
 
     @property
     def line(self) -> str:

@@ -54,7 +54,8 @@ def no_room(error: Exception) -> SourceLost:
 
     It is not tried again.
     """
-    return SourceLost(ran_out(error) or one_line(str(error), 500), "", None, datetime.now(UTC))
+    out = ran_out(error, foreseen=False) or one_line(str(error), 500)
+    return SourceLost(out, "", None, datetime.now(UTC), has_run_out=True)
 
 
 class CommandQueue:

@@ -5,8 +5,6 @@ idle sessions that others name, then the texts and plans of statements now on sh
 after all.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -355,14 +353,15 @@ class Poller:
         return at + timedelta(seconds=max(0.0, self._clock() - measured))
 
     def _due(self, now: datetime | None) -> list[Query]:
-        asked = self._asked.get
-        level = self._detail_level
-        due = [query for record, query in self._queries.items() if is_due(query, asked(record), now, level)]
-        if self._asked.rolls_back() and not self._asked.rests(FastStartTransaction, now):
-            due.append(self._queries[FastStartTransaction])
-        progress = self._queries.get(SessionLongops)
-        if progress and progress not in due and self._asked.has_queue() and not self._asked.rests(SessionLongops, now):
-            due.append(progress)
+        """Return what is to be asked at `now` (None: not known) that this poll has not asked yet."""
+        asked, level, number = self._asked.get, self._detail_level, self._number
+        still = {record: query for record, query in self._queries.items() if not self._asked.is_of(number, record)}
+        due = [query for record, query in still.items() if is_due(query, asked(record), now, level)]
+        sooner = (FastStartTransaction, self._asked.rolls_back), (SessionLongops, self._asked.has_queue)
+        for record, is_wanted in sooner:
+            query = still.get(record)
+            if query and query not in due and not self._asked.rests(record, now) and is_wanted():
+                due.append(query)
         is_container, is_root, is_cluster = (
             self._asked.has_containers(),
             self._asked.is_root(),
@@ -376,7 +375,7 @@ class Poller:
 
     def _follow(self, shown: Sequence[CursorKey], now: datetime) -> Answer:
         """Ask what the first answer made necessary; without questions the source is left alone."""
-        late = [query for query in self._due(now) if not self._asked.is_of(self._number, query.record)]
+        late = self._due(now)
         lookups = self._lookups.wanted(shown, self._queries, now)
         texts = None if self._is_live else self._busy_texts(now, lookups)  # of a database the first read asks
         if not late and not lookups and not texts:

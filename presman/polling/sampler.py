@@ -256,9 +256,11 @@ class Sampler:
         except InputError as error:
             lost = SourceError(str(error), retry=False)
         except Exception as error:
-            # What has run out at the start, for which memory or files were never enough, has run out for good.
             out = ran_out(error, foreseen=False)
-            lost = SourceError(out or f"{type(error).__name__}: {error}", retry=self.polled.has_polled or not out)
+            if out and not self.polled.has_polled:  # at the start: there was never enough, and will not be
+                self.polled.close()
+                return no_room(error)
+            lost = SourceError(out or f"{type(error).__name__}: {error}")
         else:
             self.polled.works()
             return Polled(snapshot)

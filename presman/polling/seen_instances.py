@@ -1,7 +1,5 @@
 """Instances of a cluster that were seen: V$INSTANCE has no row of one that is gone, so that only memory tells of it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Chain reader: the polls of one database by index, unpacked from the blocks of their chains."""
 
-from __future__ import annotations
-
 import sqlite3
 from bisect import bisect_right
 from collections import OrderedDict, deque

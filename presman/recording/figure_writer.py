@@ -1,7 +1,5 @@
 """Figure writer: what the measures say of each poll of one database: rows, buckets of histograms, long texts."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """Fleet rows: one for each database of a store, with its newest figures and how its recorder is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

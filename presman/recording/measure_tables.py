@@ -6,8 +6,6 @@ at the latest after `SPAN` polls another begins, so that a reader never looks fa
 again, one row for each poll, with the names that CSV and JSON have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum

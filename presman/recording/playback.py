@@ -1,7 +1,5 @@
 """Playback: the polls of one recorded database by index and by time, as they were, with figures, events, statements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar

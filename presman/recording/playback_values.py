@@ -1,7 +1,5 @@
 """Playback values: what a recording has besides polls, each made of a row of a store, which may be a stranger's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal

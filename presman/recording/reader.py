@@ -1,7 +1,5 @@
 """Reader of recordings: a file, a folder with a file for each day, or a URL; which databases are in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self

@@ -1,7 +1,5 @@
 """Recording as a source: its polls one after the other, as they were."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice

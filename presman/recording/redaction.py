@@ -5,8 +5,6 @@ it was. Every text field of every record is listed here, as something to keep or
 Consumer groups and plans keep their names: they are what it is about.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from base64 import b32encode

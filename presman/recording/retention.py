@@ -3,8 +3,6 @@
 A location is one file, one file a day in a folder, or a database. The oldest polls go first, whole chains at a time.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence

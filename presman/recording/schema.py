@@ -3,8 +3,6 @@
 Instants are microseconds since 1970 (UTC). Numbers of polls, cases and statements count within one database.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 For reading they are taken as what a stranger may have made or changed; nothing stays beside them.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat
@@ -17,8 +15,9 @@ from sqlalchemy import Connection, Engine, Pool, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 
 from presman.recording.schema import APPLICATION_ID, LAYOUT
-from presman.recording.schema_check import ForeignSchemaError, verified
+from presman.recording.schema_check import verified
 from presman.recording.statement_limits import StatementLimits
+from presman.recording.store_errors import ForeignSchemaError
 
 BUSY_SECONDS = 5.0
 """How long a recorder waits for another one that writes to the same file."""

@@ -9,8 +9,6 @@ and weighed by PostgreSQL's own statistics, which ANALYZE brings up to date; lon
 pointers, are added up.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

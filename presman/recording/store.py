@@ -3,8 +3,6 @@
 The password of a URL is never part of a text.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
@@ -24,6 +22,7 @@ from presman.base.formats import counted
 from presman.base.private_files import exists, expanded
 from presman.base.text import clean, one_line
 from presman.recording import sqlite_files
+from presman.recording.schema_check import damage_of_tables, prepare_tables
 from presman.recording.statement_limits import StatementLimits, bytes_in_use
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 from presman.recording.store_opening import (
@@ -35,7 +34,6 @@ from presman.recording.store_opening import (
     shown,
     writing_engine,
 )
-from presman.recording.store_tables import damage_of_tables, prepare_tables
 
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
 

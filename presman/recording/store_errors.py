@@ -1,10 +1,13 @@
 """Store errors: each trouble of a database of recordings as an error of one line, free of secrets."""
 
-from __future__ import annotations
+import sqlite3
 
 from presman.base.errors import InputError
 from presman.base.text import clean, one_line
-from presman.recording.schema_check import ForeignSchemaError
+
+
+class ForeignSchemaError(sqlite3.DatabaseError):
+    """A file defines what presman does not make: it is neither read nor written."""
 
 
 class RecordingError(InputError):

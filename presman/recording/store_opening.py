@@ -3,8 +3,6 @@
 The password of a URL is never part of a text.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Time bins: the figures of many polls put together by the database, so that a month is as soon drawn as an hour."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Words for an instant of a recording: 2026-11-22 03:12, 03:12, 02:30+01:00, 3m ago, -90s, first, last."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo

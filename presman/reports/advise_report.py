@@ -1,7 +1,5 @@
 """Advice as values: the curves, the choices, how sure it is, the scripts. `advise_text.py` has words for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, inf
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Parameters are those of UPDATE_PLAN_DIRECTIVE in PL/SQL Packages and Types Reference 19c; -1 resets one to its default.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ A choice is a set of changes to the plan in force. Each is judged by one replay 
 (the same arrivals and draws for all); the best are judged by days that could have come in its place. Times are seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, inf, log2, prod
 from statistics import fmean, median_low

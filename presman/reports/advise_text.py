@@ -1,7 +1,5 @@
 """Advice as text and as a page: bars, choices, who loses, how sure it is, the scripts. Times are seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from math import ceil

@@ -1,7 +1,5 @@
 """Frame: the HTML around what a page says, its style, and the policy that lets a browser load and run nothing."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 A group wants the CPUs that it used and those that it waited for (V$RSRC_CONSUMER_GROUP). Times are seconds of CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ would send. ALTER SYSTEM takes no binds, so there the two are the same and consi
 SQL_ID of 13 characters of Oracle's own alphabet.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum

@@ -1,7 +1,5 @@
 """Conversion of driver tuples to records: the place where NULL, time zones and hostile text are dealt with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache

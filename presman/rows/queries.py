@@ -10,8 +10,6 @@ Folders named after a release hold what that release and later ones read instead
 A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum, Flag

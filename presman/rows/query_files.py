@@ -1,7 +1,5 @@
 """Query files: where they are, their header lines, the parts of their SELECT, records made of some; and the catalog."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import namedtuple

@@ -3,8 +3,6 @@
 Each database has a thread that polls, and one that writes, so that neither waits for the other.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

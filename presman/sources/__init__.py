@@ -5,8 +5,6 @@ target (see :mod:`presman.config.targets`).
 A `SourceRecipe` makes one, as a value that another process can be given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum

@@ -4,8 +4,6 @@ The tables are made from the catalog (which view has which column since which re
 queries/ that runs on Oracle runs here, on SQLite in memory.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 Once the source is open a preview is made of it, before whoever started the process asks anything.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import queue

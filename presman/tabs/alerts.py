@@ -1,7 +1,5 @@
 """Line of alerts: what is wrong, the link to the database, what is not known."""
 
-from __future__ import annotations
-
 import re
 
 from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong

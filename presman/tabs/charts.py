@@ -1,7 +1,5 @@
 """Charts and trends of a tab: series over the window the user chose. What is drawn, not how."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple

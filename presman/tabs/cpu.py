@@ -1,7 +1,5 @@
 """Tab 2 CPU: CPU by consumer group, with its limits and what waits."""
 
-from __future__ import annotations
-
 from presman.figures.group_figures import CPU
 from presman.tabs.charts import capacity, used_levels, waiting_levels
 from presman.tabs.parts import Box, Lines, Moment, OverTime, Rows, Tab, alike_in_groups

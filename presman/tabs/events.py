@@ -1,7 +1,5 @@
 """Tab E Events: what changed and when: plans, directives, parameters, instances, queues, alerts."""
 
-from __future__ import annotations
-
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.figures.history_figures import EVENTS

@@ -1,7 +1,5 @@
 """Going anywhere by name: what is meant by a tab, a group, an instance, a session, an SQL_ID or a target."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Tab 3 I/O: I/O by consumer group, and the I/O limits of containers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from presman.analysis.groups.containers import pdbs

@@ -1,7 +1,5 @@
 """Tab 7 Latency: is it slow storage, or is it the plan? Wait histograms, now and over time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from presman.analysis.latency import histograms

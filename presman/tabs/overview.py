@@ -1,7 +1,5 @@
 """Tab 1 Overview: who uses what, who is held back, and what is wrong."""
 
-from __future__ import annotations
-
 from presman.analysis.readings.reading import Reading
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW

@@ -238,12 +238,9 @@ class Moment:
         indexes = {subject: index for index, subject in reversed(list(enumerate(subjects))) if subject}
 
         def worst(group: GroupReading) -> tuple[int, int]:
-            shown = (
-                []
-                if group.rank == QUIET
-                else [indexes[name] for name in (group.title, group.container) if name in indexes]
-            )
-            return group.rank, min(shown, default=len(subjects))
+            rank, names = group.rank, (group.title, group.container)
+            shown = [indexes[name] for name in names if name in indexes] if rank != QUIET else []
+            return rank, min(shown, default=len(subjects))
 
         cluster = tuple(sorted(self.reading.cluster_groups(), key=worst))
         if not self.choices.by_instance:

@@ -1,7 +1,5 @@
 """Tab 8 PDBs (containers): pluggable databases side by side, in a container database."""
 
-from __future__ import annotations
-
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.readings.reading import CLUSTER
 from presman.figures.container_figures import PDBS

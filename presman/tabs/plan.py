@@ -1,7 +1,5 @@
 """Tab 6 Plan: the plan as a tree, what is doubtful about it, who set it, and how another plan would differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tab 5 Sessions: every session with its group, and the statements that are held off CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from presman.analysis.collapsed_rows import collapse_sessions

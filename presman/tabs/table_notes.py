@@ -1,7 +1,5 @@
 """Notes beside tables: rows folded into others, views that have no answer, verdicts in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from presman.analysis.collapsed_rows import collapsed_servers

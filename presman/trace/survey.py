@@ -1,7 +1,5 @@
 """Survey of trace files, one after the other; of each only its figures are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from presman.base.text import clean

@@ -1,7 +1,5 @@
 """Charts of traces, in the terminal and as SVG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

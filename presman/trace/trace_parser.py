@@ -4,8 +4,6 @@ Lines are not split: one compiled expression runs over a whole piece. Where it d
 because lines are wrapped or damaged, one that follows wrapped lines runs instead.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Keys and the mouse from a terminal, without looking for them ten times a second."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The screen everything stands on: lines above and below, and a body with the panel or the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import wrap
 

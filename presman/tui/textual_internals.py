@@ -4,8 +4,6 @@ They save CPU and memory, or keep the values of variables out of a crash report.
 release; then presman costs a little more, or ends in Textual's own way, and goes on working.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterable
 from contextlib import suppress

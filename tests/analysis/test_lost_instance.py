@@ -15,11 +15,12 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import running_in_words
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.figures.statement_figures import running_state
+from presman.forecast.statement_history import StatementHistory
 from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import Scope
-from presman.rows.snapshot import Problem, Section, Snapshot
+from presman.rows.snapshot import GoneInstance, Problem, Section, Snapshot
 from tests.recording.recorded import START, polled
 
 AWAY, BACK = 300.0, 390.0
@@ -44,7 +45,7 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     _, reading = just_after()
     (gone,) = reading.running
     assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
-    assert running_state(gone) == "✕ gone with instance 2"
+    assert running_state(gone) == "✕ gone with inst 2"
     assert sum(row.px_active or 0 for row in reading.cluster_groups()) == 0
     assert running_in_words(reading.running) == ["1 gone with the instance on 12 servers"]
     assert ending(gone, reading).commands == ()
@@ -58,19 +59,30 @@ def test_as_many_run_by_the_table_as_by_the_groups(at: float) -> None:
     assert running == sum(row.px_active or 0 for row in reading.cluster_groups())
     rows = re.findall(r"^\w{13} .* (?:●|○|✕) .*$", full(reading).split("-- Running")[1].split("-- Servers")[0], re.M)
     assert len(rows) == len(reading.running)
-    assert sum("gone with instance 2" in row for row in rows) == len(rows) - running
+    assert sum("gone with inst 2" in row for row in rows) == len(rows) - running
 
 
 def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
     (_, first), *_, (_, last) = changes(AWAY, AWAY + 30.0)
     (alert,) = instances_gone(first)
-    assert alert.text.endswith("are away with it; 12 servers elsewhere that it coordinated not freed yet")
+    assert alert.text.endswith("are away with it; 12 servers elsewhere still held for what it ran")
     assert instances_gone(last)[0].text.endswith("are away with it")
     for reading in (first, last):
         step = to_do(reading)
         assert step is not None
         assert step.short == "find out why instance 2 (CHGDB2) is gone"
         assert step.subject == alert.subject
+
+
+def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_for_it() -> None:
+    snapshot, _ = just_after()
+    sections = {record: each for record, each in snapshot.sections.items() if record is not GoneInstance}
+    reading = analyse(None, replace(snapshot, sections=sections))
+    (alert,) = instances_gone(reading)
+    assert alert.text == "Instance 2 is gone: 12 servers elsewhere still held for what it ran"
+    step = to_do(reading)
+    assert step is not None
+    assert step.short == "find out why instance 2 is gone"
 
 
 def test_a_statement_that_is_asked_about_is_gone_or_nowhere() -> None:
@@ -87,6 +99,14 @@ def test_its_run_ends_with_the_instance() -> None:
     for _, reading in changes(AWAY - 9.0, AWAY):
         runs.add(reading)
     assert runs.open == []
+
+
+def test_nothing_is_learnt_of_how_long_statements_last_from_those_that_are_gone() -> None:
+    history = StatementHistory()
+    for _, reading in polled("lost", 6, step=2.0):
+        history.add(reading)
+    assert [each.inst_id for each in reading.gone] == [2]
+    assert (history.ended, len(history.came)) == (0, 0)
 
 
 def test_only_v_instance_of_the_whole_cluster_tells_that_it_is_gone() -> None:

@@ -14,6 +14,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
+    GroupReading,
     IoVerdict,
     LimitedContainer,
     UsageTotals,
@@ -194,7 +195,11 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ({"groups": (group("BATCH", 0.0, 4.0, verdict=Verdict.ZERO_SHARE),)}, "give BATCH a share on a level"),
+        (
+            {"groups": (group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
+            "give BATCH 5 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "5 % are 1.2 CPUs, BATCH wants 4.0",
+        ),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
             "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
@@ -263,14 +268,32 @@ def test_a_session_pool_about_to_fail_comes_first_with_the_share_that_its_group_
     capped = group("CAPPED", 0.0, 4.0, share=0.0, verdict=Verdict.ZERO_SHARE)
     reading = replace(quiet(), groups=(capped, batch))
     assert [alert.key for alert in worst_first(wrong(reading))] == ["session_pool", "cpu_zero_share", "cpu_zero_share"]
-    more = "a larger pool would only divide the CPU that is left for it"
-    text = f"give BATCH a share in the plan: 14 wait, the first fails in 0:25; {more}"
+    more = "5 % are 1.2 CPUs, BATCH wants 4.0; a larger pool gives no CPU"
+    text = f"give BATCH 5 % or more: 14 wait, the first fails in 0:25; {more}"
     assert told(reading).text == text
-    web, system = group("WEB", 7.0, share=0.9), group("SYS_GROUP", 0.0, share=0.1)
-    whose = "give BATCH a share in the plan, a part of the 90 % of WEB: 14 wait"
-    assert told(replace(reading, groups=(capped, batch, system, web))).text.startswith(whose)
     one = batch._replace(verdict=Verdict.CONTENDED, pool=POOL._replace(queued=1))
     assert told(replace(quiet(), groups=(one,))).text == text.replace("14 wait", "1 waits")
+
+
+def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level() -> None:
+    """A part of what a full level leaves is a part of nothing; what the plan gives to nobody costs nobody anything."""
+    web, system = group("WEB", 7.0, share=0.9, level=1), group("SYS_GROUP", 0.0, share=0.1, level=1)
+    second = group("BATCH", 0.0, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE)
+
+    def asked(*groups: GroupReading) -> str:
+        return told(replace(quiet(), groups=groups)).short
+
+    assert asked(second, system, web) == "give BATCH 5 % or more on level 1, of the 90 % of WEB"
+    third, nowhere = second._replace(level=3), second._replace(level=None)
+    assert asked(third, system, web) == "give BATCH 5 % or more on a level before level 3, of the 90 % of WEB"
+    assert asked(nowhere, system, web) == "give BATCH 5 % or more, of the 90 % of WEB"
+    free = "give BATCH 5 % or more, of the 20 % that the plan gives to nobody"
+    assert asked(nowhere, system, web._replace(share=0.7)) == free
+    capped = second._replace(name="CAPPED")
+    both = told(replace(quiet(), groups=(capped, second, system, web)))
+    assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
+    assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
 
 def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ended() -> None:
@@ -329,7 +352,10 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
     first, second = unblock(reading)
     assert (first.wait, first.soon, first.rivals) == (None, 10.0, ("ETL",))
     assert (second.wait, second.rivals) == (None, ("BATCH",))
-    assert first.sentence == "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same servers"
+    assert first.sentence == (
+        "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same "
+        "servers: the plan decides who is first, and no view tells"
+    )
     both = unblock(storm(ending(526, 10.0, servers=64)))
     assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
     capped = replace(reading, heads=(reading.heads[0], replace(reading.heads[1], allowed=32, held=32)))
@@ -384,9 +410,56 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
+    early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
+    assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
+    assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
+
+
+def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
+    """For one poll of 400 ETL had nobody queued, and DO ended somebody for BATCH alone until the next."""
+    alone = storm(running(526, **IDLE))
+    alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
+    assert told(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
+    lately = replace(
+        alone, groups=(group("ETL", px_queued_minute=0.4), group("BATCH", px_servers=32, px_queued_minute=3.0))
+    )
+    found = told(lately)
+    assert (found.step, found.commands) == (Step.WAIT, ())
+    assert "keeps 32 servers that BATCH wants, and ETL did a minute ago: what ending it would do is not" in found.text
+    (way,) = unblock(lately)
+    assert not way.answers
+    assert way.sentence.startswith("MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH or ETL may get: the plan")
+    own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
+    assert told(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
+    fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
+    assert told(fifo).step is Step.END, "in one queue who comes later is behind"
+
+
+def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
+    """One of 18 was shown that wanted 16, and was not the first: the first wanted 32, and nobody started."""
+    reading = one_queue(running(526, **IDLE), running(144, **IDLE), equals=1)
+    wants = Servers(64, 64)
+    alike = replace(reading.queue[1], waited=reading.queue[0].waited, wants=wants)
+    more = replace(reading, queue=(reading.queue[0], alike, *reading.queue[2:]))
+    unsure = "another that waited as long wants 64 servers, and which is first is not known"
+    (way,) = unblock(more)
+    assert (way.answers, way.unsure) == ((), unsure)
+    assert told(more).commands == ()
+    assert told(more).text.endswith(f"that one of the first 2 of BATCH could use; {unsure}")
+    assert way.sentence.endswith(
+        f"frees the 32 servers with which one of 2 that have waited as long may start; but {unsure}"
+    )
+    waits = replace(more, running=(ending(526, 10.0),), groups=(group("BATCH", px_servers=32),))
+    assert told(waits).text == (
+        f"wait: one of the first 2 of BATCH may start in about 0:10, when MARTIN 1:526 ends; {unsure}"
+    )
+    unknown = replace(more, queue=(reading.queue[0], replace(alike, wants=None)))
+    assert unblock(unknown)[0].unsure == "another that waited as long may want more, and which is first is not known"
+    same = replace(more, queue=(reading.queue[0], replace(alike, wants=Servers(32, 32))))
+    assert told(same).step is Step.END
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:

@@ -8,6 +8,7 @@ import resource
 import subprocess
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,10 +17,14 @@ import pytest
 
 from presman import cli
 from presman.base import running_out
+from presman.base.log_event import LogEvent
 from presman.base.running_out import ran_out
 from presman.cli import exit_codes
 from presman.polling.poller import Poller
+from presman.services.live import LiveTarget
+from presman.services.metrics.metric_page import Exporter
 from presman.sources.oracle.oracle_errors import text_of
+from presman.sources.simulator_source import SimulatorSource
 from presman.tui.terminal_app import TerminalApp
 from tests.cli.run import Run, command, environment, presman
 from tests.scenarios import with_short_past
@@ -289,3 +294,43 @@ def test_a_full_disk_behind_standard_error_is_no_exit_code(tmp_path: Path, argum
             command(*arguments), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=full, check=False
         )
     assert done.returncode == code
+
+
+def refusing_threads(monkeypatch: pytest.MonkeyPatch, fail_from: int) -> None:
+    """Let samplers have so many threads and no more."""
+    left = [fail_from]
+
+    def start(thread: threading.Thread) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("can't start new thread")
+        thread.start()
+
+    monkeypatch.setattr("presman.polling.sampler.start", start)
+
+
+def test_metrics_of_nothing_that_can_be_polled_end(
+    inside: Run, limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing_threads(monkeypatch, 0)
+    done = inside("metrics", "demo:quiet", "--listen", "127.0.0.1:0")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == f"presman: nothing is left to watch: demo:quiet: {PROCESSES}"
+    assert done.stderr.count(PROCESSES) == 1
+
+
+def test_metrics_of_some_that_cannot_be_polled_go_on_and_tell_it_once(
+    limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing_threads(monkeypatch, 1)
+    told: list[LogEvent] = []
+    sources = [LiveTarget(name, partial(SimulatorSource, "quiet")) for name in ("one", "two")]
+    exporter = Exporter(sources, told.append)
+    try:
+        exporter.start(lambda _: None)
+        assert [exporter.run_out(), exporter.run_out()] == ["", ""]
+    finally:
+        exporter.stop()
+    assert [each.line for each in told if each.level != "debug"] == [
+        f"two: {PROCESSES}; not tried again before a restart"
+    ]

@@ -8,9 +8,11 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.totals import Totals, totals
+from presman.base.formats import clock, spelled
 from presman.output.narration import Narration, summary
 from presman.rows.snapshot import Snapshot
 from tests.output.readings import with_groups
@@ -46,7 +48,9 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert first[-1].startswith("now: ")
     assert said(narration, later(queue, 10)) == []
     ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
-    assert any(line.startswith("ended after 2 min 10 s: ") for line in ended)
+    last = queue.at + timedelta(seconds=130)
+    alerts = [each.text for each in wrong(queue) if each.state in {"bad", "warn"}]
+    assert {f"alert ended at {clock(last)}, seen for {spelled(130)}, last: {text}" for text in alerts} <= set(ended)
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in ended)
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
@@ -87,10 +91,10 @@ def test_plain_has_words_for_signs() -> None:
 
 def test_what_is_not_known_is_not_said() -> None:
     nothing = Totals(None, None, 0, 12, None, None, None, None, None, None, None)
-    assert summary(nothing, 0) == "12 parallel servers in use; 0 alerts"
+    assert summary(nothing, 0, "-") == "12 parallel servers in use; 0 alerts"
     all_known = Totals(2, 61.0, 3, 24, 24, 48, 0, 0, 6.25, 0.0, 16.0)
-    assert summary(all_known, 1) == (
-        "6.2 of 16 CPUs used; hardly any waited for; 24 parallel servers in use of target 24; "
+    assert summary(all_known, 1, "24 = 12 + 12") == (
+        "6.2 of 16 CPUs used; hardly any waited for; 24 parallel servers in use of target 24 = 12 + 12; "
         "2 statements queued, the first for 1 min 1 s; 3 sessions waiting for an active session pool; 1 alert"
     )
 

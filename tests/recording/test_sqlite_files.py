@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from presman.recording.schema import APPLICATION_ID
-from presman.recording.schema_check import ForeignSchemaError
 from presman.recording.sqlite_files import (
     ReadConnection,
     _check_beside,
@@ -27,6 +26,7 @@ from presman.recording.sqlite_files import (
     which_file,
 )
 from presman.recording.statement_limits import StatementLimits
+from presman.recording.store_errors import ForeignSchemaError
 
 
 def made(path: Path, *statements: str, application: int = APPLICATION_ID) -> Path:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from presman.recording import store_errors
-from presman.recording.schema_check import ForeignSchemaError
-from presman.recording.store_errors import DamagedStoreError, RecordingError, StoreLostError
+from presman.recording.store_errors import DamagedStoreError, ForeignSchemaError, RecordingError, StoreLostError
 
 
 def trouble(error: Exception, *, writing: bool = False, kind: str = "sqlite", is_lost: bool = False) -> tuple[Any, str]:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from presman.analysis.assemble import analyse
-from presman.base.plain_files import has_short_lines
+from presman.base.private_files import has_short_lines
 from presman.base.release import Release
 from presman.config.doctor import doctor
 from presman.config.targets import parse_target

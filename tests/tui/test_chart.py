@@ -20,7 +20,7 @@ from presman.tabs.choices import Choices
 from presman.tabs.parts import GroupLevel, Moment
 from presman.tui.widgets import chart
 from presman.tui.widgets.chart import Chart, chart_lines
-from presman.tui.widgets.line_api import AREAS, palette_of
+from presman.tui.widgets.line_api import AREAS, LineView, palette_of
 from tests.tui.drive import acted, stage
 from tests.tui.readings import AT, busy, group, quiet
 from tests.tui.test_live import playing
@@ -269,6 +269,16 @@ async def test_legend_and_table_say_the_same() -> None:
                 row = next(line for line in acting.screen.splitlines() if line.startswith(f" {name} "))
                 assert said is not None
                 assert f"  {said[1]}  " in row
+
+
+@acted
+async def test_a_chart_is_drawn_in_its_new_size_also_if_nobody_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual sends no message if a widget was asked for its size before the screen was laid out again."""
+    monkeypatch.setattr(LineView, "on_resize", lambda _view: None)
+    async with playing("storm", (160, 45)) as (acting, polls):
+        await polls(2)
+        assert "02:48 " in acting.screen
+        assert "02:48 " in await acting.press("slash"), "the axis is not cut off"
 
 
 @acted

@@ -58,7 +58,7 @@ SENTENCES = {
             "8 queued 7:52",
             "PX servers 20/32",
         ),
-        ("20 servers elsewhere that it coordinated not freed yet", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
+        ("20 servers elsewhere still held for what it ran", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
         ("REPORTS: 8 queued",),
     ),
     "mixed": Sentence(
@@ -130,9 +130,9 @@ SENTENCES = {
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
             *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
-            *("14 wait for the session pool", "give BATCH a share", "14 wait, the first fails in 0:"),
+            *("14 wait for the session pool", "give BATCH 5 % ", "14 wait, the first fails in 0:"),
         ),
-        ("in the plan, a part of the 90 % of WEB", "divide the CPU"),
+        ("on level 1, of the 90 % of WEB", "5 % are 0.4 CPUs", "gives no CPU"),
     ),
 }
 

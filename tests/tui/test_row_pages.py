@@ -62,8 +62,9 @@ def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
     behind = replace(BUSY.queue[0], sid=600, position=3, waited=5.0)
     reading = replace(BUSY, queue=(BUSY.queue[0], twin, behind))
     places = [told(queued(row, reading))["Why it waits"][0].partition(",")[0] for row in reading.queue]
-    assert places == ["One of the numbers 1 to 2"] * 2 + ["Number 3 in the queue of BATCH"]
-    assert "alike, in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
+    assert places == ["One of the first 2 in the queue of BATCH"] * 2 + ["Number 3 in the queue of BATCH"]
+    assert told(queued(twin, reading))["Why it waits"][1].startswith("Another of them, 7xq3h001jskd0, wants 32 servers")
+    assert " in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
     assert place(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
@@ -71,7 +72,7 @@ def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() ->
     row = replace(BUSY.queue[1], timeout_left=None, sql_id="", sql_text="", child=None)
     found = told(queued(row, BUSY))
     assert found["Queued statement (unknown) of BATCH"][-1] == "cursor SQL_ID -, child -"
-    assert found["Why it waits"][1].startswith("The head of its queue, 7xq3h001jskd0, wants 32 servers")
+    assert found["Why it waits"][1].startswith("The head, 7xq3h001jskd0, wants 32 servers")
     assert found["Why it waits"][2] == "Its group has no queue timeout: it waits until it starts."
     assert found["SQL text"] == ["not known: V$SQL was not read for it, or no longer has it"]
     assert plain(sql_lines("", "aged out")[-1]).strip() == "aged out"

@@ -1,7 +1,5 @@
 """Settings of alerts: thresholds, durations and severities that config.ini gives to rules, and which one holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from msgspec import Struct

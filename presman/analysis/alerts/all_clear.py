@@ -1,7 +1,5 @@
 """All-clear: what is known not to be there, by which views, and of what nothing is known."""
 
-from __future__ import annotations
-
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.readings.reading import Alert, Reading
 from presman.base.formats import counted, spelled

@@ -6,8 +6,6 @@ which has no such parameter, by CPU_COUNT. Three things may limit its CPU, and t
 the CDB plan, its own CPU_COUNT, and what V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

@@ -59,6 +59,11 @@ class PlanDivision(Struct, frozen=True, dict=True):
             found[inst_id] = known[key]
         return found if len(set(open_on.values())) < 2 else _with_servers_of_all(found, open_on)
 
+    @cached_property
+    def differing(self) -> tuple[int, ...]:
+        """The instances that are open, one of all those that run the same plans in the same containers."""
+        return tuple({id(self.shares[inst_id]): inst_id for inst_id in self.system.inst_ids}.values())
+
     def _containers(self) -> dict[int, tuple[int, ...]]:
         """Return the containers that run plans of their own on each instance."""
         keys = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}

@@ -111,7 +111,8 @@ class PlanShares(Struct, frozen=True):
     """A plan tree and the figures that do not depend on demand.
 
     `shares` are the guaranteed minima; with `unallocated` they sum to 1. `limits` and `servers` hold only limited
-    groups; `directives` the directive of each group (the first, if several subplans name it).
+    groups; `directives` the directive of each group (the first, if several subplans name it), `levels` the first level
+    (from 1) of its plan or subplan that gives it a part, for those that have one.
     """
 
     root: Branch
@@ -121,6 +122,7 @@ class PlanShares(Struct, frozen=True):
     servers: Mapping[Key, float]
     directives: Mapping[Key, PlanDirective]
     caps: tuple[Cap, ...]
+    levels: Mapping[Key, int]
 
     @classmethod
     def of(cls, root: Branch) -> PlanShares:
@@ -136,6 +138,7 @@ class PlanShares(Struct, frozen=True):
             MappingProxyType(_limits((leaf.key, leaf.servers) for leaf in groups)),
             MappingProxyType({leaf.key: leaf.directive for leaf in reversed(groups) if leaf.key and leaf.directive}),
             tuple(_caps(root)),
+            MappingProxyType({leaf.key: level for leaf in reversed(groups) if leaf.key and (level := _level(leaf))}),
         )
 
     def divides(self, con_id: int) -> bool:
@@ -257,6 +260,11 @@ def _narrow(above: float | None, percent: int | None) -> float | None:
 
 def _keys(branch: Branch) -> Iterable[Key]:
     return (leaf.key for leaf in leaves(branch) if leaf.key is not None)
+
+
+def _level(branch: Branch) -> int:
+    """Return the first level, from 1, that gives a branch a part; 0 where none does."""
+    return next((number for number, part in enumerate(branch.parts, 1) if part > 0), 0)
 
 
 def leaves(branch: Branch) -> Iterable[Branch]:

@@ -1,7 +1,5 @@
 """Plans of a snapshot: which rule where, what their directives are, and how many CPUs they divide."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 

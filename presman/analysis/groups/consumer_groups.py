@@ -58,7 +58,7 @@ class _Counted(NamedTuple):
     """What was read and counted of the groups, by instance, container and name; `loads` by instance, then by group.
 
     `waits` are those for session pools, None while the database is quiesced; `seconds` is the interval of the counters,
-    None without one.
+    None without one. `is_whole` tells that V$RSRC_CONSUMER_GROUP has all its columns.
     """
 
     rows: Mapping[GroupKey, ConsumerGroup]
@@ -69,16 +69,18 @@ class _Counted(NamedTuple):
     exhausted: Mapping[GroupKey, float | None]
     loads: Mapping[int, Mapping[Key, entitlement.Load]]
     seconds: float | None
+    is_whole: bool
 
 
 class _OnInstance(NamedTuple):
-    """What the rows of one instance have in common."""
+    """What the rows of one instance have in common; `capacities` and `containers`, their names, by container."""
 
     facts: Facts
     inst_id: int
     counted: _Counted
     frame: entitlement.Frame
     capacities: Mapping[int, float]
+    containers: Mapping[int, str]
     pools: Mapping[Key, ActiveSessionPool]
     hidden: str
 
@@ -118,9 +120,10 @@ def _all_used(rows: Iterable[GroupReading]) -> float | None:
 
 
 def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_pools.PoolWaits] | None) -> _Counted:
-    rows = by_group(facts.snapshot.rows(ConsumerGroup))
+    section = facts.snapshot.section(ConsumerGroup)
+    rows = by_group(section.rows)
     parallel = _parallel(found)
-    if not rows or "active_sessions" in facts.snapshot.section(ConsumerGroup).absent:
+    if not rows or "active_sessions" in section.absent:
         _count_sessions(facts, parallel)
     for group_key in waits or ():
         parallel.setdefault(group_key, _Parallel())
@@ -132,9 +135,9 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
     grown = of_groups(facts.deltas, rows, before)
     loads: dict[int, dict[Key, entitlement.Load]] = {}
-    if seconds is not None and "consumed_cpu_time" not in facts.snapshot.section(ConsumerGroup).absent:
+    if seconds is not None and "consumed_cpu_time" not in section.absent:
         loads = _loads(rows, before, grown, exhausted, seconds)
-    return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds)
+    return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds, not section.absent)
 
 
 def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
@@ -177,8 +180,9 @@ def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> lis
         instance, shares, counted.loads.get(inst_id, {}), not hidden, inside=facts.plans.inside is not None
     )
     capacities = {con_id: facts.plans.num_cpus(inst_id, con_id) for con_id in con_ids}
+    containers = {con_id: facts.system.container_name(con_id) for con_id in con_ids}
     pools = session_pools.of_groups(facts, counted.waits, counted.rows, shares.directives, inst_id, keys)
-    here = _OnInstance(facts, inst_id, counted, frame, capacities, pools, hidden)
+    here = _OnInstance(facts, inst_id, counted, frame, capacities, containers, pools, hidden)
     full = frame.full
     return [_row(here, key, entitlement.verdict(key, frame, full)) for key in keys if _is_shown(here, key)]
 
@@ -215,7 +219,7 @@ def _why_due_unknown(here: _OnInstance, key: Key) -> str:
     if key in here.frame.shares.shares:
         return here.hidden
     if (key[0], UNNAMED) in here.frame.shares.shares:
-        return f"the plan of {here.facts.system.container_name(key[0])} cannot be read"
+        return f"the plan of {here.containers[key[0]]} cannot be read"
     return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
 
 
@@ -256,12 +260,12 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     found, deltas, seconds = counted.rows.get(group_key), counted.grown.get(group_key), counted.seconds
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
-    limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
     guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
-    counts = counted.parallel.get(group_key, _NONE)
-    row = _with_counts(found, counts, here.facts.snapshot)
+    counts, metric = counted.parallel.get(group_key, _NONE), counted.metrics.get(group_key)
+    row = found if found is not None and counted.is_whole else _with_counts(found, counts, here.facts.snapshot)
+    limit = _limit(shares.limits.get(key), metric, frame.capacity) if frame.capacity else None
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -296,13 +300,15 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         counted.exhausted.get(group_key),
         session_totals(found),
         here.pools.get(key),
-        here.facts.system.container_name(con_id),
+        here.containers[con_id],
         cap.owner if cap else "",
         cap.used if cap else None,
         cap.limit if cap else None,
         _why_due_unknown(here, key),
         frame.inside,
         usage=usage_of_group(found),
+        px_queued_minute=None if metric is None else metric.avg_queued_parallel_stmts,
+        level=shares.levels.get(key),
     )
 
 
@@ -311,9 +317,6 @@ def _with_counts(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snaps
 
     What neither tells is None.
     """
-    absent = snapshot.section(ConsumerGroup).absent
-    if found is not None and not absent:
-        return found
     sees_holders = not unavailable(snapshot, PxSession)
     counted: dict[str, Any] = {
         "active_sessions": None if unavailable(snapshot, Session, ("status",)) else counts.sessions,
@@ -323,7 +326,7 @@ def _with_counts(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snaps
     }
     if found is None:
         return null_row(ConsumerGroup)._replace(**counted)
-    return found._replace(**{name: counted[name] for name in counted.keys() & absent})
+    return found._replace(**{name: counted[name] for name in counted.keys() & snapshot.section(ConsumerGroup).absent})
 
 
 def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:
@@ -341,7 +344,7 @@ _ADDED = (
 _ADDED_WHERE_MEASURED = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
 """Figures that are added up over the instances, None where one has none; rates over those that have the group."""
 
-_MOST = ("head_waited", "cpu_exhausted")
+_MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
 
 
 def _cluster(
@@ -351,28 +354,25 @@ def _cluster(
     first = rows[0]
     number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
     whole = budgets.get(first.con_id) if first.con_id > ROOT else None
-    first = first._replace(container_servers=whole.target if whole is not None else None)
+    found: dict[str, Any] = {"inst_id": CLUSTER, "servers_limit": number, "servers_limit_percent": percent}
+    found |= {"all_used": together, "container_servers": whole.target if whole is not None else None}
     if len(rows) == 1:
-        return first._replace(inst_id=CLUSTER, servers_limit=number, servers_limit_percent=percent, all_used=together)
+        return first._replace(**found)
     each = measured = _by_field(rows)
     if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
         measured = _by_field([row for row in rows if row.usage is not None] or rows)
     capacity, claims, allowed = sum(each.capacity), _not_none(each.entitled), _not_none(each.limit_allowed)
-    found: dict[str, Any] = {name: _sum(getattr(each, name)) for name in _ADDED}
+    found |= {name: _sum(getattr(each, name)) for name in _ADDED}
     found |= {name: _sum(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
     found |= {name: max(_not_none(getattr(each, name)), default=None) for name in _MOST}
     return first._replace(
-        inst_id=CLUSTER,
         in_plan=any(each.in_plan),
         capacity=capacity,
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        entitled=sum(claims) if claims else None,
+        entitled=sum(claims) if claims and None not in measured.used else None,
         verdict=entitlement.worst(measured.verdict),
         io=None if None in measured.io else counter_deltas.together(measured.io),
-        servers_limit=number,
-        servers_limit_percent=percent,
         totals=QueueTotals._make(sums_of(each.totals)),
-        all_used=together,
         sessions=SessionTotals._make(sums_of(each.sessions)),
         pool=session_pools.together(each.pool),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),

@@ -3,8 +3,6 @@
 The I/O is the database's view, not that of the storage cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import itemgetter
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 While the database is quiesced, sessions wait for the same event, and for no place in a pool.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ On some platforms the latency column of V$IO_OUTLIER and V$LGWRIO_OUTLIER has be
 values only grew from row to row. presman looks before it prints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """A close look at one session and its cursor, from the sections that a focus adds to a snapshot."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The pools of parallel servers, and how many of them a consumer group may hold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -210,8 +208,7 @@ def allowed(
     its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
     """
     if inst_id is None:
-        distinct = {id(facts.division.shares[each]): each for each in facts.system.inst_ids}  # most run the same plans
-        limits = {allowed(key, facts, found, each) for each in distinct.values()}
+        limits = {allowed(key, facts, found, each) for each in facts.division.differing}
         return limits.pop() if len(limits) == 1 else (None, None)
     budget = found.get(key[0]) or found[ROOT]
     target = budget.target if budget.target is not None else found[ROOT].target

@@ -3,8 +3,6 @@
 It says which plans it could judge, by which views, so that no finding is not taken for no fault.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The rules about the plan of a container database: what it gives its pluggable databases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 

@@ -3,8 +3,6 @@
 Every finding says why it matters and which of Oracle's manuals describes what it is about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar

@@ -6,7 +6,7 @@ When a plan was activated, and by which window; parameters and directives altere
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import plan_name
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import SwitchedPlan
+from presman.base.formats import counted
 from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import Parameter, Pdb
 from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
@@ -70,6 +71,9 @@ _PLAN = "resource_manager_plan"
 
 _NAMES = ("con_id", "plan", "group_or_subplan", "pluggable_database", "profile")
 """What a directive is called; the other columns are what it says."""
+
+_ADDED_UP = frozenset({"parallel_servers_target", "parallel_max_servers"})
+"""Parameters that count for the whole cluster by their sum."""
 
 _NOT_SET = "not set"
 
@@ -137,6 +141,11 @@ class SettingWatch:
             if instances != instances_now:
                 number = ", ".join(map(str, sorted(instances)))
                 where += f" on instance{'s' * (len(instances) > 1)} {number}"
+            elif len(instances) > 1:
+                where += f" on each of {counted(len(instances), 'instance')}"
+            if name in _ADDED_UP and len(instances_now & known) > 1:
+                sums = [_sum(values, con_id, name, instances_now & known) for values in (before, now)]
+                where += f", added up {' → '.join(sums)}" if all(sums) else ""
             yield f"{name.upper()} {old or _NOT_SET} → {new or _NOT_SET}{where}"
 
     def _changed_directives(self, snapshot: Snapshot) -> Iterator[DirectiveChange]:
@@ -150,6 +159,12 @@ class SettingWatch:
             self._directives[record] = now
             if before is not None:
                 yield from _compared(before, now)
+
+
+def _sum(values: Mapping[_SettingKey, str], con_id: int, name: str, instances: Collection[int]) -> str:
+    """Return the sum of a parameter over instances, "" where it is no number on one of them."""
+    found = [values.get((inst_id, con_id, name), "") for inst_id in instances]
+    return str(sum(map(int, found))) if all(each.isdecimal() for each in found) else ""
 
 
 def _name(row: Any) -> _Name:

@@ -218,6 +218,7 @@ class GroupReading(NamedTuple):
     what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about;
     `container_servers` are those that its pluggable database may hold, None where that has no limit.
+    `px_queued_minute` are the statements that it had queued, on average of the last full minute (V$RSRCMGRMETRIC).
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last full minute in
     which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
@@ -229,7 +230,8 @@ class GroupReading(NamedTuple):
     (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
     `queue_hurts` tells that its queue is critical (:attr:`QueueHead.is_critical`).
-    `doubt` is why its figures of CPU are judged by no rule, "" where they are.
+    `doubt` is why its figures of CPU are judged by no rule, "" where they are. `level` is the first level of its plan
+    (1 to 8) that gives it a part, None where none does.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
     """
@@ -279,6 +281,8 @@ class GroupReading(NamedTuple):
     doubt: str = ""
     queue_hurts: bool = False
     container_servers: int | None = None
+    level: int | None = None
+    px_queued_minute: float | None = None
 
     @property
     def may_hold(self) -> int | None:

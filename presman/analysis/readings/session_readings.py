@@ -1,7 +1,5 @@
 """Sessions: who they are, what they do, what Resource Manager does to them; a close look at one and its cursor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType

@@ -3,8 +3,6 @@
 State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

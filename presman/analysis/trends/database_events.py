@@ -22,17 +22,18 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.base.formats import clock, counted, spelled
+from presman.rows.instance_rows import Pdb
 from presman.rows.snapshot import Snapshot
 
 QUEUE_BEGAN, QUEUE_ENDED = "queue began", "queue ended"
 PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"
 DOWNGRADE, TIMEOUT, RECONNECT, LOST = "downgrade", "timeout", "reconnect", "connection lost"
 DIRECTIVE_CHANGED, PARAMETER_CHANGED = "directive changed", "parameter changed"
-INSTANCE_CHANGED = "instance changed"
+INSTANCE_CHANGED, PDB_CHANGED = "instance changed", "PDB changed"
 ALERT_THERE = "alert there"
 ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED = "alert began", "alert worse", "alert ended"
 KINDS = (
-    *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED),
+    *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, PDB_CHANGED),
     *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_THERE, ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED, RECONNECT, LOST),
 )
 _WORDS = {VERDICT_CHANGED: "state changed"}
@@ -76,6 +77,13 @@ class _Instance(NamedTuple):
     is_away: bool = False
 
 
+class _OpenPdb(NamedTuple):
+    """A pluggable database that is open on an instance, by its name."""
+
+    inst_id: int
+    name: str
+
+
 def _instance(each: InstanceReading) -> _Instance:
     return _Instance(instance_name(each.inst_id, each.name), each.started)
 
@@ -115,6 +123,7 @@ class EventWatch:
         """Since which reading an alert is not there any more, as long as it may be there again."""
         self._settings = SettingWatch()
         self._instances: dict[int, _Instance] = {}
+        self._open_pdbs: frozenset[_OpenPdb] | None = None
         self._verdicts: dict[tuple[int, str], _Verdicts] = {}
         self._downgraded: dict[tuple[int, int, int, str], datetime] = {}
 
@@ -135,7 +144,7 @@ class EventWatch:
         if before is not None and epoch != self._epoch:
             found.append(DatabaseEvent(reading.at, RECONNECT, "", "", "connected again; no rates over the gap"))
         self._epoch = epoch
-        found += self._changed_instances(reading)
+        found += self._changed_instances(reading) + self._changed_pdbs(reading, snapshot)
         if before is not None:
             found += _plan(before, reading)
         found += self._changed_settings(reading, snapshot)
@@ -154,6 +163,21 @@ class EventWatch:
         texts = [text for inst_id, each in now.items() if before and (text := _came(before.get(inst_id), each))]
         texts += [f"{each.name} is gone" for inst_id, each in away.items() if not before[inst_id].is_away]
         return [DatabaseEvent(reading.at, INSTANCE_CHANGED, "", "", text) for text in texts]
+
+    def _changed_pdbs(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
+        """Return which pluggable databases were opened or closed; those of an instance that is gone went with it."""
+        rows = snapshot.rows(Pdb)
+        if not rows:
+            return []
+        now = frozenset(_OpenPdb(row.inst_id, row.name) for row in rows if not row.open_mode.startswith("MOUNT"))
+        before, self._open_pdbs = self._open_pdbs, now
+        there = [each.inst_id for each in reading.header.instances]
+        texts = []
+        for each in sorted(now ^ before) if before is not None else ():
+            if each.inst_id in {0, *there}:
+                where = f" on instance {each.inst_id}" if len(there) > 1 and each.inst_id else ""
+                texts.append(f"PDB {each.name} was {'opened' if each in now else 'closed'}{where}")
+        return [DatabaseEvent(reading.at, PDB_CHANGED, "", "", text) for text in texts]
 
     def _changed_settings(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         changed = self._settings.add(snapshot)
@@ -207,18 +231,23 @@ class EventWatch:
 
 
 def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    old, new, switched = before.header.plan or "none", now.header.plan or "none", now.switched
-    window = switched.window if switched is not None and switched.plan == now.header.plan else ""
-    return [DatabaseEvent(now.at, PLAN_CHANGED, "", "", _plan_text(old, new, window))] if old != new else []
+    """Return that the plan changed, in the words of V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name where there is none."""
+    old, new, switched = before.header.plan, now.header.plan, now.switched
+    if old == new:
+        return []
+    text = _plan_text(old, new, "")
+    if switched is not None and (switched.plan == new or (switched != before.switched and not switched.plan)):
+        text = _plan_text(old if switched.before else "", switched.plan, switched.window)
+    return [DatabaseEvent(now.at, PLAN_CHANGED, "", "", text)]
 
 
 def _plan_text(old: str, new: str, window: str) -> str:
-    return f"plan {old} → {new}" + (f" (by {window})" if window else "")
+    return f"plan {old or 'none'} → {new or 'none'}" + (f" (by {window})" if window else "")
 
 
 def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
     if change.change == "ended":
-        text = f"ended after {spelled(at.timestamp() - change.since)}: {change.text}"
+        text = f"seen for {spelled(at.timestamp() - change.since)}, last: {change.text}"
     else:
         text = f"{'worse, ' * (change.change == 'worse')}{SEVERITY_WORDS[change.state]}: {change.text}"
     return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
@@ -281,7 +310,7 @@ def before_first(reading: Reading, snapshot: Snapshot) -> Iterator[DatabaseEvent
     for con_id in {mark.con_id for mark in marks}:
         for old, new in pairwise(mark for mark in marks if mark.con_id == con_id):
             if earliest <= new.at <= reading.at and new.plan != old.plan:
-                text = _plan_text(old.plan or "none", new.plan or "none", new.window)
+                text = _plan_text(old.plan, new.plan, new.window)
                 yield DatabaseEvent(new.at, PLAN_CHANGED, "", "", text)
     for each in reading.header.instances:
         if each.started is not None and earliest <= each.started <= reading.at:

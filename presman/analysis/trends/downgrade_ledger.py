@@ -1,7 +1,5 @@
 """Ledger of observed downgrades: which statement got fewer servers than it asked for, when, and how many fewer."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Goal counts: which statements started in time and which did not, poll after poll or of what was recorded."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

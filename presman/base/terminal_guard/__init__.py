@@ -14,8 +14,6 @@ stay in the terminal, where the child sees them. Asked to end in either way, pre
 killed.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

@@ -1,7 +1,5 @@
 """Lines as values: a line is runs of text with the name of a style each; bars and areas are such runs. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, compress, count

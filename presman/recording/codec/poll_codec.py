@@ -6,8 +6,6 @@ Polls in a row are a chain of frames, each compressed by zstd with the poll befo
 What did not change since the poll before is a reference into the prefix, so a frame is little more than what changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, lru_cache

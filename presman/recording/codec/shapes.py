@@ -3,8 +3,6 @@
 Instants are whole microseconds; damaged bytes are a DamagedError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache

@@ -3,8 +3,6 @@
 The file is read as rows of cells with a header, whichever kind it is.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import counted
-from presman.base.plain_files import open_plain, short_lines
+from presman.base.private_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES

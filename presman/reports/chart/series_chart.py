@@ -1,7 +1,5 @@
 """Series over time as a chart in the terminal, or as a drawing (SVG), and the scale of either: where a point is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A comparison as one HTML page that needs nothing else: what differs, the plans, latencies, every figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A comparison as text: what differs first, then every figure side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from textwrap import wrap

@@ -1,7 +1,5 @@
 """Comparison of two windows: each figure of both, the difference in percent, and whether it is more than noise."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -5,8 +5,6 @@ everywhere. So each window is cut into blocks longer than its polls remember, an
 anew (a permutation test of the difference of the means; seeded, so the same windows have the same answer).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from functools import cache

@@ -1,7 +1,5 @@
 """Two windows of recordings read and compared; what is not whole about them is said."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack

@@ -3,8 +3,6 @@
 What was not known at a poll is left out of it, and never counts as nothing.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

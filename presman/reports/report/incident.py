@@ -1,7 +1,5 @@
 """Incident: what is known of a stretch of a recording: figures put together, events, statements, some polls as read."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta

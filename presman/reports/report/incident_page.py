@@ -142,6 +142,7 @@ _GRAVE = frozenset(
         kinds.DIRECTIVE_CHANGED,
         kinds.PARAMETER_CHANGED,
         kinds.INSTANCE_CHANGED,
+        kinds.PDB_CHANGED,
         kinds.DOWNGRADE,
         kinds.TIMEOUT,
         kinds.RECONNECT,
@@ -328,7 +329,7 @@ def moment(incident: Incident) -> Markup:
         if table is PLAN:
             parts.append(element("p", _plan(at), class_="note"))
         parts.append(_rows(part, at, incident.colours))
-        if table is QUEUE and (record := forecast_record(reading)):
+        if table is QUEUE and (record := forecast_record(reading, since=True)):
             note = f"Forecasts {record}: of the last statements, by the first that was made of each."
             parts.append(element("p", note, class_="note"))
     why = f": {look.why}" if look.why else ""

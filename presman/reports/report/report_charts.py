@@ -82,6 +82,7 @@ _BAD = frozenset({"downgrade", "timeout", "connection lost", "alert began", "ale
 _SHORT = {
     **{"connection lost": "lost", "verdict changed": "state", "plan changed": "plan"},
     **{"directive changed": "directive", "parameter changed": "parameter", "instance changed": "instance"},
+    "PDB changed": "PDB",
 }
 
 

@@ -1,7 +1,5 @@
 """Story: what happened, in sentences made of the figures, the events and what was wrong in the polls read again."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,8 +15,9 @@ from presman.tabs.choices import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
            "directive changed": "changes of directives", "parameter changed": "changes of parameters",
-           "instance changed": "changes of instances", "verdict changed": "changes of state",
-           "alert began": "alerts began", "alert worse": "alerts got worse", "alert ended": "alerts ended",
+           "instance changed": "changes of instances", "PDB changed": "changes of PDBs",
+           "verdict changed": "changes of state", "alert began": "alerts began",
+           "alert worse": "alerts got worse", "alert ended": "alerts ended",
            "connection lost": "losses of the connection"}  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Fleet of live connections: a thread for each database, all of them out of step, so that none waits for another."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

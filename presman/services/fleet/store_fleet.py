@@ -1,7 +1,5 @@
 """Fleet of a central store: what recorders wrote last, without a connection to any database."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

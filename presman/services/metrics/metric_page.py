@@ -21,7 +21,7 @@ from prometheus_client.samples import Sample
 
 from presman import __version__
 from presman.analysis.readings.reading import Histogram
-from presman.base.log_event import Level, Report
+from presman.base.log_event import Level, LogEvent, Report
 from presman.base.text import clean, one_line, with_more
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
 from presman.figures.metric import (
@@ -91,6 +91,8 @@ class ObservedDatabase:
         self._histograms_at: object = None
         self._answered_at = -self._fresh_for
         self._state = DatabaseState(target.name, target.interval, None, 0, 0.0, 0, 0, None)
+        self.run_out = ""
+        """What this machine has too little of to poll it, in one line; "" where it is polled."""
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
     # ---- from outside
@@ -122,7 +124,9 @@ class ObservedDatabase:
                 live_event.outlook if live_event.retry_in is not None else f"{live_event.outlook} before a restart"
             )
             text = with_more(live_event.line, outlook)
-            self._lose("lost", text, live_event.code or live_event.text, next_try=live_event.next_try)
+            self.run_out = live_event.line if live_event.has_run_out else ""
+            level: Level = "debug" if self.run_out else "warning"  # the exporter reports it
+            self._lose("lost", text, live_event.code or live_event.text, level, live_event.next_try)
         elif isinstance(live_event, SourceEnded):
             self._lose("lost", "it has ended", "end")
 
@@ -179,7 +183,9 @@ class Exporter:
 
     def __init__(self, targets: Sequence[LiveTarget], report: Report) -> None:
         self.databases = [ObservedDatabase(target, report) for target in targets]
+        self._report = report
         self._begun = threading.Event()
+        self._without: set[str] = set()
 
     def start(self, wait: Callable[[float], object] = time.sleep) -> None:
         """Begin with one after the other, spread over an interval: polls that come together get in each other's way."""
@@ -193,6 +199,17 @@ class Exporter:
     def is_healthy(self) -> bool:
         """Whether every database is polled, or would be if it could be reached."""
         return not self._begun.is_set() or all(database.sampler.is_alive for database in self.databases)
+
+    def run_out(self) -> str:
+        """Return why none can be polled on this machine, "" while any is; of which that is so is reported once."""
+        out = [each for each in self.databases if each.run_out]
+        if len(out) == len(self.databases):
+            return "; ".join(f"{each.target.name}: {each.run_out}" for each in out)
+        for each in out:
+            if each.target.name not in self._without:
+                self._without.add(each.target.name)
+                self._report(LogEvent("lost", each.trouble, "warning", each.target.name))
+        return ""
 
     def stop(self) -> None:
         """End all polls at once; those that do not let go die with the process."""

@@ -1,7 +1,5 @@
 """Push to a collector: the page, every so often, over OTLP (HTTP and protobuf) as the OpenTelemetry SDK does it."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

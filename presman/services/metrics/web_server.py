@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import re
 import socket
 import threading
 import time
@@ -22,7 +23,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
-from presman.base.listeners import MINUTE, Places, RateLimited, Standing
+from presman.base.listeners import MINUTE, TURN, WAITING, Places, RateLimited, Standing
 from presman.base.secret import Secret
 from presman.services.metrics.metric_page import Exposition, compressed
 
@@ -90,6 +91,11 @@ class WebApp:
         start(response.status, headers)
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [response.body]
 
+    @property
+    def asks(self) -> bool:
+        """Whether anybody is asked who it is."""
+        return self._credentials is not None
+
     def knows(self, header: str) -> bool:
         """Return whether an Authorization header shows who it is; where nobody is asked, none does."""
         return self._credentials is not None and self._credentials.admit(header)
@@ -128,6 +134,14 @@ LONGEST = 30.0
 
 LOOK = 0.5
 """Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
+
+LONGEST_HEAD = 8_192
+"""Bytes of a request that are looked at before there is a thread for it."""
+
+_AUTHORIZATION = re.compile(rb"\r\nauthorization:[ \t]*([^\r\n]*)\r\n", re.IGNORECASE)
+
+HEARING = 0.005
+"""Seconds in which threads that have begun read what a connection brought with it."""
 
 REST = 0.1
 """Seconds until the next try where the system accepts no connection."""
@@ -169,7 +183,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 1024
+    request_queue_size = WAITING
 
     def __init__(
         self,
@@ -191,6 +205,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.setblocking(False)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
@@ -200,7 +215,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         """Accept a connection. Raises OSError for one that is gone already, or where none can be had."""
         try:
             request, client_address = super().get_request()
-        except ConnectionError:
+        except (ConnectionError, BlockingIOError):
             raise
         except OSError as error:
             self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
@@ -213,22 +228,67 @@ class _Listener(ThreadingMixIn, WSGIServer):
         return request, client_address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, if there is one left, or can be."""
-        now = time.monotonic()
-        has_place, gone = self._places.take(request, client_address[0], now)
-        if gone is not None:
+        """Answer it, and what else waits, as far as there are places: of a flood nearly all is closed unheard."""
+        came: dict[Any, Any] = {}
+        self._take(request, client_address, came)
+        end = time.monotonic() + TURN
+        while time.monotonic() < end and not self._are_to_be_heard(len(came)):
+            try:
+                self._take(*self.get_request(), came)
+            except OSError:
+                break
+        for each, address in came.items():
+            self._begin(each, address)
+        if self._are_to_be_heard(len(came)):
+            time.sleep(HEARING)
+
+    def _are_to_be_heard(self, came: int) -> bool:
+        """Return whether threads have to read what those brought that just came, before others take their places."""
+        app = self.get_app()
+        is_known_at_once = self._certificates is None and isinstance(app, WebApp) and app.asks
+        return not is_known_at_once and self._places.are_to_be_heard(came)
+
+    def _take(self, request: Any, client_address: Any, came: dict[Any, Any]) -> None:
+        """Keep a connection among those that came if it has a place."""
+        has_place, gone = self._places.take(request, client_address[0], time.monotonic())
+        if gone is not None and came.pop(gone, None) is None:
             _cut(gone)
-        if not has_place or not self._answering.acquire(timeout=LOOK):
+        elif gone is not None:
+            self.shutdown_request(gone)
+        if not has_place:
+            self.shutdown_request(request)
+            return
+        came[request] = client_address
+        if self._has_brought_password(request):
+            self._places.rise(request, Standing.SAFE, time.monotonic())
+
+    def _has_brought_password(self, request: Any) -> bool:
+        """Look, without taking it, whether what a connection has brought already shows who it is: not over TLS."""
+        app = self.get_app()
+        if self._certificates is not None or not isinstance(app, WebApp):
+            return False
+        request.setblocking(False)
+        try:
+            found = _AUTHORIZATION.search(request.recv(LONGEST_HEAD, socket.MSG_PEEK))
+        except OSError:
+            return False
+        finally:
+            request.settimeout(SILENCE)
+        return found is not None and app.knows(found[1].decode("latin-1"))
+
+    def _begin(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, if there is one left, or can be."""
+        if not self._answering.acquire(timeout=LOOK):
             self._places.leave(request)
             self.shutdown_request(request)
             return
-        self._open[request] = now
+        self._open[request] = time.monotonic()
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread could be had
             self._end(request)
             self._refused.note("web server: a connection is not answered: no more threads are available")
-            raise
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and make room for another."""

@@ -1,7 +1,5 @@
 """Access to the web server: the host names it accepts, the origins it accepts, and the token."""
 
-from __future__ import annotations
-
 import hmac
 import re
 import socket

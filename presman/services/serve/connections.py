@@ -10,19 +10,23 @@ import asyncio
 import resource
 import socket
 import ssl
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 
 from aiohttp import web
 
 from presman.base.errors import LimitError
-from presman.base.listeners import MINUTE, Places, RateLimited, Standing
+from presman.base.listeners import MINUTE, TURN, WAITING, Places, RateLimited, Standing
 
 SILENCE = 10.0
 """Seconds in which a whole request must have come; how long a browser may be idle between two, aiohttp bounds."""
 
 LOOK = 1.0
 """Seconds between two looks for connections that have brought none."""
+
+HEARING = 6
+"""Turns of the event loop until what a connection brought with it has been read."""
 
 REST = 0.1
 """Seconds until the next try where the system accepts no connection."""
@@ -49,11 +53,22 @@ def most_connections(viewers: int) -> int:
     return found
 
 
+def most_at_once(viewers: int, most: int) -> int:
+    """Return how many connections may be accepted before those that make room for them have been closed.
+
+    All that wait where there are descriptors for that, as in a flood none of the others would be heard.
+    """
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = allowed - OWN - viewers * OF_VIEWER - most
+    return WAITING if allowed == resource.RLIM_INFINITY or spare >= most else max(1, spare)
+
+
 class _Connection:
     """A connection that was accepted. `transport` is None until it is made, which over TLS takes a handshake."""
 
     def __init__(self, line: socket.socket) -> None:
         self.line = line
+        self.protocol: asyncio.Protocol | None = None
         self.transport: asyncio.Transport | None = None
         self.making: asyncio.Task[None] | None = None
 
@@ -61,28 +76,46 @@ class _Connection:
         """End it at once, whatever it is doing."""
         if self.transport is not None:
             self.transport.abort()
-        elif self.making is not None:
+        elif self.protocol is not None and self.making is not None:
             self.making.cancel()
+        else:
+            self.line.close()
+
+    async def make(self, server: web.Server, context: ssl.SSLContext | None) -> None:
+        """Hand it to the server, over TLS once hands are shaken, unless it had to go meanwhile."""
+        if self.line.fileno() < 0:
+            return
+        protocol = self.protocol = server()
+        with suppress(OSError):  # of TLS, too: a stranger's mistake
+            self.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: protocol, self.line, ssl=context, ssl_handshake_timeout=None if context is None else SILENCE
+            )
 
 
 class Connections:
-    """Accepts connections, at most `most` at a time, and closes those that bring nothing."""
+    """Accepts connections, at most `most` at a time, and closes those that bring nothing.
 
-    def __init__(self, most: int, note: Callable[[str], None]) -> None:
-        self._places: Places[object] = Places(most, most // 2)
-        self._open: dict[object, _Connection] = {}
-        """By their protocols, which requests know, too."""
+    `at_once` are accepted before any of them is heard: of a flood nearly all are closed again, which takes little.
+    """
+
+    def __init__(self, most: int, note: Callable[[str], None], at_once: int = 1) -> None:
+        self._places: Places[_Connection] = Places(most, most // 2)
+        self._open: set[_Connection] = set()
+        self._at_once = at_once
         self._full = RateLimited(note, pause=MINUTE)
         self._refused = RateLimited(note, pause=MINUTE)
 
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
         """Take note of what a connection has shown of itself."""
-        self._places.rise(request.protocol, standing, asyncio.get_running_loop().time())
+        for each in self._open:
+            if each.protocol is request.protocol:
+                self._places.rise(each, standing, asyncio.get_running_loop().time())
+                break
 
     def cut_all_but(self, kept: Collection[object]) -> None:
         """End all connections but those of some protocols."""
-        for protocol, connection in self._open.items():
-            if protocol not in kept:
+        for connection in self._open:
+            if connection.protocol not in kept:
                 connection.cut()
 
     async def accept(self, listening: socket.socket, server: web.Server, context: ssl.SSLContext | None) -> None:
@@ -97,38 +130,57 @@ class Connections:
                 self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
                 await asyncio.sleep(REST)
                 continue
-            await asyncio.sleep(0)  # what waits is accepted at once: without a pause nobody would be read or closed
             self._forget()
-            protocol = server()
-            has_place, gone = self._places.take(protocol, address[0], loop.time())
-            if gone is not None:
-                self._open[gone].cut()
-                self._full.note("web server: all connections are in use: the longest idle ones are closed")
-            if not has_place:
-                line.close()
-                continue
-            connection = self._open[protocol] = _Connection(line)
-            connection.making = asyncio.create_task(_make(connection, protocol, context))
+            came = [self._take(line, address[0], loop.time())]
+            for line, address in _waiting(listening, self._at_once):
+                came.append(self._take(line, address[0], loop.time()))
+                if self._places.are_to_be_heard(len(came)):
+                    break
+            for each in self._open.intersection(came):
+                each.making = asyncio.create_task(each.make(server, context))
+            for _ in range(HEARING if self._places.are_to_be_heard(len(came)) else 1):
+                await asyncio.sleep(0)  # without a pause nobody would be read or closed
+
+    def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
+        """Return a connection, which is in `_open` if there is a place for it."""
+        connection = _Connection(line)
+        has_place, gone = self._places.take(connection, address, now)
+        if gone is not None:
+            self._open.discard(gone)
+            gone.cut()
+            self._full.note("web server: all connections are in use: the longest idle ones are closed")
+        if has_place:
+            self._open.add(connection)
+        else:
+            line.close()
+        return connection
 
     async def close_silent(self) -> None:
         """Close connections that bring no request in time, until this is cancelled."""
         while True:
             await asyncio.sleep(min(LOOK, SILENCE / 4))
             self._forget()
-            for protocol in self._places.silent_since(asyncio.get_running_loop().time() - SILENCE):
-                self._open[protocol].cut()
+            for connection in self._places.silent_since(asyncio.get_running_loop().time() - SILENCE):
+                connection.cut()
 
     def _forget(self) -> None:
         """Forget connections that are over."""
-        for protocol, connection in list(self._open.items()):
-            if connection.line.fileno() < 0:
-                del self._open[protocol]
-                self._places.leave(protocol)
+        for connection in [each for each in self._open if each.line.fileno() < 0]:
+            self._open.remove(connection)
+            self._places.leave(connection)
 
 
-async def _make(connection: _Connection, protocol: asyncio.Protocol, context: ssl.SSLContext | None) -> None:
-    """Hand a connection to the server, over TLS once hands are shaken."""
-    with suppress(OSError):  # of TLS, too: a stranger's mistake
-        connection.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: protocol, connection.line, ssl=context, ssl_handshake_timeout=None if context is None else SILENCE
-        )
+def _waiting(listening: socket.socket, most: int) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
+    """Yield up to so many connections that wait to be accepted; what is wrong is told with the next that comes."""
+    end = time.monotonic() + TURN
+    for _ in range(most):
+        if time.monotonic() > end:
+            return
+        try:
+            line, address = listening.accept()
+        except ConnectionError:  # it is gone already
+            continue
+        except OSError:
+            return
+        line.setblocking(False)
+        yield line, address

@@ -23,10 +23,10 @@ from aiohttp import web
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
-from presman.base.listeners import RateLimited, Standing
+from presman.base.listeners import WAITING, RateLimited, Standing
 from presman.services.serve import connections
 from presman.services.serve.access import Serving
-from presman.services.serve.connections import Connections, most_connections
+from presman.services.serve.connections import Connections, most_at_once, most_connections
 from presman.services.serve.viewer_slots import ViewerSlots
 
 LARGEST_FORM = 4096
@@ -257,9 +257,6 @@ PATIENCE = 8.0
 LINGERING = 1.0
 """Seconds for which the rest of a request is still taken after its answer."""
 
-WAITING = 1024
-"""Connections that the system holds until they are accepted; of more it drops some, who then come a second later."""
-
 
 def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]) -> int:
     """Serve until a signal comes, and return its number. `ready` is called once browsers can come.
@@ -288,7 +285,8 @@ async def running(
     serving: Serving, sockets: Sockets, certificates: Certificates | None = None
 ) -> AsyncIterator[web.AppRunner]:
     """Serve meanwhile."""
-    connections = Connections(most_connections(serving.viewers), serving.note)
+    most = most_connections(serving.viewers)
+    connections = Connections(most, serving.note, most_at_once(serving.viewers, most))
     complaints = _Complaints(serving.note)
     asyncio.get_running_loop().set_exception_handler(complaints.of_loop)
     runner = web.AppRunner(

@@ -1,7 +1,5 @@
 """Errors of Oracle and the driver in a monitor's terms: a section's problem, or the loss of the source."""
 
-from __future__ import annotations
-
 import errno
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The live source: a database read through python-oracledb, one session, SELECT only."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence

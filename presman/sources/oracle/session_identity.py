@@ -6,8 +6,6 @@ A row of a V$ view has some hundred bytes. Should one have a million, as a hosti
 come a few at a time and are shortened as they come (rows.conversion.shortened), so that memory stays bounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 

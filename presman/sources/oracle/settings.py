@@ -1,7 +1,5 @@
 """Connection settings: an address, who one is, and how; and what it means where that fails."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

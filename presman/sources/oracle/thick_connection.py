@@ -1,7 +1,5 @@
 """The synchronous line: thick mode, or a thin driver that is to wait as a thick one does."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

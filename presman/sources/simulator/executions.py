@@ -3,8 +3,6 @@
 An execution knows where it stands, what it holds, how fast it goes.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from enum import Enum
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Fields of TOML tables as frozen dataclasses; errors name the file, the key and the nearest right word."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping

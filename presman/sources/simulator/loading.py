@@ -1,14 +1,12 @@
 """Loading of scenarios: finds their files, reads them and checks that what they name exists."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from presman.base.plain_files import has_short_lines, read_small
+from presman.base.private_files import has_short_lines, read_small
 from presman.base.release import Release
 from presman.sources.simulator.fields import ScenarioError, decode, identifier, likeness
 from presman.sources.simulator.scenario import (

@@ -1,7 +1,5 @@
 """SQL statements: text and SQL_ID, the DOP that parsing gives and its reason, the plan and its OTHER_XML."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Sessions and processes: SIDs and serials, parallel servers and their names."""
 
-from __future__ import annotations
-
 from collections import deque
 from heapq import heapify, heappop, heappush
 from random import Random

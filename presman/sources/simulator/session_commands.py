@@ -1,7 +1,5 @@
 """Commands on sessions that the simulated instance carries out: dequeue, switch, cancel, kill, and no others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

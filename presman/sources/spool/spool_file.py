@@ -4,8 +4,6 @@ SQL*Plus has two forms: columns with a delimiter between them, and (before 12.2,
 of fixed width with dashes below their heads, which say where each one stands. Heads longer than their column are cut.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -18,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.base.errors import closest
-from presman.base.plain_files import LONGEST, has_short_lines, open_plain
+from presman.base.private_files import LONGEST, has_short_lines, open_plain
 from presman.base.text import clean, one_line
 from presman.sources import SourceError
 

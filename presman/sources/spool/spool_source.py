@@ -8,8 +8,6 @@ database, where the queries that run on Oracle run on them. What is not there is
 `absent`.
 """
 
-from __future__ import annotations
-
 import gc
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

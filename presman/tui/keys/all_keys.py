@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
 from presman.tui.keyed_app import AppKey, has_tables
-from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys, what_if_keys
+from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys
 from presman.tui.keys.page_keys import TABS, TABS_IN_HELP
 from presman.tui.widgets.tab_line import Labelled
 
@@ -33,7 +33,7 @@ HELP = AppKey(
     show_help,
 )
 
-_MODULES = (drill_keys, page_keys, table_keys, take_keys, time_keys, what_if_keys)
+_MODULES = (drill_keys, page_keys, table_keys, take_keys, time_keys)
 _NAMED = {each.key.name: each for module in _MODULES for each in vars(module).values() if isinstance(each, AppKey)}
 
 

@@ -1,10 +1,11 @@
-"""Keys that take something along, or act: copying, CSV file, recording, report, commands where they were allowed."""
+"""Keys that take something along, act, or ask what if: copying, CSV file, recording, report, commands where allowed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from presman.tui.exports import PollRecording, file_name, write_past
 from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_data
 
 if TYPE_CHECKING:
+    from presman.forecast.scheduler import Group
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
     from presman.tui.copies import Copyable
@@ -74,7 +76,7 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
             )
             app.notify(f"Copied: {named}, {_keep(app, what.text)}", timeout=8)
 
-    app.push_screen(CopyChooser(offered), chosen)
+    app.push_screen(CopyChooser(offered, app.size.width), chosen)
 
 
 def _take_command(app: FrameApp, text: str, affects: str) -> None:
@@ -349,3 +351,49 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
         incident = replace(incident, source=source)
     replace_private(path, incident_page(incident, datetime.now(UTC)).encode("utf-8"))
     return incident.polls
+
+
+# ---- The key that leads to what if: on the limit that the row, the group on show or the alert names.
+
+
+def what_if(app: FrameApp) -> None:
+    """Open the panel."""
+    from presman.reports.whatif_limits import of_alerts, of_group
+    from presman.tui.what_if_screen import WhatIfScreen
+
+    monitor = app.monitor
+    if monitor.reading is not None:
+        group, subject = _group_on_show(app), "" if monitor.to_do is None else monitor.to_do.subject
+        found = of_alerts(monitor.alerts, monitor.reading, subject)
+        meant = found if group is None else (group, of_group(group, monitor.reading))
+        app.push_screen(WhatIfScreen(monitor, *meant, partial(copy_script, app)))
+
+
+def _group_on_show(app: FrameApp) -> Group | None:
+    """Return the group that the page, on the tab Parallel the row under the cursor, or the list is about."""
+    from presman.forecast.scheduler import Group
+    from presman.tabs.drill_down import scope_of
+
+    choices, row = app.monitor.choices, app.reader.row
+    if not app.reader.is_open and choices.panel == "parallel" and app.grid is not None:
+        row = app.grid.row
+    for each in (scope_of(row), row, *choices.scopes[-1:]):
+        if name := getattr(each, "group", ""):
+            return Group(getattr(each, "con_id", None) or 0, name)
+    return None
+
+
+def why_not_what_if(app: FrameApp) -> str:
+    """Return why there is nothing to ask what if about, "" where there is."""
+    if app.monitor.cost is None:
+        return NO_DATA
+    why = app.monitor.why_no_command
+    return f"What if needs the newest poll: {why}." if why else ""
+
+
+WHAT_IF = AppKey(
+    Key("what_if", "W", "W", "what if", "Try other limits of the plan, first that of the row, the group or the alert: "
+        "when each queued statement would start, the script for the change, advice (a). Nothing is changed in the "
+        "database."),
+    what_if, lambda app: not why_not_what_if(app), why_not_what_if,
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """Lines of a close look at a statement or session: what can be done, and what its cursor and servers do. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from presman.analysis.advice.unblock import unblock_of

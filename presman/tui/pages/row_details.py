@@ -17,7 +17,7 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
-from presman.figures.statement_figures import QUEUE, at_timeout, place, starts_in_words
+from presman.figures.statement_figures import QUEUE, at_timeout, first_of_queue, place, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -68,7 +68,8 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}"))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
-        about = "It" if row.position == 1 else f"The head of its queue, {head.statement.sql_id},"
+        first = first_of_queue(row, head)
+        about = f"{first[0].upper()}{first[1:]}, {head.statement.sql_id}," if first else "It"
         lines.append(sentence(f"{about} {head.sentence}.", "warn"))
     if row.timeout_left is None:
         lines.append(sentence("Its group has no queue timeout: it waits until it starts."))

@@ -1,7 +1,5 @@
 """An execution plan as text, in the layout that DBMS_XPLAN has made everyone used to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from presman.analysis.readings.session_readings import PlanStep

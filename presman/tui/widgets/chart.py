@@ -1,7 +1,5 @@
 """Charts over time: areas one on the other, with axes, a line for the capacity, and values in the legend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 A running statement is as high as the servers it holds, the largest on show a whole line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial

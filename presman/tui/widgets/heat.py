@@ -3,8 +3,6 @@
 Its cells are kept from poll to poll, so that a new one changes one column. Knows no widget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum

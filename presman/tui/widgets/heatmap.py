@@ -4,8 +4,6 @@ A new poll changes one column, so only its cells are drawn and sent; everything 
 room, columns are several cells wide and rows several lines high.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The line of tabs and the line of keys. A click does what the key does."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial

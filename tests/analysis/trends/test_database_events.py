@@ -66,8 +66,12 @@ def test_a_parameter_that_changed_is_told_with_both_values() -> None:
 
 def test_where_it_changed_is_told_where_it_is_not_so_everywhere() -> None:
     both = (parameter("96", 1), parameter("96", 2))
-    assert changed(both, (parameter("48", 1), parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48"]
-    assert changed(both, (parameter("96", 1), parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48 on instance 2"]
+    target = "PARALLEL_SERVERS_TARGET 96 → 48"
+    told = f"{target} on each of 2 instances, added up 192 → 96"
+    assert changed(both, (parameter("48", 1), parameter("48", 2))) == [told]
+    assert changed(both, (parameter("96", 1), parameter("48", 2))) == [f"{target} on instance 2, added up 192 → 144"]
+    idle = [(parameter(each, 1, "max_idle_time"), parameter(each, 2, "max_idle_time")) for each in ("60", "5")]
+    assert changed(*idle) == ["MAX_IDLE_TIME 60 → 5 on each of 2 instances"], "minutes of two instances make no sum"
     sales = row(Pdb, con_id=3, name="SALES")
     assert changed((parameter("9"), sales), (parameter("9"), parameter("4", con_id=3), sales)) == [
         "PARALLEL_SERVERS_TARGET not set → 4 in SALES"
@@ -79,7 +83,9 @@ def test_an_instance_that_goes_or_comes_has_changed_no_parameter_but_one_that_co
     assert changed(both, one) == []
     assert changed(one, both) == []
     assert changed(both, one, both) == []
-    assert changed(both, one, (*one, parameter("48", 2))) == ["PARALLEL_SERVERS_TARGET 96 → 48 on instance 2"]
+    assert changed(both, one, (*one, parameter("48", 2))) == [
+        "PARALLEL_SERVERS_TARGET 96 → 48 on instance 2, added up 192 → 144"
+    ]
 
 
 def test_a_view_that_told_nothing_changed_nothing_and_the_plan_is_told_by_its_own_event() -> None:
@@ -146,6 +152,19 @@ def test_instances_that_go_come_and_are_restarted() -> None:
     assert watched(snapshot(*both), snapshot(*both, after=2)) == []
 
 
+def test_pluggable_databases_are_opened_and_closed() -> None:
+    def pdbs(*modes: tuple[int, str], after: float = 0.0, instances: int = 1) -> Snapshot:
+        rows = [row(Pdb, inst_id=number, con_id=3, name="SALES", open_mode=mode) for number, mode in modes]
+        return snapshot(*(instance(number) for number in range(1, instances + 1)), *rows, after=after)
+
+    opened, closed = pdbs((1, "READ WRITE")), pdbs((1, "MOUNTED"), after=2)
+    assert watched(opened, closed, pdbs((1, "READ ONLY"), after=4)) == ["PDB SALES was closed", "PDB SALES was opened"]
+    assert watched(opened, snapshot(instance(), after=2), pdbs((1, "READ ONLY"), after=4)) == [], "V$PDBS told nothing"
+    both, one = pdbs((1, "READ WRITE"), (2, "READ WRITE"), instances=2), ((1, "READ WRITE"), (2, "MOUNTED"))
+    assert watched(both, pdbs(*one, after=2, instances=2)) == ["PDB SALES was closed on instance 2"]
+    assert watched(both, pdbs((1, "READ WRITE"), after=2)) == ["instance 2 (DB2) is gone"], "with all that was there"
+
+
 def test_a_plan_that_a_window_switched_names_it() -> None:
     def switched(*rows: tuple[str, int, str]) -> list[RsrcPlanHistory]:
         return [
@@ -158,6 +177,21 @@ def test_a_plan_that_a_window_switched_names_it() -> None:
     before = snapshot(instance(), active_plan("DAY"), *switched(("DAY", -7200, "")))
     now = snapshot(instance(), active_plan("NIGHT"), *switched(("DAY", -7200, ""), ("NIGHT", 3, "MONDAY")), after=4)
     assert watched(before, now) == ["plan DAY → NIGHT (by MONDAY)"]
+
+
+def test_where_no_plan_is_in_force_the_name_that_the_view_has_for_that_is_none() -> None:
+    """V$RSRC_PLAN has INTERNAL_PLAN then, V$RSRC_PLAN_HISTORY no name, as the note of the switch says it."""
+
+    def poll(plan: str, *names: str) -> Snapshot:
+        rows = [
+            row(RsrcPlanHistory, sequence=at, name=name, start_time=NOON + timedelta(minutes=at))
+            for at, name in enumerate(names)
+        ]
+        return snapshot(instance(), active_plan(plan), *rows, after=60.0 * len(names))
+
+    day, off, on = poll("DAY", "DAY"), poll("INTERNAL_PLAN", "DAY", ""), poll("DAY", "DAY", "", "DAY")
+    assert watched(day, off, on) == ["plan DAY → none", "plan none → DAY"]
+    assert watched(off, on) == ["plan none → DAY"]
 
 
 def test_the_first_poll_tells_of_the_day_before_and_no_longer() -> None:
@@ -209,8 +243,8 @@ def test_alerts_that_were_there_before_the_first_rates_did_not_begin_then() -> N
 def test_the_end_of_an_alert_is_at_the_first_poll_without_it_and_told_once_it_was_away_for_a_minute() -> None:
     there = ((0, []), (2, [ETL]), (4, [ETL]))
     assert of_alerts(*there, (10, []), (63, [])) == [], "last seen at 4, it may come back until 64"
-    assert of_alerts(*there, (10, []), (64, [])) == [(10, "ended after 8 s: ETL waits")], "it was there from 2 on"
-    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "ended after 28 s: ETL waits")]
+    assert of_alerts(*there, (10, []), (64, [])) == [(10, "seen for 8 s, last: ETL waits")], "it was there from 2 on"
+    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "seen for 28 s, last: ETL waits")]
 
 
 def test_an_alert_that_grows_worse_is_told() -> None:
@@ -248,7 +282,7 @@ def changes() -> list[DatabaseEvent]:
     ("kind", "at", "text"),
     [
         (PLAN_CHANGED, 60, "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"),
-        (PARAMETER_CHANGED, 180, "PARALLEL_SERVERS_TARGET 96 → 48"),
+        (PARAMETER_CHANGED, 180, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96"),
         (DIRECTIVE_CHANGED, 240, "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50"),
         (INSTANCE_CHANGED, 300, "instance 2 (CHGDB2) is gone"),
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),

@@ -9,9 +9,10 @@ import http.client
 import os
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,40 @@ def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None
     for line in lines:
         line.close()
     site.server.stop()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one address on loopback")
+@pytest.mark.parametrize("asks", [True, False], ids=["password", "nobody is asked"])
+def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(
+    monkeypatch: pytest.MonkeyPatch, *, asks: bool
+) -> None:
+    """All that wait are accepted together; where nobody can be known yet, so few that they are heard before others."""
+    monkeypatch.setattr(web_server, "TURN", 30.0)
+    app = WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD)) if asks else None)
+    listener = WebServer(app, HOST, 0)._listener
+    begun: list[tuple[str, int]] = []
+
+    def begin(request: socket.socket, where: tuple[str, int]) -> None:
+        begun.append(where)
+        request.close()
+
+    monkeypatch.setattr(listener, "_begin", begin)
+    header = f"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: {basic('prometheus', PASSWORD)}\r\n\r\n"
+    with ExitStack() as lines:
+        for number in range(80):
+            line = lines.enter_context(
+                socket.create_connection((HOST, listener.server_port), 30, (f"127.0.0.{number + 2}", 0))
+            )
+            line.sendall(header.encode() if number == 5 else b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
+        listener.handle_request()
+        if asks:
+            with pytest.raises(BlockingIOError):
+                listener.socket.accept()
+            assert len(begun) == web_server.AT_ONCE
+        else:
+            assert len(begun) == web_server.AT_ONCE // 2
+        assert "127.0.0.7" in {where[0] for where in begun}
+    listener.server_close()
 
 
 def _asked(port: int) -> socket.socket:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -503,6 +503,45 @@ def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.
         connections.most_connections(4)
     allowed[0] = 100
     assert connections.most_connections(4) == 20
+
+
+def test_all_that_wait_are_accepted_at_once_where_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = [resource.RLIM_INFINITY]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
+    assert connections.most_at_once(4, 260) == connections.WAITING
+    allowed[0] = 600  # 80 for presman and its monitors, and twice 260: those that come, and those that go for them
+    assert connections.most_at_once(4, 260) == connections.WAITING
+    allowed[0] = 599
+    assert connections.most_at_once(4, 260) == 259
+    allowed[0] = 256
+    assert connections.most_at_once(4, 176) == 1
+
+
+@acted
+async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are closed before anything is made for them: they would be accepted more slowly than they come."""
+    monkeypatch.setattr(connections, "TURN", PATIENCE)
+    made: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as lines:
+        listening.setblocking(False)
+        for _ in range(50):
+            lines.enter_context(socket.create_connection(listening.getsockname()))
+        some = connections.Connections(8, lambda _: None, connections.WAITING)
+
+        def server() -> asyncio.Protocol:
+            made.append(asyncio.Protocol())
+            return made[-1]  # type: ignore[return-value]
+
+        accepting = asyncio.create_task(some.accept(listening, server, None))  # type: ignore[arg-type]
+        async with asyncio.timeout(PATIENCE):
+            while not made:
+                await asyncio.sleep(0)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+        assert len(made) == 4, "half of all places are for one address"
+        accepting.cancel()
+        some.cut_all_but(())
+        await asyncio.wait([accepting])
 
 
 @acted

@@ -1,0 +1,164 @@
+"""A part of the truth is away: an instance, a PDB, a view. In no scenario is anything called well that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.ending import ending
+from presman.analysis.advice.to_do import Step, to_do
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.assemble import analyse
+from presman.analysis.groups.containers import pdbs
+from presman.analysis.groups.verdicts import conformance
+from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.analysis.readings.reading import Reading
+from presman.figures.statement_figures import running_state
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Instance, Pdb
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
+from presman.rows.snapshot import Problem, Section, Snapshot
+from tests.analysis.test_simulated import SCENARIOS
+from tests.recording.recorded import polled
+
+Poll = Callable[[Snapshot], Snapshot]
+KNOWING = {Verdict.NOT_THROTTLED, Verdict.IDLE, Verdict.CONTENDED, Verdict.CAGED, Verdict.CAPPED, Verdict.STARVED}
+"""Verdicts that say how much CPU a group got."""
+
+
+def rows_where(snapshot: Snapshot, keeps: Callable[[Any], bool]) -> Snapshot:
+    """Return a snapshot with some of its rows."""
+    sections = {
+        record: replace(section, rows=tuple(filter(keeps, section.rows)))
+        for record, section in snapshot.sections.items()
+    }
+    return replace(snapshot, sections=sections)
+
+
+def without_instance(snapshot: Snapshot) -> Snapshot:
+    return rows_where(snapshot, lambda row: getattr(row, "inst_id", 1) != 2)
+
+
+def restarted(snapshot: Snapshot) -> Snapshot:
+    """Instance 1 has been started in this moment; the counters that are read are those of before."""
+    rows = tuple(row._replace(startup_time=snapshot.at) if row.inst_id == 1 else row for row in snapshot.rows(Instance))
+    return replace(snapshot, sections={**snapshot.sections, Instance: replace(snapshot.section(Instance), rows=rows)})
+
+
+def closed(snapshot: Snapshot) -> Snapshot:
+    """The first pluggable database is mounted."""
+    first = min((row.con_id for row in snapshot.rows(Pdb) if row.con_id > 2), default=None)
+    kept = rows_where(snapshot, lambda row: isinstance(row, Pdb) or getattr(row, "con_id", None) != (first or -1))
+    mounted = tuple(row._replace(open_mode="MOUNTED") if row.con_id == first else row for row in snapshot.rows(Pdb))
+    return replace(kept, sections={**kept.sections, Pdb: replace(snapshot.section(Pdb), rows=mounted)})
+
+
+def refused(record: type[Any], snapshot: Snapshot) -> Snapshot:
+    why = Section(problem=Problem("ORA-00942", "table or view does not exist", record.__name__))
+    return replace(snapshot, sections={**snapshot.sections, record: why})
+
+
+def whole(snapshot: Snapshot) -> Snapshot:
+    return snapshot
+
+
+def pairs(before: Snapshot, now: Snapshot) -> Iterator[tuple[str, Snapshot | None, Snapshot]]:
+    """Yield two polls with a part away in the later one, in both, or in the earlier one: it is back."""
+    yield "the first poll", None, now
+    yield "a restart", before, restarted(now)
+    parts: dict[str, Poll] = {record.__name__: partial(refused, record) for record in now.sections}
+    if len(now.rows(Instance)) > 1:
+        parts["instance 2"] = without_instance
+    if now.rows(Pdb):
+        parts["a PDB"] = closed
+    for name, away in parts.items():
+        yield f"{name} is lost", before, away(now)
+        yield f"{name} is away", away(before), away(now)
+        yield f"{name} is back", away(before), now
+
+
+def well_without_figures(reading: Reading) -> Iterator[str]:
+    """Yield what is called well, or not, though nothing is known of it."""
+    for row in reading.groups:
+        if row.verdict in KNOWING and (row.used is None or row.waiting is None):
+            yield f"{row.inst_id} {row.title}: {row.verdict.value}, and used {row.used}, waiting {row.waiting}"
+        if row.entitled is not None and row.used is None:
+            yield f"{row.inst_id} {row.title}: due {row.entitled}, and what it wants is not known"
+    cleared = " ".join(alert.text for alert in all_clear(reading))
+    unjudged = [row.title for row in reading.cluster_groups() if row.used is None and row.usage is not None]
+    if "no starved group" in cleared and unjudged:
+        yield f"nothing is known of {unjudged}: {cleared}"
+    if "no downgrade" in cleared and any(each.delta is None for each in reading.downgrades):
+        yield f"downgrades are not known: {cleared}"
+    for each in conformance(reading):
+        unknown = [row.name for row in reading.instance_groups(each.inst_id) if row.in_plan and row.used is None]
+        if unknown and each.sentence.startswith("The plan is met"):
+            yield f"nothing is known of {unknown}: {each.sentence}"
+
+
+def counted_otherwise(reading: Reading) -> Iterator[str]:
+    """Yield that more or fewer statements run than the groups count, where those count all that hold servers."""
+    running = sum(not each.orphaned for each in reading.running)
+    counts = [row.px_active for row in reading.cluster_groups()]
+    if not reading.unmanaged_servers and not reading.unseen and sum(filter(None, counts)) != running:
+        yield f"{running} run, {counts} by group"
+
+
+def lost_in_silence(reading: Reading) -> list[str]:
+    """Return the statements that are told as gone with an instance of which no alert speaks."""
+    told = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
+    return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in told]
+
+
+def texts(reading: Reading) -> list[str]:
+    found = [alert.text for alert in (*wrong(reading), *all_clear(reading), *not_known(reading))]
+    return [*found, *map(running_state, reading.running)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
+    *_, (before, _), (now, _) = polled(scenario, 3)
+    for what, first, second in pairs(before, now):
+        reading = analyse(first, second)
+        assert list(well_without_figures(reading)) == [], what
+        assert "PDB" in what or list(counted_otherwise(reading)) == [], what
+        assert lost_in_silence(reading) == [], what
+        for text in texts(reading):
+            assert "? of" not in text, what
+            assert not text.startswith("● its coordinator"), what
+            assert "None" not in text, what
+        for pdb in pdbs(reading, first, second):
+            assert pdb.io is not None or pdb.io_verdict not in {IoVerdict.UNDER, IoVerdict.NEAR}, (what, pdb.name)
+            assert pdb.used is not None or pdb.verdict not in KNOWING, (what, pdb.name)
+
+
+def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
+    """A view does not answer at this poll: its rows are those of the poll before."""
+    known = replace(before.section(record), at=before.section(record).at or before.at)
+    why = Problem("", "no answer in time", record.__name__, late=True)
+    sections = {each: replace(section, at=section.at or now.at) for each, section in now.sections.items()}
+    return replace(now, sections={**sections, record: replace(known, problem=why)})
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan, PxProcessSysstat])
+def test_while_a_view_does_not_answer_nobody_is_called_idle_or_offered_who_may_be_gone(
+    scenario: str, record: type[Any]
+) -> None:
+    moments = list(polled(scenario, 6))
+    for (before, old), (now, true) in pairwise(moments[1:]):
+        reading = analyse(before, late(record, before, now))
+        known = {each.executing() for each in (*old.running, *true.running) if each.idle is not None}
+        assert {each.executing() for each in reading.running if each.idle is not None} <= known
+        holding = {(each.inst_id, each.sid, each.serial) for each in reading.running if not each.queued}
+        assert not holding & {(each.inst_id, each.sid, each.serial) for each in reading.queue}
+        assert all(ending(each, reading).commands == () for each in reading.running)
+        step = to_do(reading)
+        assert step is None or step.step is not Step.END
