@@ -122,7 +122,7 @@ class Polling:
         return found
 
     @contextmanager
-    def _recorded(self) -> Iterator[RecordingSource]:
+    def _recorded(self) -> Iterator["RecordingSource"]:
         source = self._resolved.recording()
         try:
             source.open()
