@@ -18,7 +18,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.answers import answered
+from presman.analysis.advice.answers import answered, is_new, is_proven
 from presman.analysis.advice.contenders import (
     Candidate,
     Unblock,
@@ -125,11 +125,6 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
-def keeps_much(frees: int, head: QueueHead) -> bool:
-    """Whether somebody keeps at least half of what a head wants: that holds while servers come and go."""
-    return head.wants is not None and 2 * frees >= head.wants.high
-
-
 def in_order(
     helpers: Sequence[Freeing],
     blocked: Sequence[RunningStatement],
@@ -139,7 +134,8 @@ def in_order(
     """Return those that let a head start together, and the others; the first to be named and copied first.
 
     Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
-    `first` are idle holders who keep much: one of them is among the chosen, unless others end by themselves.
+    `first` are idle holders whose end is proven to help: DO names one, so one is among the chosen, unless others end by
+    themselves.
     """
     chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
@@ -320,6 +316,13 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
         return "those that can be ended are not known to free enough, so nobody is named"
+    if (
+        found.soon is None
+        and found.itself is None
+        and is_new(found)
+        and not any(each.commands for each in found.candidates)
+    ):
+        return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
     return _turns(found, reading) if _is_contested(found) else _chosen(found, found.candidates[: found.needed])
 
 
@@ -491,7 +494,9 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
-    first = [each for each in helpers if keeps_much(min(each.low), head) and not objection(each.statement)]
+    first = [
+        each for each in helpers if is_proven(effect_of(reading, each.statement)) and not objection(each.statement)
+    ]
     chosen, others = in_order(helpers, blocked, short, first)
     found = tuple(_candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[:LISTED])
     needed = len(chosen)
