@@ -130,6 +130,17 @@ def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 1
     return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
 
 
+def test_what_a_legend_has_no_room_for_is_counted() -> None:
+    """ETL takes 17 cells and WEB 11, with two blanks before each; below nine lines the legend has one line."""
+    levels = GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)
+    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (39, 53, 54, 62, 63)}
+    bare, etl = "CPUs used, 15 min  ─ capacity 8", "  ■ ETL  4.1 of 6"
+    assert said == {
+        39: f"{bare}  +2", 53: f"{bare}{etl}  +1", 54: f"{bare}{etl}  +1", 62: f"{bare}{etl}  ■ WEB  0.3",
+        63: f"{bare}{etl}  ■ WEB  0.3",
+    }  # fmt: skip
+
+
 DATA = ChartData(
     "CPUs used, 15 min",
     (
