@@ -182,7 +182,6 @@ def pytest_collection_finish() -> None:
     Hypothesis has its generator before: it refuses one to which only what is frozen refers, as do all dicts of 3.14.
     """
     an_example()
-    gc.collect()
     gc.freeze()
 
 

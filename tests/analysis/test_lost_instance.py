@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -72,6 +73,18 @@ def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
         assert step is not None
         assert step.short == "find out why instance 2 (CHGDB2) is gone"
         assert step.subject == alert.subject
+
+
+def test_what_else_can_be_done_comes_before_an_instance_that_has_been_gone_for_a_while() -> None:
+    _, reading = just_after()
+    (gone,) = reading.gone
+    host = replace(reading.header.instances[0], host_busy=1.0)  # nearly all of it is used by others
+    reading = replace(reading, header=replace(reading.header, instances=(host,)))
+    for seconds_ago, subject in ((599.0, "2"), (600.0, "")):
+        then = gone._replace(last_seen=reading.at - timedelta(seconds=seconds_ago))
+        step = to_do(replace(reading, gone=(then,)))
+        assert step is not None
+        assert step.subject == subject
 
 
 def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_for_it() -> None:
