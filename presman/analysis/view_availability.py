@@ -24,6 +24,9 @@ from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
 
+_NAMED = 3
+"""Groups of which a sentence says that nothing is known yet."""
+
 
 def view_of(snapshot: Snapshot, record: RecordType) -> str:
     """Return the view that the rows of `record` come from, in the snapshot's scope."""
@@ -106,14 +109,20 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return found
     if not snapshot.rows(ConsumerGroup):
         return f"{view_of(snapshot, ConsumerGroup)} has no rows"
-    verdicts = {row.verdict for row in groups}
+    verdicts = {Verdict.UNKNOWN if _has_no_rates(row) else row.verdict for row in groups}
     if verdicts <= {Verdict.UNKNOWN}:
         return "it takes two polls"
     unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
     if unshared:
         return f"the share of {', '.join(unshared)} is not known"
-    uncounted = [row.name for row in groups if not row.is_judged]
-    return f"no delta of {', '.join(uncounted)} yet" if uncounted else ""
+    uncounted = [row.name for row in groups if not row.is_judged or _has_no_rates(row)]
+    more = f" and {len(uncounted) - _NAMED} more" if len(uncounted) > _NAMED else ""
+    return f"no delta of {', '.join(uncounted[:_NAMED])}{more} yet" if uncounted else ""
+
+
+def _has_no_rates(row: GroupReading) -> bool:
+    """Whether the view lists a group of which there is no delta yet, whether or not a plan manages its CPU."""
+    return row.used is None and row.usage is not None
 
 
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:

@@ -45,7 +45,8 @@ def run(options: Namespace) -> int:
         raise Failure("--outliers goes with --format text or json")
     resolved = resolve(options.target, load(options), options)
     requests = OUTLIERS if options.outliers else ()
-    came = Polling(resolved, requests=requests, timeout=options.timeout).once(options.interval)
+    polling = Polling(resolved, requests=requests, timeout=options.timeout)
+    came = polling.once(options.interval)
     reading = Judge(resolved.alerts, None).judge(came.reading)  # two polls do not tell how long anything lasts
     late = late_views(came.previous, came.snapshot)
     if late and reading.stale is None:
@@ -58,7 +59,8 @@ def run(options: Namespace) -> int:
     elif options.format == "csv":
         CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
     else:
-        console.show(text_report.full(reading, console.width(), (came.previous, came.snapshot)))
+        watch = polling.watched_before(reading)
+        console.show(text_report.full(reading, console.width(), (came.previous, came.snapshot), watch))
     if late:
         console.note(f"not all answered within {options.timeout:g} s: {', '.join(late)}")
     return exit_codes.PARTIAL if late else exit_codes.OK

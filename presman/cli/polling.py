@@ -3,15 +3,17 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.goals import NOT_BY_ONE_LOOK
 from presman.analysis.readings.reading import Reading
+from presman.analysis.trends import Watch
 from presman.base.formats import spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
@@ -28,6 +30,9 @@ from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
 from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls
+
+if TYPE_CHECKING:
+    from presman.recording.recording_source import RecordingSource
 
 FINITE = frozenset({"spool", "recording"})
 """Kinds of sources that end: they are read moment by moment without waiting."""
@@ -99,14 +104,29 @@ class Polling:
         """Return a reading with how goals fared since the recording began; one look at anything else tells nothing."""
         if not self._resolved.goals:
             return reading
-        from presman.recording.statement_lives import with_recorded_goals
-
         if self._resolved.target.kind != "recording":
             return replace(reading, notes=(*reading.notes, f"Not known: {NOT_BY_ONE_LOOK}."))
+        from presman.recording.statement_lives import with_recorded_goals
+
+        with self._recorded() as source:
+            return with_recorded_goals(source.playback, source.goals, reading)
+
+    def watched_before(self, reading: Reading) -> Watch:
+        """Return what is known of the queues in the hour before a reading; nothing but of a recording."""
+        found = Watch()
+        if self._resolved.target.kind == "recording" and reading.cluster_groups():
+            from presman.recording.statement_lives import queue_marks_before
+
+            with self._recorded() as source:
+                found.queue_marks = queue_marks_before(source.playback, source.playback.index(reading.at))
+        return found
+
+    @contextmanager
+    def _recorded(self) -> Iterator["RecordingSource"]:
         source = self._resolved.recording()
         try:
             source.open()
-            return with_recorded_goals(source.playback, source.goals, reading)
+            yield source
         finally:
             source.close()
 

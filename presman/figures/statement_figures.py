@@ -36,7 +36,7 @@ def statement_identity(row: ParallelStatement) -> Hashable:
 def running_state(row: RunningStatement) -> str:
     """Return what a running statement is about, its trouble first."""
     if row.orphaned:
-        return f"✕ gone with instance {row.inst_id}"
+        return f"✕ gone with inst {row.inst_id}"
     if row.status == "KILLED":
         return "✕ killed, being cleaned up"
     kind = f"{row.kind.name}, " if row.kind is not None else ""

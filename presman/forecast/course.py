@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.forecast.durations import Durations
-from presman.forecast.scheduler import Group, Limits, QueueEntry, QueueOutcome, StatementQueue
+from presman.forecast.scheduler import Chance, Group, Limits, QueueEntry, QueueOutcome, StatementQueue
 
 HORIZON = 4 * 3600.0
 """Seconds after which a course ends, whoever still waits."""
@@ -170,8 +170,8 @@ def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple
 class _Course:
     def __init__(self, now: QueueNow, drawn: Draw, ended: Collection[int]) -> None:
         self._now, self._drawn = now, drawn
-        self._queue = StatementQueue(now.limits, Random(f"{drawn.seed}/order"))
-        self._random = Random(f"{drawn.seed}/arrivals")
+        self._queue = StatementQueue(now.limits, Chance(f"{drawn.seed}/order"))
+        self._chance = Chance(f"{drawn.seed}/arrivals")
         self._lasts: dict[int, float] = {}
         self._ends: list[tuple[float, int, QueueEntry]] = []
         self._starts = [inf] * len(now.waiting)
@@ -229,7 +229,7 @@ class _Course:
     def _come(self, when: float) -> None:
         each = self._who
         self._submit(
-            self._next, each.group, each.servers, when, each.lasts.left(0.0, self._random.random()), each.queues
+            self._next, each.group, each.servers, when, each.lasts.left(0.0, self._chance.random.random()), each.queues
         )
         self._next += 1
         self._comes, self._who = next(self._coming, _NOBODY)

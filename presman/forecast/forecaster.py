@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel.counted_servers import Bypassed
 from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
@@ -167,6 +168,7 @@ class Forecaster:
 
     def _reset(self) -> None:
         self._history = StatementHistory()
+        self._bypassed = Bypassed()
         self._calibration = Calibration()
         self._queue_calibration = QueueCalibration()
         self._standing: dict[_Wait, StandingForecast] = {}
@@ -205,6 +207,8 @@ class Forecaster:
         self._at, self._least = reading.at, max(1.0, min(passed, 60.0))
         self._steps = max(self._steps, min(MOST_STEPS, self._steps + STEPS_PER_SECOND * passed))
         self._history.add(reading)
+        if bypassed := self._bypassed.add(reading):
+            reading = replace(reading, bypassed=bypassed)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
         if lacking:
             return self._nothing(reading, lacking)

@@ -177,6 +177,18 @@ def _exceeds(needs: int, held: int, limit: int) -> bool:
     return held > 0 if needs > limit else held + needs > limit
 
 
+class Chance:
+    """Random numbers from a seed, sown when one is first asked for: that is dear, and many courses ask for none."""
+
+    def __init__(self, seed: str | int) -> None:
+        self._seed = seed
+
+    @cached_property
+    def random(self) -> Random:
+        """The generator."""
+        return Random(self._seed)
+
+
 class PlanOrder:
     """Whose head is next by the plan: the first level with a head that fits, and a draw among the groups of it.
 
@@ -184,8 +196,8 @@ class PlanOrder:
     group's statement joins those to choose from.
     """
 
-    def __init__(self, limits: Limits, random: Random) -> None:
-        self._limits, self._random = limits, random
+    def __init__(self, limits: Limits, chance: Chance) -> None:
+        self._limits, self._chance = limits, chance
         self._next: Group | None = None
         self._from: frozenset[Group] = frozenset()
 
@@ -196,7 +208,7 @@ class PlanOrder:
         if chosen is None or chosen not in draws.members or not draws.members <= self._from:
             chosen = draws.groups[0]
             if len(draws.groups) > 1:
-                chosen = self._random.choices(draws.groups, cum_weights=draws.weights)[0]
+                chosen = self._chance.random.choices(draws.groups, cum_weights=draws.weights)[0]
         self._next, self._from = chosen, draws.members
         return chosen
 
@@ -208,10 +220,10 @@ class PlanOrder:
 class StatementQueue:
     """The queue of one cluster. Call `submit` and `release`, then `pump` to learn who starts."""
 
-    def __init__(self, limits: Limits, random: Random) -> None:
+    def __init__(self, limits: Limits, chance: Chance) -> None:
         self.limits = limits
-        self._random = random
-        self._order = _order(limits, random)
+        self._chance = chance
+        self._order = _order(limits, chance)
         self._queues: dict[Group, list[QueueEntry]] = {}
         self._running: dict[int, QueueEntry] = {}
         self.in_use = 0
@@ -221,7 +233,7 @@ class StatementQueue:
         """Put other limits in force; `groups` is each ticket's consumer group under them, by number."""
         waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
         self.limits = limits
-        self._queues, self._order = {}, _order(limits, self._random)
+        self._queues, self._order = {}, _order(limits, self._chance)
         for ticket in waiting:
             ticket.group = groups.get(ticket.number, ticket.group)
             self._queues.setdefault(ticket.group, []).append(ticket)
@@ -378,11 +390,11 @@ class StatementQueue:
         return head.submitted, head.number, group
 
 
-def _order(limits: Limits, random: Random) -> PlanOrder | None:
+def _order(limits: Limits, chance: Chance) -> PlanOrder | None:
     """Return the order of the plan, None where one queue serves all or there is no plan."""
     if limits.root is None or limits.queueing is not Queueing.FULL:
         return None
-    return PlanOrder(limits, random)
+    return PlanOrder(limits, chance)
 
 
 def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:

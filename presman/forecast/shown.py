@@ -14,7 +14,7 @@ from presman.analysis.readings.statement_readings import (
     QueueForecast,
     StartForecast,
 )
-from presman.rows.snapshot import Section, ShownEffect, ShownRecord, ShownStart, Snapshot
+from presman.rows.snapshot import Section, ShownBypassed, ShownEffect, ShownRecord, ShownStart, Snapshot
 
 
 def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
@@ -25,7 +25,11 @@ def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
     starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
     behind = (ShownRecord(record.judged, record.held, _tenths(record.median_error), reading.forecast.judged_since),)
     effects = tuple(_effects(reading.forecast))
-    shown = {ShownStart: Section(starts), ShownRecord: Section(behind), ShownEffect: Section(effects)}
+    bypassed = tuple(ShownBypassed(*who) for who in reading.bypassed)
+    shown = {
+        ShownStart: Section(starts), ShownRecord: Section(behind), ShownEffect: Section(effects),
+        ShownBypassed: Section(bypassed),
+    }  # fmt: skip
     return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown}))
 
 
@@ -70,6 +74,8 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     behind = reading.forecast or QueueForecast()
     effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()
     behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)
+    if ShownBypassed in snapshot.sections:
+        reading = replace(reading, bypassed=tuple(map(tuple, snapshot.rows(ShownBypassed))))
     return reading.foreseen(starts, behind)
 
 

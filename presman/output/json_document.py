@@ -121,6 +121,8 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
         "wait": found.wait,
         "soon": found.soon,
         "rivals": list(found.rivals),
+        "turns": list(found.turns),
+        "order": found.order if found.rivals or found.turns else "",
         "unknown": found.unknown,
         "effect": plain(found.effect),
         "commands": [_command(each) for each in found.commands],
@@ -132,7 +134,12 @@ def _candidate(found: Candidate) -> dict[str, Any]:
     who = found.statement
     figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
     figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
-    figures |= {"ends_in": found.ends_in, "refused": found.refused, "objection": found.objection}
+    figures |= {
+        "ends_in": found.ends_in,
+        "refused": found.refused,
+        "objection": found.objection,
+        "why_not": found.why_not,
+    }
     return {
         **plain({**figures, "lost": found.lost, "effect": found.effect}),
         "commands": [_command(each) for each in found.commands],

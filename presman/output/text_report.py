@@ -12,6 +12,7 @@ from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import CLUSTER, Header, OutlierReading, Reading
+from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import before_first
 from presman.base.formats import ABSENT, count, counted, duration, number
 from presman.base.release import named
@@ -35,15 +36,16 @@ def brief(reading: Reading, width: int | None = None) -> str:
     return _join([*_head(reading, width), "", *_table(OVERVIEW, moment.groups(), width, least=servers_scale(moment))])
 
 
-def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None) -> str:
+def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None, watch: Watch | None = None) -> str:
     """Return one reading with the tables of all tabs. Ends in a newline.
 
-    Without the `snapshots` it was made of, what is worked out from those is left out.
+    Without the `snapshots` it was made of, what is worked out from those is left out. `watch` has what was seen before
+    it, where something was.
     """
     lines = _head(reading, width)
     if snapshots is not None:
         lines += ["", *_verdicts(reading, snapshots, width)]
-    for part, every, moment in _tables(reading, snapshots):
+    for part, every, moment in _tables(reading, snapshots, watch or Watch()):
         rows = _first(part, every)
         unavailable = "" if every or part.in_text == 0 else part.unavailable(moment)
         if rows or part.news or unavailable:
@@ -98,7 +100,7 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 
-def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
+def _tables(reading: Reading, snapshots: Pair | None, watch: Watch) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
     """Return the tables of all tabs with their rows and their moment.
 
     The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
@@ -109,7 +111,7 @@ def _tables(reading: Reading, snapshots: Pair | None) -> Iterator[tuple[Rows, Se
         if name.containers and not reading.header.cdb:
             continue
         choices = Choices(by_instance=name != tab_names()[0], plain=True)
-        moment = Moment(reading, choices, events=events, find=lambda: snapshots)
+        moment = Moment(reading, choices, watch=watch, events=events, find=lambda: snapshots)
         shown = tab(name.name)
         for part in (*shown.rows(), *shown.for_text):
             yield part, part.rows(moment), moment

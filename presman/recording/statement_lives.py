@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from presman.analysis.goals import Goal, GoalReading
+from presman.analysis.parallel.usual import MINUTE, QueueMarks
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.goal_counts import recorded_goals, with_goals
 from presman.analysis.trends.statement_runs import ArrivalTracker, StatementRun, StatementRuns, longest_step
@@ -196,6 +197,29 @@ def with_recorded_goals(playback: Playback, goals: Sequence[Goal], reading: Read
     if not goals:
         return reading
     return with_goals(reading, goals_between(playback, goals, playback.first or reading.at, reading.at))
+
+
+WATCHED = timedelta(minutes=62)
+"""How much before a poll is looked at of what whoever had watched until then would have seen."""
+
+RECALLED = 1000
+"""Polls before it that are looked at, the newest ones."""
+
+
+def first_recalled(playback: Playback, index: int) -> int:
+    """Return the index of the first poll that is looked at before one."""
+    return max(0, playback.index(playback.at(index) - WATCHED), index - RECALLED)
+
+
+def queue_marks_before(playback: Playback, index: int) -> QueueMarks:
+    """Return the marks of the queue in the hour before a poll, as whoever had watched until then has them."""
+    found, due = QueueMarks(), playback.first
+    for each in range(first_recalled(playback, index), index):
+        with suppress(LostPollError):
+            if due is None or playback.at(each) >= due:
+                found.add(playback.reading(each))
+                due = playback.at(each) + MINUTE
+    return found
 
 
 def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:

@@ -18,7 +18,6 @@ from io import TextIOWrapper
 from itertools import combinations
 from math import inf
 from pathlib import Path
-from random import Random
 from statistics import fmean, median, median_high
 from sys import intern
 from typing import NamedTuple
@@ -33,6 +32,7 @@ from presman.base.private_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.forecast.scheduler import (
     LEVELS,
+    Chance,
     Group,
     Limits,
     PlanNode,
@@ -287,7 +287,7 @@ class _Play:
         self._begin = min(each.first for each in arrivals)
         self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
         groups = sorted({Group(each.con_id, each.group) for each in arrivals})
-        self._queue = StatementQueue(_limits(rules, groups), Random(seed))
+        self._queue = StatementQueue(_limits(rules, groups), Chance(seed))
         self._mean = _mean_runs(arrivals)
         self._free = free
         self._events: list[tuple[float, int, int, int]] = []

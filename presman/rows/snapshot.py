@@ -143,7 +143,16 @@ class ShownEffect(NamedTuple):
     sooner_high: int | None = None
 
 
-SHOWN = (ShownStart, ShownRecord, ShownEffect)
+class ShownBypassed(NamedTuple):
+    """A running statement of which polls had shown that its group does not count its servers."""
+
+    inst_id: int
+    sid: int
+    serial: int
+    sql_id: str
+
+
+SHOWN = (ShownStart, ShownRecord, ShownEffect, ShownBypassed)
 
 
 class GoneInstance(NamedTuple):

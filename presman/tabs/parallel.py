@@ -257,12 +257,14 @@ TAB = Tab(
         Rows(GOALS, lambda moment: moment.reading.goals),
     ),
     notes=(
-        "WHY says why the head of a queue waits; TO START IT what would let it start: first statements that should "
-        "end by themselves within 30 seconds, then idle holders, then those that lose least work if ended (servers x "
-        "elapsed). Statements joined by + must end together. The queue of the row under the cursor comes first.",
+        "WHY says why the head of a queue waits; TO START IT whose end is proven to let it start: statements that "
+        "should end by themselves within 30 seconds, else idle holders, else up to three that lose least work (servers "
+        "x elapsed). Statements joined by + must end together. Where nobody's end is proven to help, as where several "
+        "queues may get the same servers, it says so. The queue of the row under the cursor comes first.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
-        "the row's queue, or for the running statement under the cursor; then come ② and so on, and the commands for "
-        "the waiting statement itself. Nothing is run. Where you can only wait, it says so.",
+        "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
+        "start or cancel the waiting statement, and the sessions of others who hold servers, with the reason why there "
+        "is no command for them. Nothing is run. Where you can only wait, it says so.",
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",

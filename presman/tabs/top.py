@@ -80,9 +80,10 @@ def blocked(moment: Moment) -> tuple[Blocking, ...]:
 def about(moment: Moment) -> list[Line]:
     """Return how busy host and sessions are, and where the figures come from."""
     reading, choices = moment.reading, moment.choices
+    several = len(reading.header.instances) > 1
     hosts = [
-        f"{number(None if each.host_busy is None else 100 * each.host_busy, 0)} % of {number(each.host_cpus, 0)} CPUs"
-        + (f" (instance {each.inst_id})" if len(reading.header.instances) > 1 else "")
+        f"{ABSENT if each.host_busy is None else f'{number(100 * each.host_busy, 0)} %'} of "
+        f"{number(each.host_cpus, 0)} CPUs{f' (instance {each.inst_id})' if several else ''}"
         for each in reading.header.instances
     ]
     means = [row.window for row in classes(moment) if row.window is not None]
@@ -143,5 +144,6 @@ TAB = Tab(
         "Work shorter than the time between two polls is seen only by chance: more polls make the averages more "
         "reliable.",
     ),
+    panel="presman.tui.panels.top_panel:TopPanel",
     over_time=True,
 )

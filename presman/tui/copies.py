@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from presman.analysis.advice.contenders import Candidate
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.rows.commands import Command
 from presman.tabs.drill_down import Statement, statement_of
-from presman.tui.pages.advice_lines import commands_to_copy, why_no_command
+from presman.tui.pages.advice_lines import commands_to_copy, not_offered, why_no_command, without_command
 
 MOST_COMMANDS = 9
 """Commands that have a key: 1 to 9."""
@@ -66,14 +67,24 @@ def _session(statement: Statement) -> Iterator[Copyable]:
         yield Copyable("s", "sid,serial", statement.session_name)
 
 
-def _commands(row: Any, reading: Reading, old: str) -> Iterable[Copyable]:
-    """Return the commands for a row, or one line that says why there is none."""
+def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
+    """Return the commands for a row, then whom else the queue could use, each with why there is no command for him.
+
+    Where there is neither, a line says why.
+    """
     offered = [] if old else commands_to_copy(row, reading)
-    if offered:
-        return [
-            Copyable(f"{number}", command.kind.value, command.text, command=command, affects=whom)
-            for number, (command, whom) in enumerate(offered[:MOST_COMMANDS], start=1)
-        ]
+    found = [Copyable("", each.kind.value, each.text, command=each, affects=whom) for each, whom in offered]
+    if not old:
+        found += [_without_command(each) for each in not_offered(row, reading)]
     why = f"no command is offered while {old}" if old else why_no_command(row, reading)
-    why = why.removeprefix("Nothing copied: ").rstrip(".")
-    return [Copyable("1", "command", "", why)] if why else []
+    if why:
+        why = why.removeprefix("Nothing copied: ").rstrip(".")
+        found.insert(0, Copyable("", "command", "", why))
+    return [each._replace(key=f"{number}") for number, each in enumerate(found[:MOST_COMMANDS], start=1)]
+
+
+def _without_command(each: Candidate) -> Copyable:
+    """Return the session of who is not offered to be ended, and why."""
+    statement = statement_of(each.statement)
+    session = "" if statement is None else statement.session_name
+    return Copyable("", "sid,serial", session, affects=without_command(each))

@@ -11,18 +11,12 @@ from math import isnan
 from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.trends.series import Key, Series
 from presman.recording.playback import LostPollError, Playback
-from presman.recording.statement_lives import past_runs
+from presman.recording.statement_lives import WATCHED, first_recalled, past_runs
 from presman.recording.window_lines import GroupLines, group_lines
 from presman.rows.snapshot import Snapshot
 from presman.tui.timeline import Timeline
 
-CHARTED = timedelta(minutes=62)
-"""How much before a jump the charts show."""
-
 CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
-
-RECALLED = 1000
-"""Polls that are taken up behind a jump at most, the newest ones."""
 
 
 class Recall:
@@ -30,7 +24,7 @@ class Recall:
 
     def __init__(self, playback: Playback, index: int) -> None:
         self._playback = playback
-        self._next = max(0, playback.index(playback.at(index) - CHARTED), index - RECALLED)
+        self._next = first_recalled(playback, index)
         self._timeline: Timeline | None = None
 
     def move(self, indexes: int) -> None:
@@ -58,8 +52,8 @@ def timeline_before(playback: Playback, previous: Snapshot | None, at: datetime)
     found = Timeline()
     if previous is not None:
         found.begin(previous)
-        found.watch.begin(previous.at, past_runs(playback, at - CHARTED, previous.at))
-    fill(found.series, group_lines(playback, at - CHARTED, at - timedelta(microseconds=1), CHARTED_FIGURES))
+        found.watch.begin(previous.at, past_runs(playback, at - WATCHED, previous.at))
+    fill(found.series, group_lines(playback, at - WATCHED, at - timedelta(microseconds=1), CHARTED_FIGURES))
     return found
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from asyncio import TimerHandle, get_running_loop
-from collections import deque
+from asyncio import get_running_loop
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,13 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.driver import Driver
 from textual.filter import LineFilter
-from textual.message import Message
 from textual.timer import Timer
 
 from presman.base import private_files
 from presman.base.running_out import CODE, ran_out
 from presman.base.text import clean
 from presman.tui.textual_internals import key_parser, note_fault, ring_once
+from presman.tui.typed_keys import KeyDone, TypedKeys
 from presman.tui.widgets.line_api import AsciiFilter
 
 if TYPE_CHECKING:
@@ -39,27 +38,14 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 SIXTEEN = "ansi-dark"
 """The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
 
-PATIENCE = 0.5
-"""Seconds after which a key that got lost on its way no longer holds up those behind it."""
-
-
-class KeyDone(Message):
-    """Follows a key on its way up from the widget that had the focus: when it is here, so was the key."""
-
 
 class TerminalApp(App[None]):
-    """An app that costs nothing while nobody touches it, and does not spill variables when it dies.
-
-    A key is sent on its way when the one before has had its effect. Textual sends all that came at once, to whatever
-    has the focus at that moment: of `4c` the `c` would be meant for the tab before, and what is typed behind the key
-    that opens a dialog would not reach the dialog.
-    """
+    """An app that costs nothing while nobody touches it, and does not spill variables when it dies."""
 
     def __init__(self) -> None:
         self._ascii: AsciiFilter | None = None
         super().__init__()
-        self._typed: deque[events.Key] = deque()
-        self._waits: TimerHandle | None = None
+        self.typed = TypedKeys(self, super().on_event, lambda: self.is_leaving)
 
     hands_on = False
     """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
@@ -90,34 +76,16 @@ class TerminalApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Take keys one by one."""
-        if not isinstance(event, events.Key) or event.is_forwarded:
+        if not isinstance(event, events.Key):
             await super().on_event(event)
-            return
-        self._typed.append(event)
-        if len(self._typed) == 1:
-            await self._send_key()
+        elif not event.is_forwarded:
+            await self.typed.add(event)
+        elif self.screen_stack:  # else all has ended while the key was on its way
+            await super().on_event(event)
 
-    async def _send_key(self) -> None:
-        if not self._typed or self.is_leaving:
-            self._typed.clear()
-            return
-        target = self.focused or self.screen
-        await super().on_event(self._typed[0])
-        self._waits = get_running_loop().call_later(PATIENCE, self.post_message, KeyDone())
-        if not target.post_message(KeyDone()):
-            self.post_message(KeyDone())
-
-    def on_key_done(self) -> None:
-        """Wait for the effects of the key, such as a change of focus, then send the next one."""
-        if self._waits is not None:
-            self._waits.cancel()
-            self._waits = None
-            self.call_later(self.call_later, self._next_key)
-
-    async def _next_key(self) -> None:
-        if self._typed:
-            self._typed.popleft()
-        await self._send_key()
+    def on_key_done(self, event: KeyDone) -> None:
+        """Go on with the next key."""
+        self.typed.follow(event)
 
     def take_theme(self, name: str | None) -> None:
         """Take a theme; without one, or one that is not there, that which the terminal can show."""

@@ -11,7 +11,6 @@ import pytest
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.commands import Command, Victim, cancel, dequeue, kill, switch
@@ -97,17 +96,16 @@ def test_kill_ends_the_session(state: str) -> None:
 
 def test_what_was_predicted_comes_true() -> None:
     """The idle holder is ended as presman says, and the head that waited for its servers starts."""
-    play = Play("storm")
+    play = Play("mixed")
 
-    def ready(reading: Reading) -> bool:
-        ways = (way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1)
-        return any(way.candidates[0].statement.idle is not None for way in ways)
+    def offered(reading: Reading) -> list[Command]:
+        ways = (way for way in unblock(reading) if way.needed == 1)
+        idle = (each for way in ways for each in way.candidates if each.statement.idle is not None)
+        return [each.commands[0] for each in idle if each.commands]
 
-    play.clock.now += 600.0  # it does not come to that sooner
-    reading = play.until(ready)
-    ways = [way for way in unblock(reading) if way.head.cause is Cause.SYSTEM and way.needed == 1]
+    reading = play.until(lambda reading: bool(offered(reading)))
     before = {victim(each) for each in reading.queue}
-    play.send(ways[0].candidates[0].commands[0])
+    play.send(offered(reading)[0])
     after = play.reading()
     assert any(there(after.running, who) for who in before)
 

@@ -21,7 +21,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
 from presman.tabs.parts import Moment
 from presman.tabs.sessions import nobody_blocked
-from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_no_command
+from presman.tui.pages.advice_lines import commands_to_copy, ends_it, not_offered, why_no_command
 from tests.scenarios import with_short_past
 
 
@@ -105,20 +105,19 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     (found,) = unblock(reading)
     assert [each.user for each in found.blocked] == ["ETL"]
     line = "".join(text for text, _ in ends_it(found, key=True))
-    assert line.startswith(" TO START IT  look at 1:88 first: ETL 1:412 (32 servers) waits for it   ①")
+    assert line == " TO START IT  look at MARTIN 1:88 (idle 9:57, holds 8) first: ETL 1:412 (32 servers) waits for it"
     reading = replace(reading, running=tuple(replace(each, remaining=None) for each in reading.running))
     (found,) = unblock(reading)
-    line = "".join(text for text, _ in ends_it(found, key=True))
-    assert "② " not in line.partition("①")[2], "no bystander beside whom all wait for"
-    assert "① MARTIN" in line
     assert found.sentence == "look at 1:88 first: 32 servers are held by a session that waits for it"
     assert found.candidates[0].statement.user == "MARTIN"
     assert not [each for each in found.candidates if each.statement.blocker], "its victim is nobody to end"
     (blocked,) = found.blocked
     assert commands_to_copy(blocked, reading) == []
-    assert "SESSION '88," in commands_to_copy(found.head.statement, reading)[0][0].text
-    alone = replace(reading, running=tuple(each for each in reading.running if each.sid != 88))
-    assert why_no_command(found.head.statement, alone).startswith("Nothing copied: look at 1:88 first")
+    assert not any("KILL" in each.text for each, _ in commands_to_copy(found.head.statement, reading))
+    assert {each.why_not for each in not_offered(found.head.statement, reading)} >= {
+        "look at 1:88 first: ETL 1:412 waits for it"
+    }
+    assert why_no_command(blocked, reading).startswith("Nothing copied: it waits for 1:88: look at that session first")
     assert blocked.remaining is None, "nobody knows when one ends that does not move"
 
 
@@ -130,6 +129,7 @@ def test_the_numbers_are_those_in_the_order_of_copying() -> None:
     alone = [each.enough for each in found.candidates]
     assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"
     named = [each.statement.user for each in found.candidates]
+    offered = [each.statement.user for each in found.candidates if each.commands]
     copied = [whom.split()[0] for _, whom in commands_to_copy(found.head.statement, reading)]
-    assert copied[: len(named)] == named
-    assert len(named) > 1
+    assert copied[: len(offered)] == offered
+    assert 0 < len(offered) < len(named)

@@ -156,6 +156,17 @@ def test_throttled_cpus_are_those_of_the_instance_or_of_all() -> None:
     assert before.rows(ConsumerGroup)
 
 
+def test_throttled_cpus_of_all_are_not_known_while_those_of_one_instance_are_not() -> None:
+    before = snapshot(instance(1), group("A", inst_id=1))
+    after = snapshot(
+        instance(1), instance(2), group("A", cpu_wait_time=3000), group("A", inst_id=2, active_sessions=1), after=2
+    )
+    history = LatencyHistory()
+    history.add(analyse(before, after))
+    assert [column.throttled for column in history.columns(0, EVENT)] == [None]
+    assert [column.throttled for column in history.columns(1, EVENT)] == [pytest.approx(1.5)]
+
+
 @pytest.mark.parametrize(
     ("scenario", "release", "detail_level"),
     some(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import ending, objection
 from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import instances_gone, instances_started, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
@@ -20,7 +22,7 @@ from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import Scope
-from presman.rows.snapshot import Problem, Section, Snapshot
+from presman.rows.snapshot import GoneInstance, Problem, Section, Snapshot
 from tests.recording.recorded import START, polled
 
 AWAY, BACK = 300.0, 390.0
@@ -45,7 +47,7 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     _, reading = just_after()
     (gone,) = reading.running
     assert (gone.inst_id, gone.orphaned, gone.servers_by_instance) == (2, True, {1: 12})
-    assert running_state(gone) == "✕ gone with instance 2"
+    assert running_state(gone) == "✕ gone with inst 2"
     assert sum(row.px_active or 0 for row in reading.cluster_groups()) == 0
     assert running_in_words(reading.running) == ["1 gone with the instance on 12 servers"]
     assert ending(gone, reading).commands == ()
@@ -59,19 +61,50 @@ def test_as_many_run_by_the_table_as_by_the_groups(at: float) -> None:
     assert running == sum(row.px_active or 0 for row in reading.cluster_groups())
     rows = re.findall(r"^\w{13} .* (?:●|○|✕) .*$", full(reading).split("-- Running")[1].split("-- Servers")[0], re.M)
     assert len(rows) == len(reading.running)
-    assert sum("gone with instance 2" in row for row in rows) == len(rows) - running
+    assert sum("gone with inst 2" in row for row in rows) == len(rows) - running
 
 
 def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
     (_, first), *_, (_, last) = changes(AWAY, AWAY + 30.0)
     (alert,) = instances_gone(first)
-    assert alert.text.endswith("are away with it; 12 servers elsewhere that it coordinated not freed yet")
+    assert alert.text.endswith("are away with it; 12 servers elsewhere still held for what it ran")
     assert instances_gone(last)[0].text.endswith("are away with it")
     for reading in (first, last):
         step = to_do(reading)
         assert step is not None
         assert step.short == "find out why instance 2 (CHGDB2) is gone"
         assert step.subject == alert.subject
+
+
+def test_a_queue_behind_what_is_gone_says_so_once() -> None:
+    *_, (_, reading) = polled("lost", 6, step=2.0)
+    assert [(each.orphaned, each.servers) for each in reading.running] == [(True, 12), (True, 8)]
+    (found,) = unblock(reading)
+    assert found.sentence == "what is gone with instance 2 still has 20 servers, and there is no session to end"
+    assert not any(each.commands for each in found.candidates)
+
+
+def test_what_else_can_be_done_comes_before_an_instance_that_has_been_gone_for_a_while() -> None:
+    _, reading = just_after()
+    (gone,) = reading.gone
+    host = replace(reading.header.instances[0], host_busy=1.0)  # nearly all of it is used by others
+    reading = replace(reading, header=replace(reading.header, instances=(host,)))
+    for seconds_ago, subject in ((599.0, "2"), (600.0, "")):
+        then = gone._replace(last_seen=reading.at - timedelta(seconds=seconds_ago))
+        step = to_do(replace(reading, gone=(then,)))
+        assert step is not None
+        assert step.subject == subject
+
+
+def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_for_it() -> None:
+    snapshot, _ = just_after()
+    sections = {record: each for record, each in snapshot.sections.items() if record is not GoneInstance}
+    reading = analyse(None, replace(snapshot, sections=sections))
+    (alert,) = instances_gone(reading)
+    assert alert.text == "Instance 2 is gone: 12 servers elsewhere still held for what it ran"
+    step = to_do(reading)
+    assert step is not None
+    assert step.short == "find out why instance 2 is gone"
 
 
 def test_a_statement_that_is_asked_about_is_gone_or_nowhere() -> None:

@@ -9,7 +9,10 @@ from presman.analysis.groups.containers import worst_io
 from presman.analysis.groups.entitlement import worst
 from presman.analysis.readings.group_readings import IoVerdict, Verdict
 from presman.analysis.readings.reading import Reading
+from presman.figures.drawing.lines import plain
 from presman.output.text_report import full
+from presman.tabs.parts import Moment
+from presman.tabs.top import about
 from tests.recording.recorded import polled
 
 
@@ -50,6 +53,16 @@ def test_at_the_return_of_an_instance_nobody_is_said_not_to_be_starved() -> None
     assert told == "No queue now (by GV$SESSION)."
     assert [alert.short for alert in not_known(back)] == ["not known: a starved group, a downgrade"]
     assert {row.verdict for row in back.cluster_groups() if row.used is None} == {Verdict.UNKNOWN}
+
+
+def test_of_many_groups_without_a_delta_three_are_named() -> None:
+    (alert,) = not_known(changes_at(390.0))
+    assert "(no delta of SYS_GROUP, REPORTS, SHOP and 1 more yet)" in alert.text
+
+
+def test_the_host_of_an_instance_that_is_back_is_not_known_in_percent() -> None:
+    first, *_ = about(Moment(changes_at(390.0)))
+    assert "- of 16 CPUs (instance 2)" in plain(first)
 
 
 def test_the_age_is_that_of_the_youngest_instance_and_says_whose() -> None:

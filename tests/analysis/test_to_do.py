@@ -352,7 +352,10 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
     first, second = unblock(reading)
     assert (first.wait, first.soon, first.rivals) == (None, 10.0, ("ETL",))
     assert (second.wait, second.rivals) == (None, ("BATCH",))
-    assert first.sentence == "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same servers"
+    assert first.sentence == (
+        "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same "
+        "servers: the plan decides who is first, and no view tells"
+    )
     both = unblock(storm(ending(526, 10.0, servers=64)))
     assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
     capped = replace(reading, heads=(reading.heads[0], replace(reading.heads[1], allowed=32, held=32)))
@@ -407,9 +410,56 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
+    early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
+    assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
+    assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text
     capped = replace(both.heads[0], shortages=(Shortage(32, group="BATCH"),))
     own = replace(both, heads=(capped, replace(both.heads[1], allowed=32, held=32)))
     assert told(own).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of BATCH can start"
+
+
+def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
+    """For one poll of 400 ETL had nobody queued, and DO ended somebody for BATCH alone until the next."""
+    alone = storm(running(526, **IDLE))
+    alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
+    assert told(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
+    lately = replace(
+        alone, groups=(group("ETL", px_queued_minute=0.4), group("BATCH", px_servers=32, px_queued_minute=3.0))
+    )
+    found = told(lately)
+    assert (found.step, found.commands) == (Step.WAIT, ())
+    assert "keeps 32 servers that BATCH wants, and ETL did a minute ago: what ending it would do is not" in found.text
+    (way,) = unblock(lately)
+    assert not way.answers
+    assert way.sentence.startswith("MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH or ETL may get: the plan")
+    own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
+    assert told(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
+    fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
+    assert told(fifo).step is Step.END, "in one queue who comes later is behind"
+
+
+def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
+    """One of 18 was shown that wanted 16, and was not the first: the first wanted 32, and nobody started."""
+    reading = one_queue(running(526, **IDLE), running(144, **IDLE), equals=1)
+    wants = Servers(64, 64)
+    alike = replace(reading.queue[1], waited=reading.queue[0].waited, wants=wants)
+    more = replace(reading, queue=(reading.queue[0], alike, *reading.queue[2:]))
+    unsure = "another that waited as long wants 64 servers, and which is first is not known"
+    (way,) = unblock(more)
+    assert (way.answers, way.unsure) == ((), unsure)
+    assert told(more).commands == ()
+    assert told(more).text.endswith(f"that one of the first 2 of BATCH could use; {unsure}")
+    assert way.sentence.endswith(
+        f"frees the 32 servers with which one of 2 that have waited as long may start; but {unsure}"
+    )
+    waits = replace(more, running=(ending(526, 10.0),), groups=(group("BATCH", px_servers=32),))
+    assert told(waits).text == (
+        f"wait: one of the first 2 of BATCH may start in about 0:10, when MARTIN 1:526 ends; {unsure}"
+    )
+    unknown = replace(more, queue=(reading.queue[0], replace(alike, wants=None)))
+    assert unblock(unknown)[0].unsure == "another that waited as long may want more, and which is first is not known"
+    same = replace(more, queue=(reading.queue[0], replace(alike, wants=Servers(32, 32))))
+    assert told(same).step is Step.END
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
@@ -457,8 +507,11 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
+    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "he is not needed"
+    proven = foreseen(reading, 0, 1500.0, 2470.0, proven=True)
+    (found,) = unblock(proven)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
-    assert found.candidates[0].commands[0] == told(foreseen(reading, 0, 1500.0, 2470.0, proven=True)).command
+    assert found.candidates[0].commands[0] == told(proven).command
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]

@@ -117,19 +117,32 @@ def test_idle_holders_come_first_and_are_ended_by_their_session() -> None:
 
 def test_as_few_together_as_will_do() -> None:
     one = found(
-        waiting(9, "ETL", 16), holder(1, "BATCH", 16, idle=100), *(holder(n, "ETL", 16, elapsed=n) for n in (2, 3, 4)),
+        waiting(9, "ETL", 16), holder(1, "BATCH", 16, idle=120), *(holder(n, "ETL", 16, elapsed=n) for n in (2, 3, 4)),
         active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
     )  # fmt: skip
     assert [each.short for each in one.head.shortages] == [32]
     assert (one.needed, sids(one)[:2]) == (2, [1, 2])
     assert one.sentence == "ending U1 1:1 and U2 1:2 together frees the 32 servers that let it start"
+    assert [bool(each.commands) for each in one.candidates] == [True, True, False, False]
+
+
+def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with_him_alone() -> None:
+    one = found(
+        waiting(9, "ETL", 16), holder(1, "BATCH", 16, idle=119), *(holder(n, "ETL", 16, elapsed=n) for n in (2, 3, 4)),
+        active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
+    )  # fmt: skip
+    pause = "idle 1:59, so perhaps between two fetches: end it if it stays idle"
+    assert one.sentence.endswith(f"that let it start; but U1 1:1: {pause}")
+    assert [each.why_not for each in one.candidates][:3] == [
+        pause, f"not enough alone, and of another one: {pause}", "not enough alone: it frees 16 of 32 servers",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("killed", "sentence"),
     [
-        ((), "ending all of these may not free enough"),
-        ((1,), "ending all of these may not free enough"),
+        ((), "those that can be ended are not known to free enough, so nobody is named"),
+        ((1,), "those that can be ended are not known to free enough, so nobody is named"),
         ((1, 2), "; ".join(
             f"{who} holds {servers} servers: it is already marked for kill and is being cleaned up"
             for who, servers in (("U2 1:2", 6), ("U1 1:1", 4)))),
@@ -206,7 +219,10 @@ def test_who_is_about_to_end_is_waited_for_and_not_killed() -> None:
         holder(3, "ETL", 20, idle=3600), active=64, plan=DAY, held={"BATCH": 24, "ETL": 40},
     )  # fmt: skip
     assert (one.needed, sids(one), one.wait) == (1, [1, 3, 2], 1.0)
-    assert [bool(each.commands) for each in one.candidates] == [False, True, True]
+    assert [each.why_not for each in one.candidates] == [
+        "it should end by itself at any moment", *["the head should start by itself at any moment"] * 2,
+    ]  # fmt: skip
+    assert not any(each.commands for each in one.candidates)
     assert one.sentence == "wait: it should start by itself at any moment, with 20 servers freed then"
 
 
@@ -220,7 +236,7 @@ def test_as_many_are_waited_for_as_are_needed_the_soonest_first() -> None:
 
 def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
     one = found(
-        waiting(9, "ETL", 8), nearly(1, "ETL", 8, 5), holder(2, "ETL", 12, idle=60), holder(3, "ETL", 44, elapsed=1),
+        waiting(9, "ETL", 8), nearly(1, "ETL", 8, 5), holder(2, "ETL", 12, idle=600), holder(3, "ETL", 44, elapsed=1),
         active=64, plan=DAY, held={"ETL": 64},
     )  # fmt: skip
     assert (one.needed, sids(one)[:2], one.wait) == (2, [1, 2], None)
@@ -236,7 +252,7 @@ def test_who_has_more_than_half_a_minute_left_is_not_nearly_done() -> None:
 
 def test_a_coordinator_that_has_gone_on_is_told_by_its_servers() -> None:
     """It idles after a later statement, or executes another one now: that one must not be cancelled."""
-    session, *servers = holder(1, "ETL", 64, idle=60)
+    session, *servers = holder(1, "ETL", 64, idle=600)
     session = session._replace(prev_sql_id="5dqz0hqtp9fru", sql_id="")
     own = row(
         Session, sid=servers[0].sid, serial=1, sql_id="9md3ukhghgj58", sql_exec_start=NOON - timedelta(seconds=90)

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from presman.forecast import scheduler
 from presman.forecast.course import Came, Holder, QueueNow, Waiting, draw, play
 from presman.forecast.durations import Durations
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
@@ -60,6 +61,13 @@ def test_one_that_keeps_its_servers_is_waited_for_in_vain() -> None:
     queue = now(Holder(B, 64, 0.0, None), waiting=(wants(A, 32),))
     assert starts(queue) == [inf]
     assert starts(queue, ended=(0,)) == [0.0]
+
+
+def test_chance_that_nothing_asks_for_is_not_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = now(Holder(B, 48, 4.0, TEN), waiting=(wants(A, 32, 9.0),))
+    drawn = draw(queue, "1")
+    monkeypatch.delattr(scheduler, "Random")
+    assert play(queue, drawn).starts == (pytest.approx(6.0, abs=0.001),)
 
 
 def test_a_timeout_ends_it_or_starts_it() -> None:

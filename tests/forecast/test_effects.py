@@ -144,7 +144,10 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
         reading(310.0, rows, (holder,)), at=AT + timedelta(seconds=310), heads=(head,),
         forecast=QueueForecast(effects=(effect,)),
     )  # fmt: skip
-    (found,) = unblock(one)
+    (just,) = unblock(one)
+    assert just.sentence == "it has waited for 0:10 only, so nobody is named to be ended for it"
+    head = replace(head, statement=replace(rows[0], waited=40.0))
+    (found,) = unblock(replace(one, heads=(head,)))
     whole = "(2 of the queue start at once, the last queued 0:50-1:15 sooner: in 1:00 instead of 2:00)"
     assert whole in plain(ends_it(found))
     assert "(2 of the queue start at once)" in plain(ends_it(found, 100))

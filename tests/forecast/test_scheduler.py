@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count
-from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from presman.forecast.scheduler import (
     LEVELS,
+    Chance,
     Group,
     Limits,
     QueueEntry,
@@ -41,7 +41,7 @@ def queue(
     seed: int = 1,
 ) -> StatementQueue:
     queueing = Queueing.FULL if root else Queueing.FIFO
-    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), Random(seed))
+    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), Chance(seed))
 
 
 def ask(servers: int, group: Group = A, at: float = 0.0, sets: int = 1, *, queues: bool = True) -> QueueEntry:

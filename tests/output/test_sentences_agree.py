@@ -9,27 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import groupby, pairwise
+from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE
+import presman.analysis.advice.unblock
+from presman.analysis.advice.contenders import Unblock
+from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.to_do import Step, ToDo, to_do
-from presman.analysis.advice.unblock import effect_of, is_sooner, unblock
+from presman.analysis.advice.unblock import effect_of, is_sooner, unblock, unblock_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import group_title
+from presman.analysis.readings.statement_readings import QueuedStatement, Servers, Shortage, group_title
+from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.group_figures import state_text
 from presman.figures.statement_figures import RUNNING
 from presman.forecast.forecaster import Forecaster
 from presman.output.cells import table
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.commands import CommandKind
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tabs.overview import alert_lines, short_alerts
 from presman.tabs.parts import Moment
+from presman.tui.copies import Shown, copies
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.line_api import whole_sentences
@@ -130,6 +136,60 @@ def not_told_of(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
         yield f"{idle} idle, not named: {step.text}"
 
 
+def offered_without_proof(reading: Reading) -> Iterator[str]:
+    """Yield commands that somebody could copy against a session of whom no line says that his end helps."""
+    step = to_do(reading)
+    lines = " ".join([*(plain(ends_it(each)) for each in unblock(reading)), step.text if step is not None else ""])
+    heads = {each.statement.executing()[:3] for each in reading.heads}
+    for way in unblock(reading):
+        missing = max((each.short for each in way.head.shortages), default=0)
+        for each in way.answers:
+            ended = [one for one in way.candidates if one.statement in each]
+            proven = any(one.effect is not None and one.effect.proven for one in ended)
+            waited_for = sum(one.frees for one in way.candidates[: way.needed] if one.ends_in is not None)
+            enough = sum(one.frees for one in ended) + waited_for >= missing
+            if not proven and (way.turns or way.blocked or way.unsure or not enough):
+                yield f"{[one.who for one in each]} frees too little, or it is for others: {way.sentence}"
+    for row in (*(each.statement for each in reading.heads), *reading.running):
+        for each in copies(row, reading, SqlTexts(), Shown("r", "the row", "")):
+            if each.command is None or each.command.kind is CommandKind.DEQUEUE:
+                continue
+            who = each.command.victim
+            if (who.inst_id, who.sid, who.serial) in heads and each.command.kind is CommandKind.CANCEL:
+                continue
+            if not re.search(rf"[①-⑨] \S* ?[^①-⑨]*{who.inst_id}:{who.sid},|^end .* {who.inst_id}:{who.sid} ", lines):
+                yield f"{each.text} for a row of {row.group}, and no line says so: {lines}"
+        if isinstance(row, QueuedStatement):
+            asked = AskedStatement(sid=row.sid, inst_id=row.inst_id)
+            told = re.findall(r"^    end (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
+            if len(told) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
+                yield f"why names others: {told}"
+
+
+def promised_twice(reading: Reading) -> Iterator[str]:
+    """Yield servers of which several queues are told for certain that they can start with them."""
+    sure = [each for each in unblock(reading) if each.answers and not each.rivals and not each.unsure]
+    for way, other in combinations(sure, 2):
+        freed = {each.executing(): each.servers for one in (way, other) for each in one.answers[0]}
+        shared = {each.executing() for each in way.answers[0]} & {each.executing() for each in other.answers[0]}
+        wanted = sum(each.head.wants.high for each in (way, other) if each.head.wants is not None)
+        if shared and sum(freed.values()) + (way.head.target or 0) - (way.head.in_use or 0) < wanted:
+            yield f"{freed} for both: {way.sentence} / {other.sentence}"
+
+
+def dearer_than_needed(reading: Reading) -> Iterator[str]:
+    """Yield who is named first though another one is enough, holds fewer servers and loses no more."""
+    for way in unblock(reading):
+        first, *others = way.candidates or (None,)
+        if first is None or way.needed != 1 or not first.commands:
+            continue
+        for each in others:
+            less = each.enough and each.statement.servers < first.statement.servers
+            spoken_for = each.ends_in is None and not each.refused and each.objection in {"", WORKS}
+            if less and spoken_for and each.lost is not None and each.lost <= (first.lost or 0.0):
+                yield f"{first.statement.who} is first, and {each.statement.who} is enough: {way.sentence}"
+
+
 def judged_twice(reading: Reading) -> Iterator[str]:
     """Yield the queues that their alert judges otherwise than the table of groups, DO or the reason does."""
     found = {alert.subject: alert for alert in alerts(reading, Link(LinkState.LIVE)) if alert.key == "queue_waits"}
@@ -176,6 +236,9 @@ def starts_promised_twice(before: Reading, after: Reading) -> Iterator[str]:
             yield f"{head.group}: {head.sentence}"
 
 
+OFFERS = (offered_without_proof, promised_twice, dearer_than_needed)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
@@ -183,7 +246,8 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
     readings = list(play(source, clock, POLLS, EVERY))
     found = []
     for number, reading in enumerate(readings):
-        found += [(number, each) for each in judged_twice(reading)]
+        for wrong in (judged_twice, *OFFERS):
+            found += [(number, each) for each in wrong(reading)]
         for size in SIZES:
             found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]
     for number, (before, after) in enumerate(pairwise(readings)):
@@ -199,6 +263,8 @@ def test_while_servers_come_and_go_it_is_about_the_same_idle_holder(seed: int) -
     """Whether its end is enough changes with each statement that ends; who it is about, and what is proven, do not."""
     source, clock = started("storm", seed)
     readings = list(play(source, clock, 300 if THOROUGH else 21, 2.0, forecaster=Forecaster()))
+    doubts = [each for each in (sure_of_limit(reading) for reading in readings) if each is not None]
+    assert doubts == sorted(doubts), "what is known of a statement's servers is not doubted later"
     answers = [answer(reading) for reading in readings]
     assert len({who for _, who in answers if who}) == 1
     assert sum(bool(who) for _, who in answers) > len(answers) * 2 / 3, "else the head should start by itself soon"
@@ -218,6 +284,13 @@ def test_what_do_is_about_does_not_go_to_and_fro(scenario: str) -> None:
     assert not [run for run in runs[1:-1] if run[1] <= 2], "no answer for single polls"
 
 
+def sure_of_limit(reading: Reading) -> bool | None:
+    """Return whether DO is sure that a limit does not count an idle holder's servers, None where it does not say."""
+    step = to_do(reading)
+    found = None if step is None else re.search(r"limit (may|does) not count them", step.text)
+    return None if found is None else found[1] == "does"
+
+
 def answer(reading: Reading) -> tuple[Step | None, str]:
     """Return what kind of step DO tells, and of which idle holder."""
     step = to_do(reading)
@@ -233,6 +306,31 @@ def reason(reading: Reading) -> tuple[object, ...]:
     heads = tuple((head.con_id, head.group, head.statement.executing()) for head in reading.heads)
     by_itself = any(each.wait is not None for each in unblock(reading))
     return heads, tuple(each.who for each in idle), by_itself, any(gain > NEARLY_DONE for gain in gains)
+
+
+def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody is offered: who is not enough, who holds more than is needed, the same one for two queues."""
+
+    def all_offered(found: Unblock, reading: Reading) -> Unblock:
+        commands = (ending(each.statement, reading).commands for each in found.candidates)
+        offered = map(lambda each, those: replace(each, commands=those), found.candidates, commands)
+        return replace(found, candidates=tuple(offered))
+
+    reading = replace(busy(), number=2)
+    assert not [each for wrong in OFFERS for each in wrong(reading)]
+    monkeypatch.setattr(presman.analysis.advice.unblock, "answered", all_offered)
+    reading = replace(busy(), number=3)
+    assert any("it is for others" in each for each in offered_without_proof(reading))
+    free = replace(reading.heads[1], in_use=256, shortages=(Shortage(8, everybody=True),), wants=Servers(8, 8))
+    idle = [replace(reading.running[0], servers=servers, sid=servers, idle=900.0 + servers) for servers in (24, 8)]
+    both = replace(reading, heads=(replace(free, group="BATCH"), free), running=(idle[1],), groups=())
+    for who_else in ("contenders", "take_turns"):
+        monkeypatch.setattr(presman.analysis.advice.unblock, who_else, lambda *_: ())
+    assert list(promised_twice(both)), "8 servers, and each of the two wants 8"
+    monkeypatch.setattr(presman.analysis.advice.unblock, "_smallest_first", lambda each: -each.statement.servers)
+    larger = replace(reading, heads=(free,), running=tuple(idle), groups=())
+    assert list(dearer_than_needed(larger)) == [f"{idle[0].who} is first, and {idle[1].who} is enough: ending one idle "
+                                                "holder frees the 24 servers that let it start"]  # fmt: skip
 
 
 def test_what_is_looked_for_would_be_found() -> None:

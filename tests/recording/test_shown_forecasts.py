@@ -14,9 +14,11 @@ from presman.analysis.advice.ending import idle_to_end
 from presman.analysis.advice.to_do import Step, to_do
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.trends import Watch
 from presman.figures.statement_figures import forecast_record
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import as_shown, with_shown
+from presman.output.text_report import full
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder
 from presman.recording.reader import Recording
 from presman.recording.redaction import Redactor
@@ -82,6 +84,23 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
     ]
 
 
+def test_once_compares_the_queue_with_the_minute_and_the_hour_before_as_whoever_watched_does(
+    tmp_path: Path, inside: Run
+) -> None:
+    place, live, watch = tmp_path / "x.presman", shown_live(), Watch()
+    record(place, live)
+    for _, reading in live:
+        watch.add(reading)
+    (before, _), (last, reading) = live[-2:]
+
+    def compared(text: str) -> str:
+        return text.partition("-- Worse than usual?")[2].partition("\n\n")[0]
+
+    told = compared(inside("once", str(place)).stdout)
+    assert told == compared(full(reading, None, (before, last), watch))
+    assert told != compared(full(reading, None, (before, last))), "a single poll knows no minute before it"
+
+
 def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run) -> None:
     """An end that was proven live, one that was not, and none that is known: of a poll there is one answer."""
     live = [(with_shown(snapshot, seen), seen) for snapshot, seen in map(with_effect, range(3))]
@@ -92,6 +111,7 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
     with Recording(str(place)) as recording:
         playback = recording.playback()
         assert [to_do(playback.reading(index)) for index in range(3)] == said
+        assert [playback.reading(index).bypassed for index in range(3)] == [seen.bypassed for _, seen in live]
         assert [to_do(found) for index in range(3) if (found := foreseen(playback, index))] == said
         incident = gather(recording, playback, range(3), playback.at(0))
     assert [look.to_do for look in incident.looks] == said
@@ -111,6 +131,7 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     """Return a poll of the storm and its reading with what ending its idle holder would do: proven, not, not known."""
     snapshot, seen = list(polled("storm", 3))[number]
     (holder,) = idle_to_end(seen)
+    seen = replace(seen, bypassed=(holder.executing(),))  # which no three polls of a recording show
     range_ = {"sooner": 300.0, "sooner_low": 240.0, "sooner_high": 420.0}
     effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number, **range_)
     record = ForecastRecord(50, 38, 22.0)

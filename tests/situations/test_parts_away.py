@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.ending import ending
+from presman.analysis.advice.to_do import Step, to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.all_clear import all_clear, not_known
 from presman.analysis.assemble import analyse
@@ -17,7 +20,10 @@ from presman.analysis.groups.verdicts import conformance
 from presman.analysis.readings.group_readings import IoVerdict, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
+from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Instance, Pdb
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
@@ -83,8 +89,10 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
     for row in reading.groups:
         if row.verdict in KNOWING and (row.used is None or row.waiting is None):
             yield f"{row.inst_id} {row.title}: {row.verdict.value}, and used {row.used}, waiting {row.waiting}"
+        if row.entitled is not None and row.used is None:
+            yield f"{row.inst_id} {row.title}: due {row.entitled}, and what it wants is not known"
     cleared = " ".join(alert.text for alert in all_clear(reading))
-    unjudged = [row.title for row in reading.cluster_groups() if row.in_plan and row.used is None]
+    unjudged = [row.title for row in reading.cluster_groups() if row.used is None and row.usage is not None]
     if "no starved group" in cleared and unjudged:
         yield f"nothing is known of {unjudged}: {cleared}"
     if "no downgrade" in cleared and any(each.delta is None for each in reading.downgrades):
@@ -103,6 +111,12 @@ def counted_otherwise(reading: Reading) -> Iterator[str]:
         yield f"{running} run, {counts} by group"
 
 
+def lost_in_silence(reading: Reading) -> list[str]:
+    """Return the statements that are told as gone with an instance of which no alert speaks."""
+    told = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
+    return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in told]
+
+
 def texts(reading: Reading) -> list[str]:
     found = [alert.text for alert in (*wrong(reading), *all_clear(reading), *not_known(reading))]
     return [*found, *map(running_state, reading.running)]
@@ -115,6 +129,7 @@ def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
         reading = analyse(first, second)
         assert list(well_without_figures(reading)) == [], what
         assert "PDB" in what or list(counted_otherwise(reading)) == [], what
+        assert lost_in_silence(reading) == [], what
         for text in texts(reading):
             assert "? of" not in text, what
             assert not text.startswith("● its coordinator"), what
@@ -122,3 +137,28 @@ def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
         for pdb in pdbs(reading, first, second):
             assert pdb.io is not None or pdb.io_verdict not in {IoVerdict.UNDER, IoVerdict.NEAR}, (what, pdb.name)
             assert pdb.used is not None or pdb.verdict not in KNOWING, (what, pdb.name)
+
+
+def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
+    """A view does not answer at this poll: its rows are those of the poll before."""
+    known = replace(before.section(record), at=before.section(record).at or before.at)
+    why = Problem("", "no answer in time", record.__name__, late=True)
+    sections = {each: replace(section, at=section.at or now.at) for each, section in now.sections.items()}
+    return replace(now, sections={**sections, record: replace(known, problem=why)})
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan, PxProcessSysstat])
+def test_while_a_view_does_not_answer_nobody_is_called_idle_or_offered_who_may_be_gone(
+    scenario: str, record: type[Any]
+) -> None:
+    moments = list(polled(scenario, 6))
+    for (before, old), (now, true) in pairwise(moments[1:]):
+        reading = analyse(before, late(record, before, now))
+        known = {each.executing() for each in (*old.running, *true.running) if each.idle is not None}
+        assert {each.executing() for each in reading.running if each.idle is not None} <= known
+        holding = {(each.inst_id, each.sid, each.serial) for each in reading.running if not each.queued}
+        assert not holding & {(each.inst_id, each.sid, each.serial) for each in reading.queue}
+        assert all(ending(each, reading).commands == () for each in reading.running)
+        step = to_do(reading)
+        assert step is None or step.step is not Step.END

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from textual._context import active_app
 from textual.notifications import Notification
 from textual.pilot import Pilot
 
 from presman.analysis.readings.reading import Reading
 from presman.tui.app import MonitorApp
 from presman.tui.feed import Arrived, MakeFeed, Post
+from presman.tui.terminal_app import TerminalApp
 from tests.tui.thrift import thrifty
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -123,12 +125,22 @@ class Stage:
 async def drained(min_sleep: float = 0, max_sleep: float = 0) -> None:
     """Return when nothing is left to run at once: only timers wait, and the pilot itself calls the one that paints.
 
-    Stands in for Textual's `wait_for_idle`, which guesses that from processor time, 20 ms of sleep at a time.
+    Keys wait for that one, too: it is called until the last of them has had its effect. Stands in for Textual's
+    `wait_for_idle`, which guesses all that from processor time, 20 ms of sleep at a time.
     """
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
     await asyncio.sleep(0)
-    while ready:
+    while ready or keys_are_under_way():
         await asyncio.sleep(0)
+
+
+def keys_are_under_way() -> bool:
+    """Return whether the app at hand has not yet answered all keys, and have what they changed laid out."""
+    app = active_app.get(None)
+    if not isinstance(app, TerminalApp) or app.is_leaving or not app.typed:
+        return False
+    app.screen._on_timer_update()
+    return True
 
 
 async def processed(pilot: Pilot[None], timeout: float = 0) -> bool:

@@ -2,26 +2,81 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from textual import events
+from textual.command import CommandPalette
 
 from presman.actions.gateway import ActionDialog, Gateway
 from presman.base import private_files
 from presman.rows.commands import CommandKind
+from presman.tabs import tab, tab_names
+from presman.tui.keys.all_keys import APP_KEYS
 from presman.tui.tour import Tour
+from tests.thorough import THOROUGH
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy
 
 NAMES = {"\r": "enter", "\x1b": "escape", "/": "slash", "?": "question_mark", ":": "colon"}
 
 
-async def burst(acting: Stage, text: str) -> str:
-    """Send keys as a terminal does that has them all at once: none waits for the one before."""
-    for character in text:
-        acting.app.post_message(events.Key(NAMES.get(character, character), character))
-    for _ in range(4):
+CHARACTERS = {name: character for character, name in NAMES.items()} | {"tab": "\t", "space": " "}
+
+TIMED = {"e", "R", "r", "W", "ctrl+z"}
+"""Keys that go on beside the screen: what they say has a time, or comes when it is done."""
+
+KEYS = sorted({key for each in APP_KEYS for key in each.key.keys.split(",") if key} - TIMED)
+KEYS += sorted({key.keys for name in tab_names() for key in tab(name.name).keys} - {*KEYS, *TIMED})
+MOVES = ["up", "down", "pagedown", "home", "end", "tab", "enter", "escape", "q", "backspace"]
+LINES = ["colon", "slash", "J", "O", "D", "c", "a", "question_mark", "d", "enter"]
+
+
+async def sent(acting: Stage, *keys: str) -> None:
+    """Send keys as a terminal does that has them all at once, and wait until the last has had its effect."""
+    for key in keys:
+        acting.app.post_message(events.Key(key, CHARACTERS.get(key, key if len(key) == 1 else None)))
+    for _ in range(2):
         await acting.settle()
+
+
+async def burst(acting: Stage, text: str) -> str:
+    """Send the keys of these characters."""
+    await sent(acting, *(NAMES.get(character, character) for character in text))
     return acting.screen
+
+
+async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
+    """Return what some bursts of keys leave, each sent when the one before has had all its effects."""
+    async with stage(busy(), size=(140, 40)) as acting:
+        app = acting.app
+        app.gateway, app.targets = Gateway(), ("DWPROD", "storm")
+        for keys in bursts:
+            await sent(acting, *keys)
+        left = {"told": list(acting.feed.told), "ends": app.is_leaving, "target": app.switch_to}
+        if app.is_leaving:
+            return left
+        lines = [(line.display, getattr(line, "value", "")) for line in app.screen.query("Input")]
+        return left | {
+            "screen": acting.screen, "focus": str(app.focused), "lines": lines, "choices": app.monitor.choices,
+            "is page open": app.is_page_open, "screens": [type(each).__name__ for each in app.screen_stack],
+        }  # fmt: skip
+
+
+@settings(max_examples=400 if THOROUGH else 8)
+@given(st.lists(st.sampled_from(KEYS) | st.sampled_from(MOVES) | st.sampled_from(LINES), min_size=2, max_size=6))
+@example(["enter", "enter"])
+@example(["slash", "colon", "escape"])
+@example(["left", "enter", "at", "1"])
+@example(["7", "O"])
+@example(["enter", "O"])
+@example(["6", "enter", "home"])
+def test_a_burst_of_any_keys_ends_as_one_by_one(keys: list[str]) -> None:
+    at_once = asyncio.run(left_by(tuple(keys)))
+    assert at_once == asyncio.run(left_by(*((key,) for key in keys)))
 
 
 def copied() -> str:
@@ -84,10 +139,6 @@ async def test_a_key_that_gets_lost_does_not_lock_the_keyboard() -> None:
         acting.app.post_message(events.Key("down", None))
         await focused.remove()
         await burst(acting, "2")
-        for _ in range(200):
-            if acting.app.monitor.choices.tab == "cpu":
-                break
-            await acting.pilot.pause(0.01)
         assert acting.app.monitor.choices.tab == "cpu"
 
 
@@ -115,6 +166,16 @@ async def test_the_tour_does_not_begin_after_q() -> None:
         assert not (private_files.state_folder() / "crash.log").exists()
 
 
+@acted
+async def test_the_palette_takes_what_is_found_for_all_that_was_typed() -> None:
+    """`J` alone would ask for a time."""
+    async with stage(busy(), size=(140, 40)) as acting:
+        await sent(acting, "ctrl+p", "J", "s", "enter")
+        assert isinstance(acting.app.screen, CommandPalette)
+        await sent(acting, "escape", "escape", "ctrl+p", *"signs", "enter", "enter")
+        assert "ASCII only" in acting.screen
+
+
 @pytest.mark.parametrize("first", [":DWPROD\r", ":zork\r", ":4\r", ":19:08\r", ":\r", ":zo\x1b", "/etl\r", "/etl\x1b"])
 @acted
 async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
@@ -122,3 +183,12 @@ async def test_a_line_that_is_asked_for_right_after_another(first: str) -> None:
         acting.app.targets = ("DWPROD", "storm")
         await burst(acting, f"{first}:storm\r")
         assert acting.app.switch_to == "storm"
+
+
+@acted
+async def test_a_key_for_a_screen_that_has_ended_does_nothing() -> None:
+    async with stage(busy(), size=(140, 40)) as acting:
+        key = events.Key("4", "4")
+        key._set_forwarded()
+        acting.app._screen_stack.clear()  # as at the end, while a key is on its way up
+        await acting.app.on_event(key)

@@ -130,6 +130,17 @@ def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 1
     return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
 
 
+def test_what_a_legend_has_no_room_for_is_counted() -> None:
+    """ETL takes 17 cells and WEB 11, with two blanks before each; below nine lines the legend has one line."""
+    levels = GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)
+    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (39, 53, 54, 62, 63)}
+    bare, etl = "CPUs used, 15 min  ─ capacity 8", "  ■ ETL  4.1 of 6"
+    assert said == {
+        39: f"{bare}  +2", 53: f"{bare}{etl}  +1", 54: f"{bare}{etl}  +1", 62: f"{bare}{etl}  ■ WEB  0.3",
+        63: f"{bare}{etl}  ■ WEB  0.3",
+    }  # fmt: skip
+
+
 DATA = ChartData(
     "CPUs used, 15 min",
     (
@@ -258,6 +269,21 @@ async def test_legend_and_table_say_the_same() -> None:
                 row = next(line for line in acting.screen.splitlines() if line.startswith(f" {name} "))
                 assert said is not None
                 assert f"  {said[1]}  " in row
+
+
+@acted
+async def test_a_chart_is_drawn_in_its_new_size_also_if_it_was_asked_for_its_place_before() -> None:
+    """Textual then takes the new places for the old ones, and tells nobody of a new size."""
+    async with playing("storm", (160, 45)) as (acting, polls):
+        await polls(2)
+        await acting.keys("slash", "escape")
+        assert "02:48 " in acting.screen
+        chart = acting.app.query_one("#overview-chart")
+        acting.app.query_one("#filter").display = True
+        acting.app.screen._compositor._full_map_invalidated = True
+        assert chart.region
+        await acting.settle()
+        assert "02:48 " in acting.screen, "the axis is not cut off"
 
 
 @acted

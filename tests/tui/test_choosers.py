@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from presman.figures.figure import NAME, Figure, Table
 from presman.tui.copies import Copyable
-from presman.tui.widgets.choosers import ColumnChooser, CopyChooser, TargetChooser, _copied
+from presman.tui.widgets.choosers import ColumnChooser, CopyChooser, TargetChooser, copy_lines
 
 TABLE: Table[str] = Table(
     "t", "T", tuple(Figure[str](key, head, NAME, f"{key}?", len) for key, head in
@@ -73,17 +72,28 @@ def test_the_present_target_is_marked_and_a_copy_has_its_key() -> None:
     assert [(row.name, row.now) for row in targets._rows] == [("east", ""), ("west", "on the screen")]
     assert (targets.chosen(targets._rows[0]), targets.chosen(None)) == ("east", None)
     offered, taken = [Copyable(key, key, key) for key in "ct"], list[object]()
-    copies = CopyChooser(offered)
+    copies = CopyChooser(offered, 80)
     copies.dismiss = taken.append  # type: ignore[assignment, method-assign]
     for key in "tx":
         copies.action_take(key)
     assert taken == [offered[1]]
 
 
-def test_a_text_is_copied_on_one_line_with_whom_it_hits() -> None:
-    def copied(text: str, affects: str = "", why_not: str = "") -> str:
-        return _copied(SimpleNamespace(text=text, affects=affects, why_not=why_not))  # type: ignore[arg-type]
+def test_what_is_copied_is_told_whole_on_as_many_lines_as_it_takes() -> None:
+    whom = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL take turns"
+    offered = [Copyable("c", "SQL_ID", "7xq3hdwx1kkd0"), Copyable("1", "sid,serial", "5,1005,@1", affects=whom)]
+    for width in (60, 80, 120, 200):
+        lines = copy_lines(offered, width)
+        assert all(len(each.text) <= width - 23 for each in lines)
+        assert " ".join(each.text for each in lines if each.copied is offered[1]).split() == f"5,1005,@1 {whom}".split()
+        assert [each.key for each in lines if each.key] == ["c", "1"]
+    assert len(copy_lines(offered, 200)) == 2, "where there is room it is one line each"
+    assert CopyChooser(offered, 60).chosen(copy_lines(offered, 60)[-1]) is offered[1], "Enter on any line of it"
 
-    assert copied("a\nb", "RPT") == "a b   RPT"
-    assert copied("a") == "a"
-    assert (copied("", why_not="old"), copied("")) == ("old", "-")
+
+def test_what_there_is_not_says_why() -> None:
+    def copied(text: str, why_not: str = "") -> list[str]:
+        return [each.text for each in copy_lines([Copyable("1", "command", text, why_not)], 80)]
+
+    assert copied("a\nb") == ["a b"]
+    assert (copied("", "old"), copied("")) == (["old"], ["-"])

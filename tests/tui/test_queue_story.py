@@ -29,7 +29,7 @@ from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy, group, queued, quiet
+from tests.tui.readings import busy, group, queued, quiet, running
 from tests.tui.test_live import playing
 
 END = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
@@ -138,25 +138,35 @@ def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
 
 
 def test_who_ends_it_in_one_line() -> None:
-    first, second = (plain(ends_it(found)) for found in unblock(busy()))
-    assert first.startswith(" TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32  or ② ETL")
-    assert second.count("①") == 1
-    short = plain(ends_it(unblock(busy())[0], 90, key=True))
-    same = "; ETL wants the same servers"
+    first, second = (plain(ends_it(found, key=True)) for found in unblock(busy()))
     named = " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
-    assert short == f"{named}  or 1 more{same}   c 1 copies ①"
-    roomy = plain(ends_it(unblock(busy())[0], 135, key=True))  # not room enough for ②, but to say that there is one
-    assert roomy == f"{named}  or 1 more{same}   c 1 copies ①"
+    order = "the plan decides who is first, and no view tells"
+    assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while he is enough"
+    assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH or ETL may get: {order}")
+
+
+def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> None:
+    """Each of them would do alone; for what there is no room, that is counted."""
+    held = tuple(running(sid, elapsed=float(sid)) for sid in (905, 405, 705, 605))
+    batch = replace(busy().heads[0], statement=queued(1))
+    (found,) = unblock(replace(busy(), heads=(batch,), running=held, groups=(group("BATCH", px_servers=128),)))
+    assert [each.statement.sid for each in found.candidates if each.commands] == [405, 605, 705]
+    assert [each.why_not for each in found.candidates][3] == "less work is lost by the ends of those named first"
+    line = plain(ends_it(found, key=True))
+    assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
+    assert "  or 2 more   c 1 copies ①" in plain(ends_it(found, 100, key=True))
 
 
 def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of_them() -> None:
-    found = replace(unblock(busy())[0], needed=2)
+    first = unblock(busy())[0]
+    pair = tuple(replace(each, commands=first.candidates[0].commands) for each in first.candidates)
+    found = replace(first, needed=2, candidates=pair)
     named = plain(ends_it(found))
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
     told = plain(ends_it(replace(found, effect=effect)))
     words = " (3 of the queue start at once, the last queued 0:50-1:15 sooner: in 1:00 instead of 2:00)"
-    assert told == named.replace("; ETL wants", f"{words}; ETL wants")
+    assert told == named.replace("; ETL may", f"{words}; ETL may")
     nothing = replace(effect, starts=0, through=120.0, sooner=0.0)
     assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"
 
@@ -215,8 +225,15 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
         assert "c 1 copies ①" not in await acting.press("tab")
         await acting.keys("c", "1")
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
-        await acting.keys("down", "c", "1")
-        assert acting.app.clipboard.startswith("ALTER SYSTEM CANCEL SQL '144,")
+        before = acting.app.clipboard
+        screen = await acting.press("down", "c")
+        assert "an idle holder is enough, and no work is lost by that. Enter shows its commands" in " ".join(
+            screen.split()
+        )
+        await acting.keys("1")
+        assert acting.app.clipboard == before
+        await acting.keys("c", "s")
+        assert acting.app.clipboard == "144,60805,@1"
 
 
 @pytest.mark.parametrize("size", some([(120, 30), (200, 50)], [(160, 45)]), ids=str)
@@ -248,41 +265,37 @@ async def test_each_command_has_its_number() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         await acting.keys("4")
         copied = []
-        for number in (1, 2, 3, 4, 5, 6, 1):
+        for number in (1, 2, 3, 4, 1):
             await acting.keys("c", str(number))
             copied.append(acting.app.clipboard)
         assert copied[0] == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
-        assert copied[1].startswith("ALTER SYSTEM CANCEL SQL '144,")
-        assert any("DEQUEUE_PARALLEL_STATEMENT(501, 7, 1, " in text for text in copied)
-        assert len(set(copied[:6])) == 6
-        assert copied[6] == copied[0]
-        await acting.keys("down", "c", "7")
-        assert acting.app.clipboard == copied[0], "there is no seventh"
+        assert "DEQUEUE_PARALLEL_STATEMENT(501, 7, 1, " in copied[1]
+        assert copied[2] == "ALTER SYSTEM CANCEL SQL '501, 7, @1, 7xq3h001jskd0';"
+        assert copied[3] == "144,60805,@1", "who works while an idle holder is enough is not offered to be ended"
+        assert copied[4] == copied[0]
+        await acting.keys("down", "c", "5")
+        assert acting.app.clipboard == copied[0], "there is no fifth"
 
 
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=str)
 @acted
-async def test_from_the_storm_to_the_culprits_command_in_at_most_four_keys() -> None:
+async def test_in_the_storm_the_culprits_session_is_copied_in_three_keys_and_no_command(size: tuple[int, int]) -> None:
+    """Three queues take turns for what he keeps, so that nothing proves that his end helps."""
     clock = Clock()
-    poller = Poller(SimulatorSource("storm", clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+    poller = Poller(SimulatorSource("storm", seed=4, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
-    keys = ["4", "c", "1"]
-    assert len(keys) <= 4
-    for size in ((80, 24), (200, 50)):
-        async with stage(size=size) as acting:
-            reading = await look(acting, poller, clock, 2)
-            screen = await acting.press(keys[0])
-            way = unblock(reading)[0]
-            who = way.candidates[0].statement
-            culprit = " ".join(screen.split("①")[1].split("holds")[0].split())
-            assert f"{who.inst_id}:{who.sid}" in culprit
-            await acting.keys(*keys[1:])
-            if way.soon is None:
-                assert acting.app.clipboard.startswith("ALTER SYSTEM ")
-                assert str(who.sid) in acting.app.clipboard
-            else:  # it is about to end: there is nothing to copy, and that is said
-                assert "ends by itself in about" in culprit
-                assert acting.app.clipboard == ""
-                assert "Nothing copied: wait" in acting.screen
+    async with stage(size=size) as acting:
+        reading = await look(acting, poller, clock, 2)
+        way = unblock(reading)[0]
+        assert way.turns
+        who = next(each.statement for each in way.candidates if each.statement.idle is not None)
+        screen = " ".join((await acting.press("4")).split())
+        assert f"TO START IT {who.who} (idle {who.idle_time}) keeps {who.servers} servers that" in screen
+        listed = await acting.press("c")
+        assert "KILL SESSION" not in listed
+        (line,) = [each for each in listed.splitlines() if f"{who.sid},{who.serial},@1" in each]
+        await acting.keys(line.strip()[0])
+        assert acting.app.clipboard == f"{who.sid},{who.serial},@1"
     poller.close()
 
 

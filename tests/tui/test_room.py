@@ -55,6 +55,21 @@ def test_notes_are_no_alerts() -> None:
     assert on_the_line((well,), 60) == "● Nothing is wrong."
 
 
+def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_count_of_notes_first() -> None:
+    short = "BATCH: 27 queued, head 4:10, short by 32 (group limit) and 24 (target)"
+    bad, note = Alert("bad", "✕", f"{short}, and more", short), Alert("note", "·", "A note.", "a note")
+    two = (bad, *FOUND[:1])
+    assert on_the_line(two, 92) == f"✕ {short} 2 alerts, press 1"
+    assert on_the_line(two, 91) == "✕ BATCH: 27 queued, head 4:10, short by 32 (group limit) 2 alerts, press 1"
+    assert on_the_line(two, 60) == "✕ BATCH: 27 queued, head 4:10 2 alerts, press 1"
+    assert on_the_line((bad, note), 92) == f"✕ {short} 1 note, press 1"
+    assert on_the_line((bad, note), 80) == f"✕ {short}"
+    absent = "Nothing is wrong now: no queue, starved group or downgrade"
+    assert on_the_line((Alert("good", "●", absent, absent),), 59) == "● Nothing is wrong now", (
+        "not a part of its reasons"
+    )
+
+
 def test_one_alert_is_told_in_full_if_it_fits() -> None:
     assert on_the_line(FOUND[:1], 40) == "▲ AAAA waits for a long time"
     assert on_the_line(FOUND[:1], 24) == "▲ AAAA waits"
@@ -207,7 +222,7 @@ async def test_at_60x15_the_parallel_tab_has_the_reason_the_way_out_and_the_queu
         await polls(30)
         screen = await acting.press("4")
         assert re.search(r" WHY  BATCH: short by \d+ \((target|group limit)\)( and \d+ \(target\))?\n", screen)
-        assert " TO START IT  ①" in screen
+        assert " TO START IT  " in screen
         assert "   … 1 more queue waits: ETL\n" in screen
         assert len(re.findall(r"^ BATCH +\d:\d\d \w{13}", screen, re.MULTILINE)) >= 2
 

@@ -15,7 +15,7 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
+from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     EndingEffect,
@@ -25,6 +25,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     group_title,
 )
+from presman.base.formats import counted
 from presman.rows.commands import Command
 
 
@@ -34,9 +35,10 @@ class Candidate(Struct, frozen=True):
     `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free: they differ where it
     cannot be told whether the queue counts it (it may have bypassed the queue). `lost` is the work its end throws away
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
-    seconds after which it should end by itself, None unless that is soon; then no `commands`: one waits for it.
-    `refused` is why no command is offered, "" where one is; `objection` why DO does not name it to be ended, "" where
-    nothing speaks against it. `effect` is what its end would do to the whole queue, None where that was not forecast.
+    seconds after which it should end by itself, None unless that is soon. `refused` is why nobody ever gets a command
+    for it, "" where one may; `objection` why DO does not name it to be ended, "" where nothing speaks against it.
+    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`); of others `why_not` says why there
+    are none. `effect` is what its end would do to the whole queue, None where that was not forecast.
     """
 
     statement: RunningStatement
@@ -44,11 +46,12 @@ class Candidate(Struct, frozen=True):
     perhaps: int
     enough: bool
     lost: float | None
-    commands: tuple[Command, ...]
+    commands: tuple[Command, ...] = ()
     ends_in: float | None = None
     refused: str = ""
     objection: str = ""
     effect: EndingEffect | None = None
+    why_not: str = ""
 
     @property
     def is_named(self) -> bool:
@@ -64,12 +67,14 @@ class Unblock(Struct, frozen=True):
     servers the head could use, and wait for another session themselves: none of them is a candidate, whom they wait for
     comes first, and then `needed` is 0. `by_itself` are those that let it start without anybody being ended, as far as
     the time they have left tells, the last to end at the end; () where that is not known. `rivals` are the groups that
-    want the same servers and may get them first. `itself` is a statement of the head's own session that holds servers
-    it is short of: it is queued behind itself. `unknown` is why it is not known who holds servers, "" where it is.
-    `in_vain` are the rivals that may be served first and want more than comes free, so that nobody would start.
-    `effect` is what the ends of all that are needed would do together to the whole queue, None where that was not
-    forecast. `idle` are the largest idle holders against whose end nothing speaks, whether they
-    help this head or not.
+    want the same servers and may get them first, as many as are free now; `turns` the queues that take turns for them
+    whatever is free, its own among them, () where no other does; `order` says who of them is first, as far as presman
+    knows; `unsure` that another of its own queue may be first and want more, "" where that is not so. `itself` is a
+    statement of the head's own session that holds servers it is short of: it is queued behind itself. `unknown` is why
+    it is not known who holds servers, "" where it is. `in_vain` are the rivals that may be served first and want more
+    than comes free, so that nobody would start. `effect` is what the ends of all that are needed would do together to
+    the whole queue, None where that was not forecast. `idle` are the largest idle holders against whose end nothing
+    speaks, whether they help this head or not.
     """
 
     head: QueueHead
@@ -81,6 +86,9 @@ class Unblock(Struct, frozen=True):
     blocked: tuple[RunningStatement, ...] = ()
     by_itself: tuple[RunningStatement, ...] = ()
     rivals: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    order: str = ""
+    unsure: str = ""
     itself: RunningStatement | None = None
     unknown: str = ""
     in_vain: tuple[str, ...] = ()
@@ -90,8 +98,17 @@ class Unblock(Struct, frozen=True):
     @property
     def names_nobody(self) -> bool:
         """Whether the sentence alone says what there is to say: nobody is waited for, or could be ended."""
-        named = self.blocked or any(each.is_named for each in self.candidates)
-        return not named or bool(self.unknown) or self.itself is not None
+        return not any(each.is_named for each in self.candidates) or bool(self.unknown) or self.itself is not None
+
+    @property
+    def outdated(self) -> str:
+        """Which view has not answered now, so that nobody is known to help; "" if all have."""
+        return next((each.statement.outdated for each in self.candidates), "")
+
+    @property
+    def looks_first(self) -> bool:
+        """Whether one looks at a session that holds others up before anybody is ended or waited for."""
+        return bool(self.blocked) and self.soon is None
 
     @property
     def refused(self) -> Candidate | None:
@@ -101,27 +118,36 @@ class Unblock(Struct, frozen=True):
 
     @property
     def wait(self) -> float | None:
-        """In how many seconds the head should start by itself; None where others may take its servers."""
-        return None if self.rivals else self.soon
+        """In how many seconds the head should start by itself; None where others may come before it."""
+        return None if self.rivals or self.unsure else self.soon
 
     @property
     def ways(self) -> tuple[tuple[RunningStatement, ...], ...]:
-        """Those of whom it is asked what their ends would do to the whole queue: each idle one, then `starting`.
+        """Those of whom it is asked what their ends would do to the whole queue: each idle one, then `possible`.
 
         Whether an idle one is enough for a head changes with each server that comes and goes; what its end does to the
         queue does not.
         """
         alone = tuple((each,) for each in self.idle)
-        return (*alone, *(each for each in self.starting if each not in alone))
+        return (*alone, *(each for each in self.possible if each not in alone))
 
     @property
-    def starting(self) -> tuple[tuple[RunningStatement, ...], ...]:
-        """Those whose ends, together, let the head start: the ones needed, or each that would do alone."""
-        ended = [each for each in self.candidates if each.commands]
+    def possible(self) -> tuple[tuple[RunningStatement, ...], ...]:
+        """Those whose ends, together, free what the head is short of: the ones needed, or each that would do alone."""
+        return self._ways([each for each in self.candidates if each.ends_in is None and not each.refused])
+
+    @property
+    def answers(self) -> tuple[tuple[RunningStatement, ...], ...]:
+        """Those of `possible` that are offered: whose ends are proven to help."""
+        return self._ways([each for each in self.candidates if each.commands])
+
+    def _ways(self, ended: Sequence[Candidate]) -> tuple[tuple[RunningStatement, ...], ...]:
         if self.needed > 1:
-            needed = tuple(each.statement for each in self.candidates[: self.needed] if each.commands)
+            needed = tuple(each.statement for each in self.candidates[: self.needed] if each in ended)
             return (needed,) if needed else ()
-        return tuple((each.statement,) for each in ended if each.enough)
+        return tuple(
+            (each.statement,) for each in ended if each.enough or (each.effect is not None and each.effect.proven)
+        )
 
     @property
     def blockers(self) -> tuple[Candidate, ...]:
@@ -154,18 +180,29 @@ def contenders(
 def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
     """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
 
-    Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that.
+    Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that. For
+    the same reason a queue counts that had statements in the last full minute and has none now.
     """
     everybody = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
+
+    def is_rival(con_id: int, group: str) -> bool:
+        return (con_id, group) != (head.con_id, head.group) and (everybody or (container and con_id == head.con_id))
+
     others = [
         group_title(each)
         for each in reading.heads
-        if (each.con_id, each.group) != (head.con_id, head.group)
-        and (everybody or (container and each.con_id == head.con_id))
+        if is_rival(each.con_id, each.group)
         and not _on_different_instances(head, each)
         and _before(head, each, reading)
     ]
+    now = {(each.con_id, each.group) for each in reading.heads}
+    others += [
+        row.title
+        for row in reading.cluster_groups()
+        if (row.px_queued_minute or 0.0) > 0.0 and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
+        and not (is_one_queue(reading.header.px_managed) and row.con_id == head.con_id)
+    ]  # fmt: skip
     return tuple(sorted({group_title(head), *others})) if others else ()
 
 
@@ -209,10 +246,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     if not queue:
         return 0
     first = other.wants
-    wanted: float = 0
-    for each in queue:
-        known = each.wants is not None and each.wants.source is not WantsSource.MEAN
-        wanted += each.wants.high if known and each.wants is not None else inf
+    wanted = sum(map(_wanted, queue))
     if other.allowed is None:
         return wanted
     whole = other.con_id > 2  # its limit may be that of its container
@@ -242,6 +276,40 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
     if short is None:
         return None
     return sum(each.servers for each in freed if each.con_id == head.con_id) - short
+
+
+def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
+    """Return who of the queues that take `turns` is served first, as far as presman knows."""
+    if is_one_queue(reading.header.px_managed) is False:
+        return "the plan decides who is first, and no view tells"
+    others = [name for name in turns if name != group_title(head)]
+    near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
+    if is_one_queue(reading.header.px_managed) and near.issuperset(others):
+        return f"{listed(others)} waited longer and {'come' if len(others) > 1 else 'comes'} first"
+    return "who is first is not known"
+
+
+def first_may_want_more(head: QueueHead, reading: Reading) -> str:
+    """Return that one that has waited as long as a head wants more, so that its servers may start nobody, else ""."""
+    if not head.equals or head.wants is None:
+        return ""
+    queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
+    most = max((_wanted(each) for each in queue if has_waited_alike(each, head.statement)), default=0)
+    if most <= head.wants.high:
+        return ""
+    wants = f"wants {counted(int(most), 'server')}" if most < inf else "may want more"
+    return f"another that waited as long {wants}, and which is first is not known"
+
+
+def _wanted(each: QueuedStatement) -> float:
+    """Return how many servers a queued statement wants at most."""
+    known = each.wants is not None and each.wants.source is not WantsSource.MEAN
+    return each.wants.high if known and each.wants is not None else inf
+
+
+def any_of(names: Sequence[str]) -> str:
+    """Return names of which one is meant."""
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -68,6 +68,8 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
     running = row if isinstance(row, RunningStatement) else None
     if running is not None and running.orphaned:
         yield f"it is gone with instance {running.inst_id}, so there is no session to end"
+    if running is not None and running.outdated:
+        yield f"{running.outdated} has not answered now, so this may be over"
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
     kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None

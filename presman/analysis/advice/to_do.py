@@ -15,16 +15,19 @@ before a wait.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.contenders import Candidate, Unblock, listed, take_turns, want_the_same
+from presman.analysis.advice.answers import NO_USE, gain, helps_nobody, is_new, is_proven
+from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_the_same
 from presman.analysis.advice.ending import (
     LONG_IDLE,
     NEARLY_DONE,
+    Ending,
     ending,
+    ends_in,
     idle_to_end,
     objection,
     pause,
@@ -38,15 +41,15 @@ from presman.analysis.advice.unblock import (
     queues_behind_itself,
     refused_holder,
     saves_enough,
+    served_by,
     sooner,
     sooner_then,
     unblock,
 )
-from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import NEWS, is_wrong, worst_first, wrong
 from presman.analysis.caches import once
-from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Alert, Reading, instance_name
+from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
 from presman.rows.commands import Command
@@ -100,16 +103,26 @@ def to_do(reading: Reading) -> ToDo | None:
     if queue is not None and queue.step is Step.END:
         return queue
     for state in ("bad", "warn", "note"):
-        equals = [alert for alert in _lasting_first(worst_first(found)) if alert.state == state]
+        equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
         steps = [step for alert in equals if (step := _step(alert, queue, reading))]
         if steps:
             return next((step for step in steps if step.step is not Step.WAIT), steps[0])
     return None
 
 
-def _lasting_first(found: Sequence[Alert]) -> list[Alert]:
-    """Return alerts with those behind that come and go: of groups that get a little less than their due."""
-    return sorted(found, key=lambda alert: alert.key == "cpu_starved" and alert.amount is None)
+def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
+    """Return alerts with those behind that come and go: of groups that get a little less than their due.
+
+    So are instances that have been gone for a while: somebody has found out why by then, or stopped them himself.
+    """
+    old = {str(each.inst_id) for each in reading.gone if (reading.at - each.last_seen).total_seconds() >= NEWS}
+
+    def is_behind(alert: Alert) -> bool:
+        if alert.key == "instance_gone":
+            return alert.subject in old
+        return alert.key == "cpu_starved" and alert.amount is None
+
+    return sorted(found, key=is_behind)
 
 
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
@@ -159,17 +172,14 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     """
     for found in heads:
         chosen = found.candidates[: found.needed]
-        if not _is_open(found) or not chosen or found.in_vain or any(each.objection for each in chosen):
+        if not chosen or found.turns or any(each.why_not or each.objection for each in chosen):
             continue
-        if take_turns(found.head, reading):
-            continue
+        can = "may" if found.rivals else "can"
+        same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
+        helps = f"then {_head_in_words(found.head)} {can} start{same}"
+        holders = tuple(each.statement for each in chosen)
         effect = chosen[0].effect if len(chosen) == 1 else found.effect
-        if not found.rivals or not _helps_nobody(effect):
-            can = "may" if found.rivals else "can"
-            same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
-            helps = f"then {_head_in_words(found.head)} {can} start{same}"
-            holders = tuple(each.statement for each in chosen)
-            return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
+        return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
     return None
 
 
@@ -178,10 +188,10 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
-    proven = [(each, effect) for each, effect in known if effect.proven]
+    proven = [(each, effect) for each, effect in known if is_proven(effect)]
     if not proven:
         return None
-    each, effect = max(proven, key=lambda one: _gain(one[1]))
+    each, effect = max(proven, key=lambda one: gain(one[1]))
     return _end((each,), reading, "", "the queue empties sooner", "", effect)
 
 
@@ -191,74 +201,49 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
     Nothing here rests on how many servers are free at this instant.
     """
     for found in heads:
-        queues = take_turns(found.head, reading)
+        queues = found.turns
         helping = {each.statement.executing(): each for each in found.candidates}
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if queues and idle:
-            each, doubt = idle[0].statement, _not_counted_note(idle[0].statement, reading)
-            served = [name for name in queues if not doubt or name != group_title(each)]
-            wanted = f"{listed(served)} want{'s' * (len(served) == 1)}"
+            each, (served, doubt) = idle[0].statement, served_by(idle[0].statement, queues, reading)
+            wanted = _who_wants(served, reading)
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
             known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            brief = f"idle {each.idle_time}{f', {wanted} them' if doubt else ''}"
+            others = f", {_who_wants(served, reading, ' them')}" if doubt else ""
+            brief = f"idle {each.idle_time}{others}"
             short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
             text = f"{keeps}: {known}{_lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
     return None
 
 
-def _not_counted_note(each: RunningStatement, reading: Reading) -> str:
-    """Return that the limit that holds its own group back does not count an idle holder's servers, or may not.
-
-    "" where it does, and where that limit holds nobody back: then its group wants these servers as the others do.
-    """
-    group = (each.con_id, each.group)
-    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
-    if not holds or not why_not_counted(each, reading):
-        return ""
-    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
-    return f" ({group_title(each)}'s limit {does} not count them)"
+def _who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
+    """Return that these queues want what an idle holder keeps, or that they did within the last minute or two."""
+    now = [name for name in names if name in {group_title(each) for each in reading.heads}]
+    if not now:
+        return f"{listed(names)} wanted{them} a minute ago"
+    before = [name for name in names if name not in now]
+    return (
+        f"{listed(now)} want{'s' * (len(now) == 1)}{them}{f', and {listed(before)} did a minute ago' if before else ''}"
+    )
 
 
 def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
-    if record is not None and record.judged and not record.tells_effects():
+    if record is not None and record.is_poor():
         return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
+    if record is not None and record.judged and not record.tells_effects():
+        judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
+        return f"{judged}: too few to say what ending it would do"
     effect = candidate.effect
     if effect is None or effect.sooner is None:
         return "what ending it would do is not known"
-    if _gain(effect) < NEARLY_DONE:
+    if gain(effect) < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
     return f"if it is ended, the last now queued should start {sooner_then(effect)}{doubt}"
-
-
-_NO_USE = "nobody should start sooner if it is ended, so waiting is as good"
-
-
-def _is_open(found: Unblock) -> bool:
-    """Whether the end of somebody may be what a head needs: nobody is to be looked at or waited for before.
-
-    One that has just come is no reason: it may have started before anybody has decided.
-    """
-    return not found.blocked and found.soon is None and found.head.cause is not Cause.NEVER_FITS and not _is_new(found)
-
-
-def _is_new(found: Unblock) -> bool:
-    waited = found.head.statement.waited
-    return waited is not None and waited < NEARLY_DONE
-
-
-def _gain(effect: EndingEffect) -> float:
-    """Return by how many seconds the last that is queued now should start sooner, 0 where that is not known."""
-    return effect.sooner or 0.0
-
-
-def _helps_nobody(effect: EndingEffect | None) -> bool:
-    """Whether it was forecast that waiting is as good."""
-    return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0
 
 
 def _urgency(found: Unblock) -> tuple[float, float]:
@@ -272,7 +257,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     head, name = found.head, _name(found.head)
     if found.blocked:
         return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
-    if found.soon is not None:
+    if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
@@ -315,6 +300,9 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
         text = f"wait: {who} may start {about}, {when}; {want_the_same(found.rivals)}"
         short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
         return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+    if found.unsure:
+        text = f"wait: {who} may start {about}, {when}; {found.unsure}"
+        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
     if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
         text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
         return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
@@ -381,6 +369,9 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
         text = f"find out who holds the servers that {who} wants: {found.unknown}"
+    elif found.outdated:
+        text = f"wait: whose end would let {who} start is not known, {found.outdated} has not answered now"
+        short = f"wait: {found.outdated} has not answered now"
     elif found.by_itself:
         return _wait_for(found, "can start")
     elif found.refused is not None:
@@ -425,9 +416,9 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     """Return that one waits, though the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    why = candidate.objection or (_NO_USE if _helps_nobody(candidate.effect) else "")
-    why = why or (f"that has waited for {duration(found.head.statement.waited)} only" if _is_new(found) else "")
-    why = why or f"{listed(found.in_vain)} may be served first and want more than that"
+    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
+    why = why or (f"that has waited for {duration(found.head.statement.waited)} only" if is_new(found) else "")
+    why = why or candidate.why_not
     short = f"wait: {keeps}, idle {each.idle_time}; {why}"
     if why == pause(each) and not found.in_vain:  # time is all that speaks against it
         offer = f"once it is idle for {duration(LONG_IDLE)}"
@@ -446,8 +437,8 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     short = f"wait: ending {each.who} may not help {_name(found.head)}"
     missing = max((one.short for one in found.head.shortages), default=0)
     more = missing - candidate.frees
-    if _helps_nobody(candidate.effect):
-        why = _NO_USE
+    if helps_nobody(candidate.effect):
+        why = f"{NO_USE}, so waiting is as good"
     elif candidate.frees == candidate.perhaps and more > 0:
         why = f"{who} is short of {counted(missing, 'server')}: ending it is enough once {more} more are free"
         short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
@@ -560,12 +551,9 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 
 
-def _gone(alert: Alert, reading: Reading) -> ToDo | None:
+def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return that one looks at the instance that is gone: nobody but its own log knows whether it was stopped."""
-    each = next((each for each in reading.gone if str(each.inst_id) == alert.subject), None)
-    if each is None:
-        return None
-    short = f"find out why {instance_name(each.inst_id, each.instance_name)} is gone"
+    short = f"find out why {alert.short.partition(',')[0]}"
     text = f"{short}, and start it if nobody stopped it: its alert log says why, srvctl status database what runs"
     return ToDo(Step.LOOK, text, short, "events", subject=alert.subject)
 
@@ -630,3 +618,29 @@ _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "blocked_holder": _blocked,
 }
 """What to do by the key of the alert; of the others nothing is known to help."""
+
+
+def offered(row: RunningStatement, reading: Reading) -> Ending:
+    """Return what is offered to end a running statement: commands of whom DO or TO START IT proves that his end helps.
+
+    Else why none are, as the head says that he could help most.
+    """
+    found, step = unblock(reading), to_do(reading)
+    mine = [each for way in found for each in way.candidates if each.statement.executing() == row.executing()]
+    answers = [each.commands for each in mine if each.commands]
+    commands = ending(row, reading).commands
+    if step is not None and any(each in step.commands for each in commands):
+        answers.append(commands)
+    if answers:
+        return Ending(answers[0])
+    why = refusal(row) or next((each.why_not for each in sorted(mine, key=lambda each: -each.frees)), "")
+    return Ending((), why or next(_no_reason(row, found), ""))
+
+
+def _no_reason(row: RunningStatement, found: Sequence[Unblock]) -> Iterator[str]:
+    """Yield why there is no reason to end a statement that is nobody's answer."""
+    if row.blocker:
+        yield f"it waits for {row.blocker}: look at that session first"
+    if (left := ends_in(row)) is not None:
+        yield f"it should end by itself {in_about(left)}"
+    yield "its servers are none that a queue waits for" if found else "no queue waits for its servers"

@@ -12,13 +12,25 @@ could take the servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, contenders, listed, too_large, want_the_same
+from presman.analysis.advice.answers import answered, is_new, is_proven
+from presman.analysis.advice.contenders import (
+    Candidate,
+    Unblock,
+    any_of,
+    contenders,
+    first_may_want_more,
+    listed,
+    take_turns,
+    too_large,
+    want_the_same,
+    who_is_first,
+)
 from presman.analysis.advice.ending import (
     NEARLY_DONE,
     ending,
@@ -30,7 +42,7 @@ from presman.analysis.advice.ending import (
     time_left,
 )
 from presman.analysis.caches import once
-from presman.analysis.parallel.counted_servers import Counted
+from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -113,11 +125,6 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
-def keeps_much(frees: int, head: QueueHead) -> bool:
-    """Whether somebody keeps at least half of what a head wants: that holds while servers come and go."""
-    return head.wants is not None and 2 * frees >= head.wants.high
-
-
 def in_order(
     helpers: Sequence[Freeing],
     blocked: Sequence[RunningStatement],
@@ -127,7 +134,8 @@ def in_order(
     """Return those that let a head start together, and the others; the first to be named and copied first.
 
     Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
-    `first` are idle holders who keep much: one of them is among the chosen, unless others end by themselves.
+    `first` are idle holders whose end is proven to help: DO names one, so one is among the chosen, unless others end by
+    themselves.
     """
     chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
@@ -137,8 +145,8 @@ def in_order(
         key=lambda each: (
             not is_blocker(each.statement, blocked),
             each.statement.kind is not None,
-            not covers([each], short),
-            _by_harm(each),
+            not (alone := covers([each], short)),
+            _smallest_first(each) if alone else _by_harm(each),
         ),
     )
     return chosen, others
@@ -171,7 +179,7 @@ def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Fr
 def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
     """Return those to end: idle holders if they do, else those with the least work lost; [] if all do not."""
     idle = sorted((each for each in helpers if each.idle and any(each.low)), key=_by_harm)
-    alone = [each for each in idle if covers([each], short)]
+    alone = sorted((each for each in idle if covers([each], short)), key=_smallest_first)
     chosen = _prefix([*alone, *(each for each in idle if each not in alone)], short)
     if chosen:
         return chosen
@@ -226,13 +234,14 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
     """Return what decides between two that free enough, or between two that do not: work lost for what is gained."""
     work = lost(helper.statement)
     if covers([helper], left):
-        return (inf if work is None else work, helper.statement.inst_id, helper.statement.sid)
+        return _by_harm(helper)
     return (-_gain(helper, left), inf if work is None else work)
 
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
-    """Those first that end by themselves, the soonest before the others; then idle holders, the longest and largest
-    before the others; then by the work that would be lost; last who does more than a user's statement.
+    """Those first that end by themselves, the soonest before the others; then idle holders against whom nothing speaks,
+    the largest and longest before the others; then by the work that would be lost, in minutes as it is shown, and with
+    fewer servers where that is the same; last who does more than a user's statement.
     """
     each = helper.statement
     work = lost(each)
@@ -240,8 +249,17 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
     if helper.ends_in is not None:
         return (-1, helper.ends_in, *session)
     if helper.idle:
-        return (0, -each.servers * (each.idle or 0.0), *session)
-    return (1 if each.kind is None else 2, inf if work is None else work, *session)
+        return (0, bool(objection(each)), -each.servers * (each.idle or 0.0), *session)
+    work = inf if work is None else work
+    return (1 if each.kind is None else 2, round(work / 60) if work < inf else inf, each.servers, work, *session)
+
+
+def _smallest_first(helper: Freeing) -> tuple[float, ...]:
+    """The same among those who would do alone: of idle holders the smallest comes first, for as much is enough."""
+    each = helper.statement
+    if not helper.idle or helper.ends_in is not None:
+        return _by_harm(helper)
+    return (0, bool(objection(each)), each.servers, -(each.idle or 0.0), each.inst_id, each.sid, each.serial)
 
 
 def nobody_named(head: QueueHead) -> str:
@@ -255,15 +273,17 @@ def nobody_named(head: QueueHead) -> str:
     return "it waits for its turn in the queue, not for servers"
 
 
-def sentence(found: Unblock, doubtful: int) -> str:
+def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     """Say what lets a head start; `doubtful` statements may be monitors' and are not named."""
     if found.unknown:
         return f"who holds servers is not known: {found.unknown}"
-    if found.blocked and found.soon is None:
+    if found.outdated:
+        return f"whose end would help is not known: {found.outdated} has not answered now"
+    if found.looks_first:
         return _blocked_first(found.blocked)
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
-    words = f"{_what_helps(found, doubtful)}{more}"
+    words = f"{_what_helps(found, doubtful, reading)}{more}"
     return f"{queues_behind_itself(found.itself)}; without it {words}" if found.itself is not None else words
 
 
@@ -284,7 +304,7 @@ def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
     )
 
 
-def _what_helps(found: Unblock, doubtful: int) -> str:
+def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
     """Say whose ends free enough."""
     if not found.candidates:
         if doubtful:
@@ -294,9 +314,62 @@ def _what_helps(found: Unblock, doubtful: int) -> str:
     if not found.needed:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
-            return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
-        return "ending all of these may not free enough"
-    return _chosen(found, found.candidates[: found.needed])
+            return "; ".join(dict.fromkeys(_refused_holders(refused)))
+        return "those that can be ended are not known to free enough, so nobody is named"
+    if (
+        found.soon is None
+        and found.itself is None
+        and is_new(found)
+        and not any(each.commands for each in found.candidates)
+    ):
+        return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
+    return _turns(found, reading) if _is_contested(found) else _chosen(found, found.candidates[: found.needed])
+
+
+def _is_contested(found: Unblock) -> bool:
+    """Whether nobody is offered because other queues take turns with this one."""
+    return bool(found.turns) and found.soon is None and not any(each.commands for each in found.candidates)
+
+
+def _turns(found: Unblock, reading: Reading) -> str:
+    """Say who is idle with servers that several queues may get, and who of them is first; else that they take turns."""
+    idle = [each.statement for each in found.candidates if each.statement.idle is not None]
+    if not idle:
+        free = f"{any_of(found.turns)} may get the next servers that come free: {found.order}"
+        return f"{free}, so nobody's end is proven to help"
+    each = max(idle, key=lambda one: one.servers)
+    queues, doubt = served_by(each, found.turns, reading)
+    keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    others = [name for name in found.turns if name not in queues]
+    turns = f"; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
+    return f"{keeps} that {any_of(queues)} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
+
+
+def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -> tuple[list[str], str]:
+    """Return which queues an idle holder's servers are for, and that they are none for his own, or may be none.
+
+    That is so where the limit that holds his group back does not count them, or may not.
+    """
+    group = (each.con_id, each.group)
+    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
+    if not holds or not why_not_counted(each, reading):
+        return list(queues), ""
+    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
+    others = [name for name in queues if name != group_title(each)]
+    return others, f" ({group_title(each)}'s limit {does} not count them)"
+
+
+def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
+    """Say who cannot be ended; what is gone with an instance together, for it has one reason."""
+    gone: dict[int, int] = {}
+    for each in refused:
+        if each.statement.orphaned:
+            gone[each.statement.inst_id] = gone.get(each.statement.inst_id, 0) + each.statement.servers
+        else:
+            yield refused_holder(each)
+    for inst_id, servers in gone.items():
+        held = counted(servers, "server")
+        yield f"what is gone with instance {inst_id} still has {held}, and there is no session to end"
 
 
 def refused_holder(candidate: Candidate) -> str:
@@ -310,19 +383,24 @@ def refused_holder(candidate: Candidate) -> str:
 
 
 def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
-    same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
+    same = f"; {want_the_same(found.rivals)}: {found.order}" if found.rivals else ""
+    same = same or (f"; {found.unsure}" if found.unsure else "")
     # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
     perhaps = found.head.cause is Cause.NEVER_FITS
     whom = f"one of {found.head.equals + 1} that have waited as long" if found.head.equals else "it"
-    lets = f"that let {whom} start"
+    lets = f"with which {whom} may start" if found.rivals or found.unsure else f"that let {whom} start"
     lets = "with which it may start, though it is too large for the target" if perhaps else lets
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == len(chosen):
-        starts = "may start" if found.rivals or perhaps else "should start by itself"
+        starts = "may start" if found.wait is None or perhaps else "should start by itself"
         return f"wait: it {starts} {in_about(max(waits))}, with {counted(total, 'server')} freed then{same}"
     after = f"after {_statements(len(waits))} that should end {in_about(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
+    against = None if perhaps else next((each for each in to_end if each.why_not), None)
+    if against is not None:
+        own = f"{against.statement.who}: " if against.why_not == against.objection else ""
+        same = f"; but {own}{against.why_not}"
     if len(to_end) == 1:
         kind = "idle holder" if to_end[0].statement.idle is not None else "statement"
         held = counted(to_end[0].statement.servers, "server")
@@ -429,7 +507,9 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
-    first = [each for each in helpers if keeps_much(min(each.low), head) and not objection(each.statement)]
+    first = [
+        each for each in helpers if is_proven(effect_of(reading, each.statement)) and not objection(each.statement)
+    ]
     chosen, others = in_order(helpers, blocked, short, first)
     found = tuple(_candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[:LISTED])
     needed = len(chosen)
@@ -438,10 +518,15 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     by_itself = tuple(each.statement for each in by_time(helpers, short))
     freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
-    in_vain = too_large(head, rivals, freed, reading, counts)
-    whole = Unblock(head, found, needed, commands, "", soon, blocked, by_itself, rivals, itself, unknown, in_vain)
-    together = effect_of(reading, *next(iter(whole.starting), ())) if needed > 1 else None
-    return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain)), effect=together)
+    turns = take_turns(head, reading)
+    whole = Unblock(
+        head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
+        who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
+        too_large(head, rivals, freed, reading, counts),
+    )  # fmt: skip
+    together = effect_of(reading, *next(iter(whole.possible), ())) if needed > 1 else None
+    whole = answered(replace(whole, effect=together), reading)
+    return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
 
 
 def effect_of(reading: Reading, *way: RunningStatement) -> EndingEffect | None:
@@ -463,7 +548,6 @@ def _is_of(statement: RunningStatement, queued: QueuedStatement) -> bool:
 
 def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading) -> Candidate:
     each = helper.statement
-    found = ending(each, reading)
     doubt = "" if helper.low == helper.high else "whether the queue counts its servers here is not known"
     return Candidate(
         statement=each,
@@ -471,9 +555,8 @@ def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading)
         perhaps=min(helper.high),
         enough=covers([helper], [shortage.short for shortage in shortages]),
         lost=lost(each),
-        commands=() if helper.ends_in is not None else found.commands,
         ends_in=helper.ends_in,
-        refused=found.refused,
+        refused=ending(each, reading).refused,
         objection=objection(each) or doubt,
         effect=effect_of(reading, each),
     )

@@ -6,6 +6,7 @@ session pools, I/O limits, a plan that changed) stand here; those of the paralle
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import cast
@@ -134,7 +135,7 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 
 
 NEWS = 600.0
-"""Seconds for which a change of plan is shown as an alert."""
+"""Seconds for which a change of plan is shown as an alert, and what is news comes before what is not."""
 
 STARTED_LATELY = 3600.0
 """Seconds for which the start of an instance is shown as one."""
@@ -195,16 +196,27 @@ def io_limits(reading: Reading) -> list[Alert]:
 
 
 def instances_gone(reading: Reading) -> list[Alert]:
-    """Tell which instances were there within the last hour and are not: their CPUs and servers are away with them."""
+    """Tell which instances were there within the last hour and are not: their CPUs and servers are away with them.
+
+    One that was never seen is known by the servers that are still held for what it ran.
+    """
+    held: Counter[int] = Counter()
+    for row in reading.running:
+        held[row.inst_id] += row.servers * row.orphaned
+    still = {
+        inst_id: f"{counted(n, 'server')} elsewhere still held for what it ran" for inst_id, n in held.items() if n
+    }
     found = []
     for each in reading.gone:
         name = instance_name(each.inst_id, each.instance_name)
-        held = sum(row.servers for row in reading.running if row.orphaned and row.inst_id == each.inst_id)
-        still = f"; {counted(held, 'server')} elsewhere that it coordinated not freed yet" if held else ""
         ago = duration((reading.at - each.last_seen).total_seconds())
         short = f"{name} is gone, last seen {ago} ago"
-        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it{still}"
+        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it"
+        text = "; ".join((text, *filter(None, (still.pop(each.inst_id, ""),))))
         found.append(Alert("warn", "▲", text, short, "instance_gone", str(each.inst_id)))
+    for inst_id, text in still.items():
+        short = f"{instance_name(inst_id)} is gone"
+        found.append(Alert("warn", "▲", f"I{short[1:]}: {text}", short, "instance_gone", str(inst_id)))
     return found
 
 

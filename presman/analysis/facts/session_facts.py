@@ -24,7 +24,7 @@ from presman.rows.session_rows import (
     SessionInfo,
     SessionLongops,
 )
-from presman.rows.session_state import ServerProcesses, is_queued, is_waiting
+from presman.rows.session_state import QUEUE_WAITS, ServerProcesses, is_queued, is_waiting
 from presman.rows.snapshot import Snapshot
 
 SessionKey = tuple[int, int]
@@ -91,13 +91,13 @@ class SessionFacts(Struct, frozen=True, dict=True):
     @cached_property
     def users(self) -> Sequence[Session]:
         """V$SESSION without background processes, which are there where others name them."""
-        rows = self.snapshot.rows(Session)
-        return [row for row in rows if row.type != BACKGROUND] if any(row.type == BACKGROUND for row in rows) else rows
+        return [row for row in self.snapshot.rows(Session) if row.type != BACKGROUND]
 
     @cached_property
     def queued(self) -> Sequence[Session]:
         """The sessions of V$SESSION that wait in the parallel queue."""
-        return [row for row in self.snapshot.rows(Session) if is_queued(row.event, row.state)]
+        rows = self.snapshot.rows(Session)
+        return [row for row in rows if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
 
     @cached_property
     def blocked(self) -> Mapping[tuple[int, int], Session]:

@@ -260,12 +260,12 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     found, deltas, seconds = counted.rows.get(group_key), counted.grown.get(group_key), counted.seconds
     shares, load = frame.shares, frame.loads.get(key)
     share = shares.shares.get(key, 0.0)
-    limit = _limit(shares.limits.get(key), counted.metrics.get(group_key), frame.capacity) if frame.capacity else None
     guarantee_unknown = not frame.capacity or here.hidden == entitlement.SERVER_WIDE or verdict is Verdict.NOT_MANAGED
     due = share * frame.capacity
     claim = frame.claims.get(key)
-    counts = counted.parallel.get(group_key, _NONE)
+    counts, metric = counted.parallel.get(group_key, _NONE), counted.metrics.get(group_key)
     row = found if found is not None and counted.is_whole else _with_counts(found, counts, here.facts.snapshot)
+    limit = _limit(shares.limits.get(key), metric, frame.capacity) if frame.capacity else None
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
@@ -307,6 +307,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         _why_due_unknown(here, key),
         frame.inside,
         usage=usage_of_group(found),
+        px_queued_minute=None if metric is None else metric.avg_queued_parallel_stmts,
         level=shares.levels.get(key),
     )
 
@@ -343,7 +344,7 @@ _ADDED = (
 _ADDED_WHERE_MEASURED = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
 """Figures that are added up over the instances, None where one has none; rates over those that have the group."""
 
-_MOST = ("head_waited", "cpu_exhausted")
+_MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
 
 
 def _cluster(
@@ -368,7 +369,7 @@ def _cluster(
         in_plan=any(each.in_plan),
         capacity=capacity,
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        entitled=sum(claims) if claims else None,
+        entitled=sum(claims) if claims and None not in measured.used else None,
         verdict=entitlement.worst(measured.verdict),
         io=None if None in measured.io else counter_deltas.together(measured.io),
         totals=QueueTotals._make(sums_of(each.totals)),

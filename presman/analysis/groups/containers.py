@@ -275,6 +275,7 @@ def _together(rows: list[PdbReading]) -> PdbReading:
     found: dict[str, Any] = {name: added(each(name)) for name in _ADDED}
     found |= {name: added(each(name, measured)) for name in _ADDED_WHERE_COUNTED}
     found |= {name: sum_of_known(each(name)) for name in _ADDED_WHERE_KNOWN}
+    found |= {"entitled": None} if found["used"] is None else {}
     found |= {name: max((value for value in each(name) if value is not None), default=None) for name in _MOST}
     if len({row.limited_by for row in held}) == 1:
         found |= {name: added(each(name, held)) for name in ("limit_used", "limit_allowed")}

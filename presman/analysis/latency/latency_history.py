@@ -236,10 +236,11 @@ def _within(value: int, most: int) -> int:
 
 
 def _throttled(reading: Reading) -> dict[int, float]:
-    """Return the CPUs held back of the cluster and of each instance, where they are known."""
+    """Return the CPUs held back of the cluster and of each instance, where they are known of all groups there."""
     sums: dict[int, float] = {}
+    unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.usage is not None}
     for group in reading.groups:
-        if group.waiting is not None and 0 <= group.inst_id <= _MOST_INSTANCES:
+        if group.waiting is not None and 0 <= group.inst_id <= _MOST_INSTANCES and group.inst_id not in unknown:
             sums[group.inst_id] = sums.get(group.inst_id, 0.0) + group.waiting
     return sums
 

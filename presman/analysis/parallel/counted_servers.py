@@ -5,13 +5,13 @@ No view says which those are; sums tell some of them, and how many servers it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Executing, RunningStatement, group_title
 
 _Identity = tuple[int, int, int]
 
@@ -23,6 +23,7 @@ class Counted(Struct, frozen=True):
     are. If a group's statements hold 16 servers more than it counts, whoever holds more than 16 is counted, and one of
     16 is not if nothing else adds up to 16. The same goes for all statements and V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE,
     which the budget of the target is made of; where that is what the groups count, each group tells of its own.
+    What polls before have shown of a statement (:class:`Bypassed`) holds as long as it runs.
     """
 
     in_group: Mapping[_Identity, bool | None]
@@ -37,8 +38,7 @@ class Counted(Struct, frozen=True):
             held.setdefault((each.con_id, each.group), []).append(each)
         in_group: dict[_Identity, bool | None] = {}
         for key, number in groups.items():
-            statements = held.get(key, [])
-            in_group |= _divide(statements, _sum(statements) - number)
+            in_group |= _in_group(held.get(key, []), number, reading.bypassed)
         counted, whole = reading.header.servers.counted, _sum(reading.running)
         if counted is None or whole <= counted:
             return cls(in_group, {})
@@ -53,6 +53,41 @@ class Counted(Struct, frozen=True):
         """
         known = self.in_target if everybody else self.in_group
         return known.get((statement.inst_id, statement.sid, statement.serial), True)
+
+
+class Bypassed:
+    """Which running statements a group does not count, by what several polls have shown: whether it does never changes.
+
+    At one poll sums tell it for certain, at the next they are ambiguous.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[Executing, int] = {}
+
+    def add(self, reading: Reading) -> tuple[Executing, ...]:
+        """Take the next reading; return those known by now. A poll that shows the contrary is believed at once."""
+        counts, before = Counted.of(reading), self._shown
+        self._shown = {}
+        for each in reading.running:
+            is_counted, who = counts.of_statement(each, everybody=False), each.executing()
+            self._shown[who] = 0 if is_counted else before.get(who, 0) + (is_counted is False)
+        return tuple(who for who, polls in self._shown.items() if polls >= _POLLS)
+
+
+_POLLS = 3
+"""Polls that must have shown it: views read at different instants may say so once by chance."""
+
+
+def _in_group(
+    statements: Sequence[RunningStatement], number: int, bypassed: Collection[Executing]
+) -> Mapping[_Identity, bool | None]:
+    """Return which statements of a group that counts so many servers it does not, or may not, count."""
+    known = [each for each in statements if each.executing() in bypassed]
+    beyond = _sum(statements) - number - _sum(known)
+    if not known or beyond < 0:  # then what was known does not hold
+        return _divide(statements, _sum(statements) - number)
+    found = _divide([each for each in statements if each not in known], beyond)
+    return {**found, **{(each.inst_id, each.sid, each.serial): False for each in known}}
 
 
 def _sum(statements: Iterable[RunningStatement]) -> int:

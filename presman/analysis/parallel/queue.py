@@ -38,9 +38,12 @@ from presman.rows.session_state import NEXT_IN_LINE
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue in the order of groups and, within a group, oldest first."""
-    waiting = facts.sessions.queued
+    waiting, running = facts.sessions.queued, tuple(running)
     if not waiting:
         return ()
+    if any(each.outdated for each in running):  # V$PX_SESSION may show who has started since V$SESSION answered
+        started = {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
+        waiting = [each for each in waiting if (each.inst_id, each.sid, each.serial) not in started]
     wanted = WantedServers.of(facts, running)
     lines: dict[tuple[int, str], list[tuple[float | None, Session]]] = defaultdict(list)
     for session in waiting:

@@ -7,22 +7,37 @@ MAX_IDLE_TIME.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxSession, Session, SessionLongops
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.plan_rows import RsrcPlan
+from presman.rows.queries import view_read
+from presman.rows.session_rows import (
+    IDLE_STATUSES,
+    FastStartTransaction,
+    PxProcessSysstat,
+    PxSession,
+    Session,
+    SessionLongops,
+)
 from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""
+
+_OF_ONE_MOMENT = (PxSession, Session, ConsumerGroup, RsrcPlan, PxProcessSysstat)
+"""Whose rows together say who holds servers, and whether his end lets somebody start."""
 
 Coordinator = tuple[int, int, int]
 """A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
@@ -55,8 +70,8 @@ class Holding(NamedTuple):
     @property
     def tree_sets(self) -> int | None:
         """The most server sets of one parallelizer; None where that is not known."""
-        sets = Counter(group for group, number in {kind[:2] for kind in self.kinds} if number is not None)
-        return max(sets.values(), default=None)
+        groups = [group for group, number in {kind[:2] for kind in self.kinds} if number is not None]
+        return max(map(groups.count, groups), default=None)
 
     @property
     def degree(self) -> int | None:
@@ -99,7 +114,7 @@ def holdings(facts: Facts) -> Holdings:
     monitors: dict[Coordinator, int] = {}
     known = facts.sessions.servers
     for coordinator, rows in _by_coordinator(facts.snapshot.rows(PxSession)).items():
-        of_gv_query = [known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
+        of_gv_query = [known.clustered and known.serves_gv_query(row.inst_id, row.sid, row.serial) for row in rows]
         if True in of_gv_query and False not in of_gv_query:
             monitors[coordinator] = len(rows)
         elif False in of_gv_query:
@@ -122,26 +137,41 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
             serials[row.inst_id, row.sid] = row.serial
         elif row.qcsid:
             servers.append(row)
-    found: dict[Coordinator, list[PxSession]] = {}
+    found: dict[Coordinator, list[PxSession]] = defaultdict(list)
     for row in servers:
         inst_id = row.qcinst_id if row.qcinst_id is not None else row.inst_id
         serial = row.qcserial if row.qcserial is not None else serials.get((inst_id, row.qcsid), 0)
-        key = (inst_id, row.qcsid, serial)
-        held = found.get(key)
-        if held is None:
-            found[key] = [row]
-        else:
-            held.append(row)
+        found[inst_id, row.qcsid, serial].append(row)
     return found
 
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
     """Return the statements, idle holders before those that work, those with most servers first, the gone ones last."""
-    statements = [_statement(facts, holding) for holding in found.values()]
+    statements = _of_one_moment(facts, [_statement(facts, holding) for holding in found.values()])
     statements.sort(
         key=lambda each: (each.orphaned, each.idle is None, -each.servers, each.inst_id, each.sid, each.serial)
     )
     return tuple(statements)
+
+
+def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
+    """Return the statements, marked where a view did not answer, so that others tell of a later moment.
+
+    Left out is whose coordinator has become INACTIVE, or is gone, since its servers were read: it has ended, or is an
+    idle holder, and nothing tells which. Whose session was read before its servers is not queued any more.
+    """
+    sections = {record: facts.snapshot.section(record) for record in _OF_ONE_MOMENT}
+    late = [record for record, section in sections.items() if section.problem is not None and section.problem.late]
+    if not late:
+        return found
+    view = view_read(late[0], facts.snapshot.release, facts.snapshot.scope)
+    servers, sessions = sections[PxSession].at, sections[Session].at
+    if servers is not None and sessions is not None and servers < sessions:
+        since = (sessions - servers).total_seconds()
+        found = [each for each in found if each.seen and (each.idle is None or each.idle >= since)]
+    elif servers is not None and sessions is not None and servers > sessions:
+        found = [replace(each, queued=False, event="") if each.queued else each for each in found]
+    return [replace(each, outdated=view) for each in found]
 
 
 def _statement(facts: Facts, holding: Holding) -> RunningStatement:

@@ -218,6 +218,7 @@ class GroupReading(NamedTuple):
     what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about;
     `container_servers` are those that its pluggable database may hold, None where that has no limit.
+    `px_queued_minute` are the statements that it had queued, on average of the last full minute (V$RSRCMGRMETRIC).
     `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
     groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last full minute in
     which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
@@ -281,6 +282,7 @@ class GroupReading(NamedTuple):
     queue_hurts: bool = False
     container_servers: int | None = None
     level: int | None = None
+    px_queued_minute: float | None = None
 
     @property
     def may_hold(self) -> int | None:

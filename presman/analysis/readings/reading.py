@@ -103,7 +103,7 @@ class SwitchedPlan(Struct, frozen=True):
     window: str
 
 
-def instance_name(inst_id: int, name: str) -> str:
+def instance_name(inst_id: int, name: str = "") -> str:
     """Return an instance in words: its number, and its name where that is known."""
     return f"instance {inst_id}" + (f" ({name})" if name else "")
 
@@ -396,7 +396,8 @@ class Reading(Struct, frozen=True, dict=True):
     `texts` are the texts that were read of statements on show and of the busiest ones, "" where V$SQL has them no
     longer; `reads_texts` tells whether V$SQL can be read.
     `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
-    `forecast` is what stands behind the forecasts of the queue, None where nobody forecasts.
+    `forecast` is what stands behind the forecasts of the queue, None where nobody forecasts; `bypassed` are running
+    statements of which several polls have shown that their group does not count their servers: they did not queue.
     `goals` are how the goals of service of config.ini fare, () without any.
     `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
     """
@@ -443,6 +444,7 @@ class Reading(Struct, frozen=True, dict=True):
     texts: tuple[SqlText, ...] = ()
     reads_texts: bool = True
     forecast: QueueForecast | None = None
+    bypassed: tuple[Executing, ...] = ()
     goals: tuple[GoalReading, ...] = ()
 
     def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:

@@ -277,6 +277,8 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
     by now, by what V$SESSION_LONGOPS told at the poll before. `orphaned` tells that the instance of its coordinator is
     not open: it does not run any more, but these servers of other instances are not freed yet.
+    `outdated` is which view did not answer at this poll, of those that must be of one moment to say what it holds and
+    what its end does, "" where all did.
     """
 
     servers: int
@@ -303,6 +305,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     idle_known: bool = True
     overdue: bool = False
     orphaned: bool = False
+    outdated: str = ""
 
     @property
     def who(self) -> str:

@@ -231,13 +231,18 @@ class EventWatch:
 
 
 def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    old, new, switched = before.header.plan or "none", now.header.plan or "none", now.switched
-    window = switched.window if switched is not None and switched.plan == now.header.plan else ""
-    return [DatabaseEvent(now.at, PLAN_CHANGED, "", "", _plan_text(old, new, window))] if old != new else []
+    """Return that the plan changed, in the words of V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name where there is none."""
+    old, new, switched = before.header.plan, now.header.plan, now.switched
+    if old == new:
+        return []
+    text = _plan_text(old, new, "")
+    if switched is not None and (switched.plan == new or (switched != before.switched and not switched.plan)):
+        text = _plan_text(old if switched.before else "", switched.plan, switched.window)
+    return [DatabaseEvent(now.at, PLAN_CHANGED, "", "", text)]
 
 
 def _plan_text(old: str, new: str, window: str) -> str:
-    return f"plan {old} → {new}" + (f" (by {window})" if window else "")
+    return f"plan {old or 'none'} → {new or 'none'}" + (f" (by {window})" if window else "")
 
 
 def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
@@ -305,7 +310,7 @@ def before_first(reading: Reading, snapshot: Snapshot) -> Iterator[DatabaseEvent
     for con_id in {mark.con_id for mark in marks}:
         for old, new in pairwise(mark for mark in marks if mark.con_id == con_id):
             if earliest <= new.at <= reading.at and new.plan != old.plan:
-                text = _plan_text(old.plan or "none", new.plan or "none", new.window)
+                text = _plan_text(old.plan, new.plan, new.window)
                 yield DatabaseEvent(new.at, PLAN_CHANGED, "", "", text)
     for each in reading.header.instances:
         if each.started is not None and earliest <= each.started <= reading.at:

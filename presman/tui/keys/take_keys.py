@@ -76,7 +76,7 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
             )
             app.notify(f"Copied: {named}, {_keep(app, what.text)}", timeout=8)
 
-    app.push_screen(CopyChooser(offered), chosen)
+    app.push_screen(CopyChooser(offered, app.size.width), chosen)
 
 
 def _take_command(app: FrameApp, text: str, affects: str) -> None:

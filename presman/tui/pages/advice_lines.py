@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import WORKS, ending, ends_in, objection
+from presman.analysis.advice.contenders import Candidate, Unblock, any_of
+from presman.analysis.advice.ending import ending, objection
+from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import effect_words, no_use, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
@@ -17,14 +18,10 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.base.formats import ABSENT, counted, duration, in_about
 from presman.figures.drawing.lines import Line, Run, length
-from presman.rows.commands import Command
+from presman.rows.commands import Command, CommandKind
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
-SHOWN = 3
-"""Candidates named on the tab itself."""
-
 _AND, _OR = " + ", "  or "
-NOT_ALONE = "not enough alone"
 _ENOUGH = ("", "; enough alone")
 """What is said of one who is enough, where others who are not are named together before it."""
 ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
@@ -32,24 +29,22 @@ ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 
 
 def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
-    """Return the line of a head's candidates; what must end together is joined by a plus.
+    """Return the line of a head's answers, or why there are none; what must end together is joined by a plus.
 
     As many are named as `room` cells take, at least one, and the others counted; `key` adds what the keys c and 1 copy.
     """
     label: Run = (" TO START IT  ", "title")
-    same: Line = ((f"; {want_the_same(found.rivals)}", "warn"),) if found.rivals and found.candidates else ()
-    hint = (*same, *(_hint(found) if key else ()))
-    first = _blockers(found)
+    hint = _hint(found) if key else ()
+    if found.looks_first:
+        return (label, *_blockers(found), *hint)
     if found.names_nobody:
-        return (label, *first, (found.sentence, "dim"), *hint)
+        return (label, (found.sentence, "dim"), *hint)
+    hint = (*perhaps_others(found), *hint)
     every, joint = _named_of(found)
-    chosen = every if joint == _AND or found.blocked else every[:SHOWN]
-    runs: list[Run] = [label, *first]
-    for index, candidate in enumerate(chosen):
+    runs: list[Run] = [label]
+    for index, candidate in enumerate(every):
         more = _named(index, candidate, joint if index else "")
-        kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(chosen) else 0
-        if chosen is found.blockers and not candidate.enough:
-            more.append((f", {NOT_ALONE}", "dim"))
+        kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(every) else 0
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
             others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
             is_room = joint == _AND or used > room or used + len(others) <= room  # past it there is another line anyway
@@ -61,9 +56,12 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
             runs += _what_it_does(candidate.effect, candidate.enough, left)
     if found.needed > 1 and (words := effect_words(found.effect)):
         runs.append((f" ({words})", "note"))
-    if not found.needed and not found.blocked:
-        runs.append((f"   {found.sentence}", "dim"))
     return (*runs, *hint)
+
+
+def perhaps_others(found: Unblock) -> Line:
+    """Return that others may get the servers that come free, () where nobody else wants them."""
+    return ((f"; {any_of(found.rivals)} may get them first", "warn"),) if found.rivals else ()
 
 
 def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[Run]:
@@ -80,21 +78,22 @@ def _others_counted(joint: str, count: int) -> str:
 
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
     """Return whom one may end or wait for, and what stands between them: all together, or each alone."""
-    if found.blocked and found.soon is None:
-        return found.blockers, _OR  # nobody else is named before who holds others up
     if found.needed > 1:
         return found.candidates[: min(found.needed, len(NUMBERS))], _AND
-    return [each for each in found.candidates if each.is_named and (each.enough or not found.needed)], _OR
+    if found.soon is not None:
+        return found.candidates[:1], _OR
+    return [each for each in found.candidates if each.commands], _OR
 
 
 def _blockers(found: Unblock) -> Line:
-    """Return whom to look at before anybody is ended: he holds up statements that hold servers."""
-    if not found.blocked:
-        return ()
+    """Return whom to look at before anybody is ended: he holds up statements that hold servers, and may hold some."""
     each = max(found.blocked, key=lambda one: one.servers)
     more = f" and {len(found.blocked) - 1} more" if len(found.blocked) > 1 else ""
     who = f"{each.who} ({counted(each.servers, 'server')}){more}"
-    return ((f"look at {each.blocker} first: {who} waits for it   ", "warn"),)
+    holders = {f"{one.statement.inst_id}:{one.statement.sid}": one.statement for one in found.blockers}
+    own = holders.get(each.blocker)
+    whom = each.blocker if own is None else f"{own.who} ({state(own)}, holds {own.servers})"
+    return ((f"look at {whom} first: {who} waits for it", "warn"),)
 
 
 def _named(index: int, candidate: Candidate, joint: str) -> list[Run]:
@@ -105,15 +104,14 @@ def _named(index: int, candidate: Candidate, joint: str) -> list[Run]:
 
 
 def _hint(found: Unblock) -> Line:
-    """Return what c and 1 copy: the command for the first candidate that is not just waited for, or the head's own."""
-    if _why_none(found):
+    """Return what c and 1 copy: the command for the first answer, else the head's own."""
+    if found.soon is not None:
         return ()
     index = next((index for index, each in enumerate(found.candidates) if each.commands), None)
     if index is not None:
         return (("   c 1", "key"), (f" copies {NUMBERS[index]}" if index < len(NUMBERS) else " copies", "dim"))
-    if not found.commands:
-        return ()
-    return (("   c 1", "key"), (f" copies: {found.commands[0].kind.value}", "dim"))
+    own = _of_the_head(found) if not found.candidates else []
+    return (("   c 1", "key"), (f" copies: {own[0].kind.value}", "dim")) if own else ()
 
 
 def brief(candidate: Candidate) -> str:
@@ -182,43 +180,47 @@ def _left(each: RunningStatement) -> str:
 
 
 def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
-    """Return the commands for a row, those that help most first, each with whom it hits.
+    """Return the commands that are offered for a row, those that help most first, each with whom it hits.
 
-    For one of the queue they are those that end the candidates of its head, the first of each before the others, and
-    those that act on the head itself; for a running statement its own.
+    For one of the queue they are those that end the answers of its head, the first of each before the others, and those
+    that start or cancel the head itself; for a running statement its own, where it is an answer.
     """
-    if why_no_command(row, reading):
-        return []
     if isinstance(row, RunningStatement):
-        return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in commands_of(row, reading)]
+        return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in offered(row, reading).commands]
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    if found is None:
+    if found is None or found.soon is not None:
         return []
     firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
     others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
     who = found.head.statement
-    return [*firsts, *((each, f"{who.user}, the head of {found.head.group}") for each in found.commands), *others]
+    return [*firsts, *((each, f"{who.user}, the head of {found.head.group}") for each in _of_the_head(found)), *others]
+
+
+def _of_the_head(found: Unblock) -> list[Command]:
+    """Return what acts on the statement that waits, and ends no session."""
+    return [each for each in found.commands if each.kind is not CommandKind.KILL]
+
+
+def not_offered(row: Any, reading: Reading) -> list[Candidate]:
+    """Return who holds servers that the head of a row's queue could use, and is not offered to be ended."""
+    found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
+    return [each for each in found.candidates if not each.commands] if found is not None else []
+
+
+def without_command(candidate: Candidate) -> str:
+    """Return who is not offered to be ended, and why not."""
+    why = "" if _is_told(candidate) else f": {candidate.why_not}"
+    return f"{briefer(candidate)}; no command{why}"
 
 
 def why_no_command(row: Any, reading: Reading) -> str:
     """Return why no command is offered to copy for a row, "" where one is or nothing is to be said."""
     if isinstance(row, RunningStatement):
-        if refused := ending(row, reading).refused:
-            return f"Nothing copied: {refused}."
-        left = ends_in(row)
-        if left is not None:
-            return f"Nothing copied: it should end by itself {in_about(left)}. Enter shows its commands."
-        if row.blocker:
-            return f"Nothing copied: it waits for {row.blocker}, look at that session first. Enter shows its commands."
-        return ""
+        why = offered(row, reading).refused
+        shows = " Enter shows its commands." if why and commands_of(row, reading) else ""
+        return f"Nothing copied: {why}.{shows}" if why else ""
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    return f"Nothing copied: {_why_none(found)}." if found is not None and _why_none(found) else ""
-
-
-def _why_none(found: Unblock) -> str:
-    """Return why no command is offered for a head: one waits, or looks at who holds others up. "" where one is."""
-    looks = found.blocked and not any(each.commands for each in found.blockers)
-    return found.sentence if found.soon is not None or looks else ""
+    return f"Nothing copied: {found.sentence}." if found is not None and found.soon is not None else ""
 
 
 def commands_of(row: ParallelStatement, reading: Reading) -> tuple[Command, ...]:
@@ -251,7 +253,7 @@ def command_lines(commands: Iterable[Command]) -> list[Line]:
 
 
 def candidates_lines(found: Unblock) -> list[Line]:
-    """Return all candidates of a head in full, with their commands."""
+    """Return all candidates of a head in full, with the commands of those who are answers."""
     lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
     if words := effect_words(found.effect):
         lines.append((("  ", ""), (f"If they are ended together: {words}.", "note")))
@@ -260,22 +262,24 @@ def candidates_lines(found: Unblock) -> list[Line]:
     for index, candidate in enumerate(found.candidates):
         each = candidate.statement
         number = NUMBERS[index] if index < len(NUMBERS) else f"{index + 1}."
-        needed = "bad" if index < found.needed and candidate.ends_in is None else ""
-        alone = "" if index < found.needed else f"; {NOT_ALONE}" if not candidate.enough else _ENOUGH[found.needed > 1]
+        needed = "bad" if index < found.needed and candidate.commands else ""
+        alone = _ENOUGH[found.needed > 1] if candidate.enough and index >= found.needed else ""
         lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
         if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
-        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}{_against(candidate)}"
+        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}{_lost_by(candidate)}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:
             lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))
         lines += [(("     ", ""), (command.text, "key")) for command in candidate.commands]
+        if candidate.why_not and not _is_told(candidate):
+            lines.append((("     ", ""), (f"no command: {candidate.why_not}", "")))
     return lines
 
 
 def _all_together(found: Unblock) -> str:
     """Return how much all free together of whom no few are known to be enough, "" where some are."""
-    ended = [each for each in found.candidates if each.commands]
+    ended = [each for each in found.candidates if not each.refused and each.ends_in is None]
     if found.needed or len(ended) < 2:
         return ""
     missing, freed = max(each.short for each in found.head.shortages), sum(each.frees for each in ended)
@@ -288,16 +292,21 @@ def _all_together(found: Unblock) -> str:
     return f"Ending all {len(ended)} that can be ended frees {least}{freed} {of}{more}."
 
 
-def _against(candidate: Candidate) -> str:
-    """Return what would be lost, and what else speaks against an end than its first line says."""
+def _lost_by(candidate: Candidate) -> str:
+    """Return what would be lost if somebody were ended, "" of whom nobody ends."""
     if candidate.refused:
         return ""
-    lost = ROLLED_BACK if candidate.lost == 0 else f"{_lost(candidate.lost)} of work would be lost"
-    if candidate.objection in {"", WORKS}:
-        return f"; {lost}"
+    return f"; {ROLLED_BACK}" if candidate.lost == 0 else f"; {_lost(candidate.lost)} of work would be lost"
+
+
+def _is_told(candidate: Candidate) -> bool:
+    """Whether the line that names somebody says why he gets no command: one waits, or he is who he is."""
     kind = candidate.statement.kind
-    is_said = kind is not None and kind.loss in candidate.objection
-    return f"; {lost}; DO does not offer to end it{'' if is_said else f': {candidate.objection}'}"
+    return (
+        candidate.ends_in is not None
+        or bool(candidate.refused)
+        or (kind is not None and kind.loss in candidate.why_not)
+    )
 
 
 def _lost(server_seconds: float | None) -> str:

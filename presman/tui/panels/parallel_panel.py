@@ -28,7 +28,7 @@ from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes
 from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, queue_rows, summary
 from presman.tabs.parts import Moment
-from presman.tui.pages.advice_lines import ends_it
+from presman.tui.pages.advice_lines import ends_it, perhaps_others
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid, lines_needed
@@ -104,14 +104,17 @@ def room_for_why(height: int) -> int | None:
 def divide(height: int, wanted: Contents) -> Division:
     """Divide `height` lines: first the least of each part by its importance, then what is left the same way.
 
-    Tables grow in steps, but not where a row of one would go for lines of another that are free.
+    Tables grow in steps, but not where a row of one, or on a screen that is not tall a text, would go for lines of
+    another that are free.
     """
     if height < FLAT:
         queue = height if wanted.queued or not wanted.running else 0
         return Division(0, queue, height - queue, 0, 0, 0, 0)
     found = _divided(height, wanted, _STEP)
-    is_all = found.queue >= HEADER_LINES + wanted.queued and found.running >= HEADER_LINES + wanted.running
-    return found if is_all else _divided(height, wanted, 1)
+    queue, running = HEADER_LINES + wanted.queued, HEADER_LINES + wanted.running
+    if height < TALL:
+        queue, running = queue + wanted.more_queued, running + wanted.more_running
+    return found if found.queue >= queue and found.running >= running else _divided(height, wanted, 1)
 
 
 def _divided(height: int, wanted: Contents, step: int) -> Division:
@@ -229,19 +232,17 @@ def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief:
     found = heads[index]
     sentence = f"{group_title(found.head)}: {found.head.why}" if brief else head_sentence(found.head)
     why: Line = ((" WHY  ", "title"), (sentence, "warn"))
-    same = next((each for each in heads[:index] if found.candidates and _who(each) == _who(found)), None)
+    same = next((each for each in heads[:index] if found.candidates and _says(each) == _says(found)), None)
     if same is not None:
-        return wrap((*why, ("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", "")), width, _INDENT)
+        as_for: Line = (("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", ""))
+        return wrap((*why, *as_for, *(perhaps_others(found) if found.answers else ())), width, _INDENT)
     room = width if width >= _NARROW and found.needed <= 1 else 2 * (width - _INDENT)
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 
 
-def _who(found: Unblock) -> tuple[object, ...]:
-    """Return whose end lets a head start: all that are needed, or those that do alone."""
-    chosen = (
-        found.candidates[: found.needed] if found.needed > 1 else [each for each in found.candidates if each.enough]
-    )
-    return tuple((each.statement.inst_id, each.statement.sid, each.statement.serial) for each in chosen[:3])
+def _says(found: Unblock) -> object:
+    """Return what the line of a head says: whose ends are offered, in one way or another; else why nobody is."""
+    return found.answers or found.sentence
 
 
 def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:

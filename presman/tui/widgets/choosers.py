@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from textual.app import App, ComposeResult
@@ -66,22 +67,58 @@ TARGETS: Table[_Target] = Table(
 )  # fmt: skip
 
 
-def _copied(row: Copyable) -> str:
-    """Return what is copied on one line, and whom a command hits."""
-    whom = f"   {row.affects}" if row.affects else ""
-    return one_line(row.text, 200) + whom or row.why_not or ABSENT
+class _CopyLine(NamedTuple):
+    """One line of what can be copied: its first has its key and what it is, those behind it go on."""
+
+    number: int
+    key: str
+    what: str
+    text: str
+    copied: Copyable
 
 
-COPIES: Table[Copyable] = Table(
+_WHAT = 16
+_BESIDE_TEXT = 1 + 2 + _WHAT + 2 + 2
+"""Cells of a line that its text does not have: key, what it is, gaps, the bar beside many rows."""
+
+
+def copy_lines(offered: Iterable[Copyable], width: int) -> list[_CopyLine]:
+    """Return what can be copied on a screen so wide: whom a command hits, or why there is none, is told whole."""
+    room = max(20, width - _BESIDE_TEXT)
+    lines: list[_CopyLine] = []
+    for each in offered:
+        texts = [one_line(each.text, 200) or each.why_not or ABSENT]
+        if each.affects and len(texts[0]) + 3 + len(each.affects) <= room:
+            texts = [f"{texts[0]}   {each.affects}"]
+        elif each.affects:
+            texts.append(each.affects)
+        found = [line for number, text in enumerate(texts) for line in _wrapped(text, room, each, number)]
+        lines += [
+            _CopyLine(len(lines) + number, "" if number else each.key, "" if number else each.what, text, each)
+            for number, text in enumerate(found)
+        ]
+    return lines
+
+
+def _wrapped(text: str, room: int, each: Copyable, number: int) -> list[str]:
+    """Return a text in lines of so many cells; what is copied as it is, is cut at the edge and not broken."""
+    if each.text and not number and each.command is None:
+        return [text]
+    return wrap(text, room, break_on_hyphens=False)
+
+
+COPIES: Table[_CopyLine] = Table(
     "choose_copy",
     "Copy",
     (
-        Figure[Copyable]("key", "", NAME, "The key that copies it.", "key", width=1, sortable=False),
-        Figure[Copyable]("what", "what", NAME, "What it is.", "what", width=16, most=40, sortable=False),
-        Figure[Copyable]("text", "text", NAME, "What is copied, on one line.", _copied, width=20, flexible=True,
-                         sortable=False),
+        Figure[_CopyLine]("key", "", NAME, "The key that copies it.", lambda row: row.key or " ", width=1,
+                          sortable=False),
+        Figure[_CopyLine]("what", "what", NAME, "What it is.", lambda row: row.what or " ", width=_WHAT,
+                          sortable=False),
+        Figure[_CopyLine]("text", "text", NAME, "What is copied, and whom it affects.", "text", width=20, flexible=True,
+                          sortable=False),
     ),
-    lambda row: row.key,
+    lambda row: row.number,
     "There is nothing to copy.",
 )  # fmt: skip
 
@@ -201,14 +238,19 @@ class CopyChooser(_Chooser[Copyable]):
         Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"
     ]
 
-    def __init__(self, offered: Sequence[Copyable]) -> None:
-        super().__init__(COPIES, offered, "its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
+    def __init__(self, offered: Sequence[Copyable], width: int) -> None:
+        rows = copy_lines(offered, width)
+        super().__init__(COPIES, rows, "its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
+
+    def chosen(self, row: _CopyLine | None) -> Copyable | None:
+        """Return what the line under the cursor is about."""
+        return None if row is None else row.copied
 
     def action_take(self, key: str) -> None:
         """Return what has this key, if anything has."""
         found = next((each for each in self._rows if each.key == key), None)
         if found is not None:
-            self.dismiss(found)
+            self.dismiss(found.copied)
 
 
 # ---- The lines that texts are typed in: where to go, a time, a filter.
@@ -245,10 +287,9 @@ class InputLine(Input):
         self.post_message(self._typed(done=False))
 
     async def action_submit(self) -> None:
-        """Tell the app itself what was typed, so that a key that follows at once is not typed here."""
+        """Tell what was typed."""
         self.display = False
-        self.screen.set_focus(None)  # at once: a hidden line keeps the focus until the next layout
-        self.app.post_message(self._typed(done=True))
+        self.post_message(self._typed(done=True))
 
     def _typed(self, *, done: bool) -> InputLine.Typed:
         return self.Typed(self.id or "", clean(self.value), done)

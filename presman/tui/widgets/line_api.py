@@ -312,6 +312,7 @@ class LineView(LineApiWidget):
 
 
 _INDENT = 3
+_NOT_ALL = "   …"
 _FRAME = 3
 """Lines above and below every tab, at least."""
 
@@ -332,7 +333,9 @@ class Sentences(LineView):
         """Show these sentences, or `shorter` ones where there is no room for all of them."""
         self._said = sentences, shorter
         self.redraw = partial(self.show, sentences, shorter)
-        self.fit_lines(self._wrapped(self.size.width or self.app.size.width), self._step)
+        lines = self._wrapped(self.size.width or self.app.size.width)
+        is_all = not (lines and plain(lines[-1]).startswith(_NOT_ALL))
+        self.fit_lines(lines, self._step if is_all else 1)  # no line is kept free below what has no room
 
     def _wrapped(self, width: int) -> list[Line]:
         highest = self.styles.max_height
@@ -357,7 +360,7 @@ def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: i
         left = len(blocks) - index
         if len(found) + len(block) + (left > 1) > most:
             cut, left = (block[: most - 1], left - 1) if not found else ([], left)
-            return [*found, *cut, ((f"   … +{left} more" if left else "   …", "dim"),)]
+            return [*found, *cut, ((f"{_NOT_ALL} +{left} more" if left else _NOT_ALL, "dim"),)]
         found += block
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -99,7 +100,7 @@ def _facts(top: TopLine) -> list[Part]:
     if reading is None:
         return [Part(0, ((name, "title"),))]
     header = reading.header
-    parts = [Part(0, ((header.database or name, "title"),)), Part(7, ((_release(header), ""),))]
+    parts = [Part(0, ((header.database or name, "title"),)), Part(7, ((_release(header, len(reading.gone)), ""),))]
     if header.container:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
@@ -119,10 +120,12 @@ def _facts(top: TopLine) -> list[Part]:
     return parts
 
 
-def _release(header: Header) -> str:
+def _release(header: Header, gone: int) -> str:
+    """Return the release and what kind of database it is; of a cluster how many instances are there, `gone` aside."""
     release = named(".".join(header.version.split(".")[:2]))
     instances = len(header.instances)
-    cluster = f" RAC {instances} instances" if instances > 1 else ""
+    left = f"{instances} of " if gone else ""
+    cluster = f" RAC {left}{counted(instances + gone, 'instance')}" if instances + gone > 1 else ""
     exadata = " Exadata" if header.exadata else ""
     cloud = " Autonomous" if header.autonomous else ""
     return f"{release}{cluster}{exadata}{cloud}"
@@ -269,7 +272,15 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
     # Of the shorter words the last clause may go, then the key that only shows more: no sentence is cut in its middle.
     brief = found.short.rpartition("; ")[0] or found.short
     last = hint if found.command is not None else ()
-    for text, more in ((found.text, hint), (found.short, hint), (brief, hint), (brief, last)):
+    least = found.short.rpartition(": ")[0] or found.short
+    for text, more in (
+        (found.text, hint),
+        (found.short, hint),
+        (brief, hint),
+        (brief, last),
+        (least, hint),
+        (least, last),
+    ):
         if length((label, *old, (text, ""), *more)) <= width:
             return merge([label, *old, (text, ""), *more])
     room = width - length((label, *old, *hint))
@@ -291,6 +302,22 @@ def _counted(found: Sequence[Alert]) -> str:
     return f" {counted(notes, 'note')}, press {tab_key(_LISTING)} " if len(found) > 1 and notes else " "
 
 
+_CLAUSES = re.compile("; | and |, | each by ")
+"""Where the short words of an alert may end early."""
+
+
+def _whole_words(alert: Alert, room: int) -> str:
+    """Return the short words of an alert, with clauses left out at the end where there is no room for all.
+
+    An all-clear says what it rests on in full, or not at all.
+    """
+    ends = [found.start() for found in _CLAUSES.finditer(alert.short)]
+    if alert.state == "good":
+        ends = [alert.short.index(": ")] if ": " in alert.short else []
+    whole = (alert.short, *(alert.short[:end] for end in reversed(ends)))
+    return next((each for each in whole if length(((each, ""),)) <= room), alert.short)
+
+
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
     """Return the alerts that fit on one line, the worst first, and how many there are.
 
@@ -299,13 +326,15 @@ def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> L
     if not found:
         return ()
     tail = f" +{len(found) - 1} more " if listed and len(found) > 1 else _counted(found)
+    if len(found[0].short) + 2 > width - len(tail) - 1 and "note" in tail:
+        tail = " "  # what is wrong needs the room, and notes are no alerts
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = left = 0
     for index, alert in enumerate(found):
         longer = (alert.text, *alert.between) if len(found) == 1 else ()
         fitting = (each for each in longer if length(((each, ""),)) + 3 <= room)
-        text = f"{alert.glyph} {next(fitting, alert.short)}"
+        text = f"{alert.glyph} {next(fitting, _whole_words(alert, room - 2))}"
         size = length(((text, ""),)) + (3 if index else 1)
         if index and used + size > room:
             break

@@ -179,6 +179,21 @@ def test_a_plan_that_a_window_switched_names_it() -> None:
     assert watched(before, now) == ["plan DAY → NIGHT (by MONDAY)"]
 
 
+def test_where_no_plan_is_in_force_the_name_that_the_view_has_for_that_is_none() -> None:
+    """V$RSRC_PLAN has INTERNAL_PLAN then, V$RSRC_PLAN_HISTORY no name, as the note of the switch says it."""
+
+    def poll(plan: str, *names: str) -> Snapshot:
+        rows = [
+            row(RsrcPlanHistory, sequence=at, name=name, start_time=NOON + timedelta(minutes=at))
+            for at, name in enumerate(names)
+        ]
+        return snapshot(instance(), active_plan(plan), *rows, after=60.0 * len(names))
+
+    day, off, on = poll("DAY", "DAY"), poll("INTERNAL_PLAN", "DAY", ""), poll("DAY", "DAY", "", "DAY")
+    assert watched(day, off, on) == ["plan DAY → none", "plan none → DAY"]
+    assert watched(off, on) == ["plan none → DAY"]
+
+
 def test_the_first_poll_tells_of_the_day_before_and_no_longer() -> None:
     hours = {"WEEK": -30, "DAY": -20, "NIGHT": -2}
     rows = [

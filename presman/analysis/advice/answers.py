@@ -1,0 +1,131 @@
+"""Answers: the one decision whose end is offered to let a head start, and why that of others is not.
+
+Whatever shows a command that ends somebody for a queue reads this: TO START IT, the list of copies, the pages, `why`,
+JSON and report; DO asks besides that no work is lost. Offered is only whose end is proven to help. He, alone or with
+those named with him, certainly frees all that the head is short of, and no other queue takes turns with it for these
+servers; or the forecast proves that the queue empties sooner. Whose end fails more than a statement, who pauses between
+two fetches, or who works where an idle holder is enough, is not offered, and while one looks at somebody first or waits
+for a start that comes by itself, nobody is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from presman.analysis.advice.contenders import Candidate, Unblock, listed
+from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, EndingEffect
+from presman.base.formats import counted, duration, in_about
+
+NAMED = 3
+"""Those of whom each would do alone that are offered beside each other: ① to ③, who lose least."""
+
+
+def answered(found: Unblock, reading: Reading) -> Unblock:
+    """Return it with commands for the candidates who are answers, and why there is none for the others."""
+    nobody = next(_why_nobody(found), "")
+    chosen = found.candidates[: found.needed]
+    apart = [_why_not_he(each) for each in chosen]
+    hindered = next((why for each, why in zip(chosen, apart, strict=True) if why and each.ends_in is None), "")
+    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each)][:NAMED]
+
+    def why_not(index: int, each: Candidate) -> str:
+        """Return why a candidate is no answer, "" where he is one."""
+        if each.ends_in is not None or each.refused:
+            return _why_not_he(each)
+        if is_proven(each.effect) and not each.objection and not found.looks_first:
+            return ""
+        if nobody:
+            return nobody
+        if index < found.needed:
+            return apart[index] or (hindered and f"not enough alone, and of another one: {hindered}")
+        if each in alone and found.needed == 1:
+            return ""
+        return _why_not_he(each) or _why_not_beside(each, found)
+
+    why = [why_not(index, each) for index, each in enumerate(found.candidates)]
+    return replace(found, candidates=tuple(map(_with_commands, found.candidates, why, [reading] * len(why))))
+
+
+def _with_commands(each: Candidate, why: str, reading: Reading) -> Candidate:
+    return replace(each, commands=() if why else ending(each.statement, reading).commands, why_not=why)
+
+
+def _why_nobody(found: Unblock) -> Iterator[str]:
+    """Yield why nobody is offered to be ended for a head, nothing where that depends on who it is."""
+    if found.unknown:
+        yield f"who holds servers is not known: {found.unknown}"
+    if found.soon is not None:
+        yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
+    if found.looks_first:
+        most = max(found.blocked, key=lambda each: each.servers)
+        yield f"look at {most.blocker} first: {most.who} waits for it"
+    if found.itself is not None:
+        yield f"{found.itself.who} is queued behind itself"
+    if found.head.cause is Cause.NEVER_FITS:
+        yield "that one too large for its limit starts then is not proven"
+    if found.needed:
+        yield from _why_not_now(found)
+
+
+def _why_not_now(found: Unblock) -> Iterator[str]:
+    """Yield why not even those are offered who hold enough."""
+    if is_new(found):
+        yield f"the head has waited for {duration(found.head.statement.waited)} only"
+    if found.turns:
+        yield f"{listed(found.turns)} take turns: {found.order}"
+    if found.unsure:
+        yield found.unsure
+    if found.in_vain:
+        yield f"{listed(found.in_vain)} may be served first and want more than that"
+    if found.rivals and helps_nobody(found.effect if found.needed > 1 else found.candidates[0].effect):
+        yield NO_USE
+
+
+NO_USE = "nobody should start sooner if it is ended"
+
+
+def _why_not_he(each: Candidate) -> str:
+    """Return what speaks against the end of a candidate himself; that his work would be lost does not forbid it."""
+    if each.ends_in is not None:
+        return f"it should end by itself {in_about(each.ends_in)}"
+    return each.refused or ("" if each.objection == WORKS else each.objection)
+
+
+def _is_like(each: Candidate, chosen: Sequence[Candidate]) -> bool:
+    """Whether a candidate would do alone, and loses nothing if the one chosen does not."""
+    return each.enough and (each.statement.idle is not None or any(one.statement.idle is None for one in chosen))
+
+
+def _why_not_beside(each: Candidate, found: Unblock) -> str:
+    """Return why one is not offered beside those who are chosen."""
+    missing = max((one.short for one in found.head.shortages), default=0)
+    if not each.enough:
+        return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
+    if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
+        return "an idle holder is enough, and no work is lost by that"
+    return "less work is lost by the ends of those named first"
+
+
+def is_proven(effect: EndingEffect | None) -> bool:
+    """Whether the forecast proves that the queue empties sooner by what matters."""
+    return effect is not None and effect.proven
+
+
+def is_new(found: Unblock) -> bool:
+    """Whether a head has just come: it may have started before anybody has decided."""
+    waited = found.head.statement.waited
+    return waited is not None and waited < NEARLY_DONE
+
+
+def gain(effect: EndingEffect) -> float:
+    """Return by how many seconds the last that is queued now should start sooner, 0 where that is not known."""
+    return effect.sooner or 0.0
+
+
+def helps_nobody(effect: EndingEffect | None) -> bool:
+    """Whether it was forecast that waiting is as good."""
+    return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0
