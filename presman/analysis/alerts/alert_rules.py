@@ -133,7 +133,7 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 
 
 NEWS = 600.0
-"""Seconds for which a change of plan is shown as an alert."""
+"""Seconds for which a change of plan is shown as an alert, and what is news comes before what is not."""
 
 STARTED_LATELY = 3600.0
 """Seconds for which the start of an instance is shown as one."""
