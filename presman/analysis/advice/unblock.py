@@ -12,7 +12,7 @@ that. A start is promised only where no other queue could take the servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -315,7 +315,7 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
     if not found.needed:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
-            return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
+            return "; ".join(dict.fromkeys(_refused_holders(refused)))
         return "those that can be ended are not known to free enough, so nobody is named"
     if (
         found.soon is None
@@ -358,6 +358,19 @@ def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
     others = [name for name in queues if name != group_title(each)]
     return others, f" ({group_title(each)}'s limit {does} not count them)"
+
+
+def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
+    """Say who cannot be ended; what is gone with an instance together, for it has one reason."""
+    gone: dict[int, int] = {}
+    for each in refused:
+        if each.statement.orphaned:
+            gone[each.statement.inst_id] = gone.get(each.statement.inst_id, 0) + each.statement.servers
+        else:
+            yield refused_holder(each)
+    for inst_id, servers in gone.items():
+        held = counted(servers, "server")
+        yield f"what is gone with instance {inst_id} still has {held}, and there is no session to end"
 
 
 def refused_holder(candidate: Candidate) -> str:
