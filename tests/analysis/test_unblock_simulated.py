@@ -1,4 +1,4 @@
-"""What is said to let a head start, against the simulator's scheduler: ended there, it does."""
+"""Why a head waits and what is said to let it start, against the simulator's scheduler: ended there, it starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presman.analysis.readings.statement_readings import Cause, RunningStatement
 from presman.rows.queries import DetailLevel
 from presman.sources.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
-from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.analysis.test_simulated import SCENARIOS, cause_is_the_schedulers, play, started
 from tests.forecast.hold import why_of
 from tests.thorough import THOROUGH, some
 
@@ -56,12 +56,13 @@ def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningS
     return not (hold.system_binds or hold.group_binds)
 
 
-@pytest.mark.parametrize("seed", some([1], [2, 3]))
+@pytest.mark.parametrize("seed", some([1], [2, 3, 6]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
+def test_the_cause_is_the_schedulers_and_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()
     for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, DetailLevel.NARROW):
+        cause_is_the_schedulers(source, reading)
         for found in unblock(reading):
             seen[found.head.cause] += 1
             if found.needed:
