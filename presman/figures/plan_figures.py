@@ -111,7 +111,7 @@ PLAN: Table[PlanRow] = Table(
         Line("verdict", "state", WORD, "What happens to the group's CPU now; see the CPU tab.", "verdict",
              text=verdict_text, order=verdict_text, width=14, narrow=False, most=28,
              state=lambda row: "" if row.verdict is None else row.verdict.level),
-        Line("rules", "switches and other limits", TEXT,
+        Line("rules", "other rules", TEXT,
              f"{_VIEW}: SWITCH_* and SWITCH_GROUP, idle times, undo, estimates, PGA; then the comment.", _rules,
              sortable=False, width=14, narrow=False, most=60),
         Line("by_level", "by level %", TEXT,

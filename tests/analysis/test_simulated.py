@@ -81,26 +81,23 @@ def _twins(reading: Reading, head: QueueHead) -> bool:
     return sum(abs(waited - head.statement.waited) < 0.01 for waited in waits) > 1
 
 
-@pytest.mark.parametrize("seed", some([1], [2, 3, 5]))
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_cause_is_the_schedulers(scenario: str, seed: int) -> None:
-    source, clock = started(scenario, seed)
-    for reading in play(source, clock, 12 if THOROUGH else 7, 30.0, DetailLevel.NARROW):
-        for head in reading.heads:
-            assert head.wants is not None
-            hold = truth(source, head)
-            if hold.cause is HoldReason.BEHIND and _twins(reading, head):
-                continue  # they came at the same instant: the views don't tell which was first
-            assert head.wants.low <= hold.wants <= head.wants.high, head.sentence
-            assert (head.in_use, head.target) == (hold.in_use, hold.target)
-            if head.wants.low < head.wants.high:
-                continue  # its sets are not visible, so the cause is one that is possible, not the one that holds
-            expected = Cause.NEVER_FITS if hold.never_fits else CAUSES[hold.cause]
-            assert head.cause is expected, f"{head.sentence} / {hold}"
-            if head.cause in {Cause.GROUP, Cause.SYSTEM}:
-                frees = [hold.target - hold.in_use]
-                frees += [hold.allowed - hold.held] if hold.allowed is not None else []
-                assert head.short == hold.wants - min(frees)
+def cause_is_the_schedulers(source: SimulatorSource, reading: Reading) -> None:
+    """Check the reason of each head, and how many servers are short, against the scheduler that holds it back."""
+    for head in reading.heads:
+        assert head.wants is not None
+        hold = truth(source, head)
+        if hold.cause is HoldReason.BEHIND and _twins(reading, head):
+            continue  # they came at the same instant: the views don't tell which was first
+        assert head.wants.low <= hold.wants <= head.wants.high, head.sentence
+        assert (head.in_use, head.target) == (hold.in_use, hold.target)
+        if head.wants.low < head.wants.high:
+            continue  # its sets are not visible, so the cause is one that is possible, not the one that holds
+        expected = Cause.NEVER_FITS if hold.never_fits else CAUSES[hold.cause]
+        assert head.cause is expected, f"{head.sentence} / {hold}"
+        if head.cause in {Cause.GROUP, Cause.SYSTEM}:
+            frees = [hold.target - hold.in_use]
+            frees += [hold.allowed - hold.held] if hold.allowed is not None else []
+            assert head.short == hold.wants - min(frees)
 
 
 @pytest.mark.parametrize(

@@ -507,8 +507,11 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     """One that has worked for seven seconds would do alone; yet the idle holder is what `c 1` copies, and `C`."""
     reading = one_queue(running(526, servers=16, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(reading)
+    assert [each.statement.sid for each in found.candidates[: found.needed]] == [144], "he is not needed"
+    proven = foreseen(reading, 0, 1500.0, 2470.0, proven=True)
+    (found,) = unblock(proven)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [526, 144]
-    assert found.candidates[0].commands[0] == told(foreseen(reading, 0, 1500.0, 2470.0, proven=True)).command
+    assert found.candidates[0].commands[0] == told(proven).command
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]

@@ -1,4 +1,4 @@
-"""What is said to let a head start, against the simulator's scheduler: ended there, it does."""
+"""Why a head waits and what is said to let it start, against the simulator's scheduler: ended there, it starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presman.analysis.readings.statement_readings import Cause, RunningStatement
 from presman.rows.queries import DetailLevel
 from presman.sources.simulator.executions import Execution
 from presman.sources.simulator_source import SimulatorSource
-from tests.analysis.test_simulated import SCENARIOS, play, started
+from tests.analysis.test_simulated import SCENARIOS, cause_is_the_schedulers, play, started
 from tests.forecast.hold import why_of
 from tests.thorough import THOROUGH, some
 
@@ -40,17 +40,38 @@ def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
     return not (hold.system_binds or hold.group_binds)
 
 
-@pytest.mark.parametrize("seed", some([1], [2, 3]))
+def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningStatement, ...]) -> bool:
+    """Whether the first of the head's queue would fit if these ended: the scheduler knows which one that is."""
+    queue = source.simulation.workload.queue
+    head = execution_of(source, found.head.statement).ticket  # type: ignore[arg-type]
+    first = next(each for each in queue.queued() if each.group == head.group and queue.is_first(each))
+    saved = queue.in_use, dict(queue.held._held), dict(queue._running)
+    tickets = [execution_of(source, each).ticket for each in way]
+    for ticket in tickets:
+        queue.release(ticket)
+    hold = why_of(queue, first)
+    queue.in_use, queue.held._held, queue._running = saved
+    for ticket in tickets:
+        ticket.running = True
+    return not (hold.system_binds or hold.group_binds)
+
+
+@pytest.mark.parametrize("seed", some([1], [2, 3, 6]))
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
+def test_the_cause_is_the_schedulers_and_what_is_said_to_unblock_a_head_does(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
     seen: Counter[Cause | str] = Counter()
     for reading in play(source, clock, 12 if THOROUGH else 7, 45.0, DetailLevel.NARROW):
+        cause_is_the_schedulers(source, reading)
         for found in unblock(reading):
             seen[found.head.cause] += 1
             if found.needed:
                 assert ends(source, found, found.needed), found
                 assert found.needed == 1 or not ends(source, found, found.needed - 1)
+            for way in found.answers:
+                seen["offered"] += 1
+                ends_too = [each for each in found.candidates[: found.needed] if each.ends_in is not None]
+                assert starts_somebody(source, found, (*way, *(each.statement for each in ends_too))), found.sentence
             for place, each in enumerate(found.candidates):
                 assert 0 <= each.frees <= each.perhaps <= each.statement.servers
                 assert each.enough <= (found.needed == 1 or place >= found.needed)

@@ -20,7 +20,7 @@ from presman.tabs.choices import Choices
 from presman.tabs.parts import GroupLevel, Moment
 from presman.tui.widgets import chart
 from presman.tui.widgets.chart import Chart, chart_lines
-from presman.tui.widgets.line_api import AREAS, LineView, palette_of
+from presman.tui.widgets.line_api import AREAS, palette_of
 from tests.tui.drive import acted, stage
 from tests.tui.readings import AT, busy, group, quiet
 from tests.tui.test_live import playing
@@ -128,6 +128,17 @@ def test_legends_say_what_is_now() -> None:
 
 def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 11, signs: bool = False) -> list[str]:
     return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
+
+
+def test_what_a_legend_has_no_room_for_is_counted() -> None:
+    """ETL takes 17 cells and WEB 11, with two blanks before each; below nine lines the legend has one line."""
+    levels = GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)
+    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (39, 53, 54, 62, 63)}
+    bare, etl = "CPUs used, 15 min  ─ capacity 8", "  ■ ETL  4.1 of 6"
+    assert said == {
+        39: f"{bare}  +2", 53: f"{bare}{etl}  +1", 54: f"{bare}{etl}  +1", 62: f"{bare}{etl}  ■ WEB  0.3",
+        63: f"{bare}{etl}  ■ WEB  0.3",
+    }  # fmt: skip
 
 
 DATA = ChartData(
@@ -261,13 +272,18 @@ async def test_legend_and_table_say_the_same() -> None:
 
 
 @acted
-async def test_a_chart_is_drawn_in_its_new_size_also_if_nobody_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Textual sends no message if a widget was asked for its size before the screen was laid out again."""
-    monkeypatch.setattr(LineView, "on_resize", lambda _view: None)
+async def test_a_chart_is_drawn_in_its_new_size_also_if_it_was_asked_for_its_place_before() -> None:
+    """Textual then takes the new places for the old ones, and tells nobody of a new size."""
     async with playing("storm", (160, 45)) as (acting, polls):
         await polls(2)
+        await acting.keys("slash", "escape")
         assert "02:48 " in acting.screen
-        assert "02:48 " in await acting.press("slash"), "the axis is not cut off"
+        chart = acting.app.query_one("#overview-chart")
+        acting.app.query_one("#filter").display = True
+        acting.app.screen._compositor._full_map_invalidated = True
+        assert chart.region
+        await acting.settle()
+        assert "02:48 " in acting.screen, "the axis is not cut off"
 
 
 @acted

@@ -154,8 +154,7 @@ async def test_the_first_screen_says_it(scenario: str) -> None:
         missing = [each for each in (*sentence.both, *words) if each not in screen]
         assert not missing, f"{sentence.said}\n{screen}"
         assert "limit" in next(line for line in screen.splitlines() if "of all CPUs" in line), "the legend is whole"
-    if scenario != "pdb":  # whose containers take the room: what is cut in its states is whole in the lines below
-        assert not [line for line in small.splitlines() if line.endswith("…")], small
+    assert not [line for line in small.splitlines() if line.endswith("…")], small
 
 
 @acted

@@ -52,7 +52,9 @@ def chart(*spans: StatementRun, height: int = 9, **more: Any) -> list[str]:
 
 
 def test_the_chart_takes_what_the_labels_leave() -> None:
-    assert [(label_width(width), columns(width)) for width in (109, 110, 30)] == [(22, 86), (30, 79), (22, 10)]
+    assert [(label_width(width), columns(width)) for width in (110, 109, 78, 77, 30)] == [
+        (30, 79), (23, 85), (23, 54), (22, 54), (22, 10),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

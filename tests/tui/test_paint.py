@@ -316,7 +316,8 @@ def test_a_text_is_not_cut_for_a_longer_bar_or_one_more_column() -> None:
         Figure("words", "Words", TEXT, "d", lambda row: f"{row} {row}", width=8, most=40, narrow=False),
     ]
     rows = ["SHORT", "_ORACLE_BACKGROUND"]
-    assert cells_needed(columns, rows) == {"name": 18, "words": 37}
+    assert cells_needed(columns, rows) == {"name": 18, "more": 1, "words": 37}
+    assert cells_needed(columns, ()) == {}
 
     def widths(width: int) -> list[tuple[str, int]]:
         return [(column.key, size) for column, size in fit_columns(columns, width, needed=cells_needed(columns, rows))]
@@ -324,7 +325,9 @@ def test_a_text_is_not_cut_for_a_longer_bar_or_one_more_column() -> None:
     assert widths(30) == [("name", 18), ("bar", 11)]
     assert widths(45) == [("name", 18), ("bar", 20), ("more", 5)]
     assert widths(83) == [("name", 18), ("bar", 20), ("more", 5), ("words", 37)]
-    assert widths(70) == [("name", 18), ("bar", 10), ("more", 5), ("words", 34)], "cut, but there"
+    assert widths(70) == [("name", 18), ("bar", 10), ("more", 4), ("words", 35)], (
+        "cut, but there, and as long as can be"
+    )
     assert widths(100) == [("name", 18), ("bar", 37), ("more", 5), ("words", 37)]
 
 

@@ -39,20 +39,6 @@ def test_a_part_without_room_for_its_least_is_away_and_another_may_have_room() -
 
 
 @acted
-async def test_a_finding_is_whole_and_all_rows_of_the_queue_are_there_while_lines_are_free() -> None:
-    async with playing("changes", (80, 24), whole=True, seed=None) as (acting, polls):
-        await polls(2)
-        assert "Limit the degree to" in await acting.press("6")
-        assert "Mappings" in acting.screen
-    async with playing("storm", (80, 24), whole=True, seed=None) as (acting, polls):
-        await polls(8)
-        await acting.press("enter")
-        screen = await acting.press("enter")
-        assert "Queued  4\n" in screen, "no row is hidden"
-        assert "" not in screen.splitlines(), "texts go on where lines are free"
-
-
-@acted
 async def test_on_the_smallest_screen_each_table_that_shows_has_a_row() -> None:
     async with playing("changes", (60, 15), whole=True, seed=None) as (acting, polls):
         await polls(8)

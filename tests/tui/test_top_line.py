@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import Step, ToDo
 from presman.analysis.readings.reading import Alert, LateView, Reading
 from presman.figures.drawing.lines import Line, length, plain
+from presman.rows.snapshot import GoneInstance
 from presman.tabs.choices import Choices, Link, LinkState
 from presman.tui.widgets.top_lines import (
     StateView,
@@ -69,6 +70,14 @@ def test_what_is_there_has_a_part(facts: dict[str, Any], told: list[str], untold
     found = parts(top(replace(busy(), header=replace(header(), **facts))))
     assert set(told) <= set(found)
     assert not set(untold) & set(found)
+
+
+def test_of_a_cluster_it_is_told_how_many_instances_are_left() -> None:
+    gone = (GoneInstance(2, "dw2", AT),)
+    assert "19.22 RAC 1 of 2 instances" in parts(top(replace(busy(), gone=gone)))
+    young = replace(cluster().header.instances[1], uptime=30.0)
+    found = replace(cluster().header, instances=(cluster().header.instances[0], young), uptime=30.0)
+    assert "up 0m (instance 2)" in parts(top(replace(cluster(), header=found)))
 
 
 def test_instances_packs_and_files_are_named() -> None:

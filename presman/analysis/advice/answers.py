@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, any_of, listed
+from presman.analysis.advice.contenders import Candidate, Unblock, listed
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect
@@ -76,7 +76,7 @@ def _why_not_now(found: Unblock) -> Iterator[str]:
     if is_new(found):
         yield f"the head has waited for {duration(found.head.statement.waited)} only"
     if found.turns:
-        yield f"{any_of(found.turns)} may get its servers: {found.order}"
+        yield f"{listed(found.turns)} take turns: {found.order}"
     if found.unsure:
         yield found.unsure
     if found.in_vain:
@@ -107,7 +107,7 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
         return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
         return "an idle holder is enough, and no work is lost by that"
-    return "less work is lost by the ends of those named first"
+    return "those named first are enough"
 
 
 def is_proven(effect: EndingEffect | None) -> bool:

@@ -46,7 +46,7 @@ from presman.analysis.advice.unblock import (
     sooner_then,
     unblock,
 )
-from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import NEWS, is_wrong, worst_first, wrong
 from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
@@ -103,16 +103,26 @@ def to_do(reading: Reading) -> ToDo | None:
     if queue is not None and queue.step is Step.END:
         return queue
     for state in ("bad", "warn", "note"):
-        equals = [alert for alert in _lasting_first(worst_first(found)) if alert.state == state]
+        equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
         steps = [step for alert in equals if (step := _step(alert, queue, reading))]
         if steps:
             return next((step for step in steps if step.step is not Step.WAIT), steps[0])
     return None
 
 
-def _lasting_first(found: Sequence[Alert]) -> list[Alert]:
-    """Return alerts with those behind that come and go: of groups that get a little less than their due."""
-    return sorted(found, key=lambda alert: alert.key == "cpu_starved" and alert.amount is None)
+def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
+    """Return alerts with those behind that come and go: of groups that get a little less than their due.
+
+    So are instances that have been gone for a while: somebody has found out why by then, or stopped them himself.
+    """
+    old = {str(each.inst_id) for each in reading.gone if (reading.at - each.last_seen).total_seconds() >= NEWS}
+
+    def is_behind(alert: Alert) -> bool:
+        if alert.key == "instance_gone":
+            return alert.subject in old
+        return alert.key == "cpu_starved" and alert.amount is None
+
+    return sorted(found, key=is_behind)
 
 
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:

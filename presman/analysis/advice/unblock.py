@@ -1,24 +1,24 @@
 """Ways to let the head of a queue start: which running statements to end, and what it would cost, in words.
 
 The rules. A statement helps a head only where the head is short: everybody holds servers of the system's target, only
-the same group those of a group's limit, only the same container those of a container's. First come those that are
-about to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them
-throws no work away; then those whose end throws away least, by servers times elapsed seconds; last sessions that do
-more than a user's statement, such as RMAN's. If one is not enough, as few as will do are named together. What may be a
-monitor's query is not named at all, nor is who waits for another session: that session comes first. Who cannot be
-ended (a background process, a session marked as killed) is told as that. A start is promised only where no other queue
-could take the servers.
+the same group those of a group's limit, only the same container those of a container's. First come those that are about
+to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them throws
+no work away; then those whose end throws away least, by servers times elapsed time in whole hours, and of those the
+ones with fewest servers; last sessions that do more than a user's statement, such as RMAN's. If one is not enough, as
+few as will do are named together. What may be a monitor's query is not named at all, nor is who waits for another
+session: that session comes first. Who cannot be ended (a background process, a session marked as killed) is told as
+that. A start is promised only where no other queue could take the servers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.answers import answered
+from presman.analysis.advice.answers import answered, is_new, is_proven
 from presman.analysis.advice.contenders import (
     Candidate,
     Unblock,
@@ -125,11 +125,6 @@ def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement])
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
-def keeps_much(frees: int, head: QueueHead) -> bool:
-    """Whether somebody keeps at least half of what a head wants: that holds while servers come and go."""
-    return head.wants is not None and 2 * frees >= head.wants.high
-
-
 def in_order(
     helpers: Sequence[Freeing],
     blocked: Sequence[RunningStatement],
@@ -139,7 +134,8 @@ def in_order(
     """Return those that let a head start together, and the others; the first to be named and copied first.
 
     Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
-    `first` are idle holders who keep much: one of them is among the chosen, unless others end by themselves.
+    `first` are idle holders whose end is proven to help: DO names one, so one is among the chosen, unless others end by
+    themselves.
     """
     chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
@@ -244,8 +240,8 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
     """Those first that end by themselves, the soonest before the others; then idle holders against whom nothing speaks,
-    the largest and longest before the others; then by the work that would be lost, in minutes as it is shown, and with
-    fewer servers where that is the same; last who does more than a user's statement.
+    the largest and longest before the others; then by the work that would be lost, in whole hours of a server, and of
+    those that lose as little who holds fewest servers; last who does more than a user's statement.
     """
     each = helper.statement
     work = lost(each)
@@ -255,7 +251,8 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
     if helper.idle:
         return (0, bool(objection(each)), -each.servers * (each.idle or 0.0), *session)
     work = inf if work is None else work
-    return (1 if each.kind is None else 2, round(work / 60) if work < inf else inf, each.servers, work, *session)
+    hours = work // 3600 if work < inf else inf
+    return (1 if each.kind is None else 2, hours, each.servers, work, *session)
 
 
 def _smallest_first(helper: Freeing) -> tuple[float, ...]:
@@ -318,8 +315,15 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
     if not found.needed:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
-            return "; ".join(dict.fromkeys(refused_holder(each) for each in refused))
+            return "; ".join(dict.fromkeys(_refused_holders(refused)))
         return "those that can be ended are not known to free enough, so nobody is named"
+    if (
+        found.soon is None
+        and found.itself is None
+        and is_new(found)
+        and not any(each.commands for each in found.candidates)
+    ):
+        return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
     return _turns(found, reading) if _is_contested(found) else _chosen(found, found.candidates[: found.needed])
 
 
@@ -354,6 +358,19 @@ def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
     others = [name for name in queues if name != group_title(each)]
     return others, f" ({group_title(each)}'s limit {does} not count them)"
+
+
+def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
+    """Say who cannot be ended; what is gone with an instance together, for it has one reason."""
+    gone: dict[int, int] = {}
+    for each in refused:
+        if each.statement.orphaned:
+            gone[each.statement.inst_id] = gone.get(each.statement.inst_id, 0) + each.statement.servers
+        else:
+            yield refused_holder(each)
+    for inst_id, servers in gone.items():
+        held = counted(servers, "server")
+        yield f"what is gone with instance {inst_id} still has {held}, and there is no session to end"
 
 
 def refused_holder(candidate: Candidate) -> str:
@@ -491,7 +508,9 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
-    first = [each for each in helpers if keeps_much(min(each.low), head) and not objection(each.statement)]
+    first = [
+        each for each in helpers if is_proven(effect_of(reading, each.statement)) and not objection(each.statement)
+    ]
     chosen, others = in_order(helpers, blocked, short, first)
     found = tuple(_candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[:LISTED])
     needed = len(chosen)

@@ -4,8 +4,6 @@ Those of CPU (less than is due, a limit, no plan, a host shared) and of what els
 session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -135,7 +133,7 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 
 
 NEWS = 600.0
-"""Seconds for which a change of plan is shown as an alert."""
+"""Seconds for which a change of plan is shown as an alert, and what is news comes before what is not."""
 
 STARTED_LATELY = 3600.0
 """Seconds for which the start of an instance is shown as one."""

@@ -32,11 +32,11 @@ def gap_at(width: int) -> int:
 
 
 def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
-    """Return the cells that the texts in some rows take, by column, for those that can be wider than their least."""
+    """Return the cells that the texts in some rows take, by column."""
     return {
-        column.key: max((cells(column.show(row)) for row in rows), default=0)
+        column.key: max(cells(column.show(row)) for row in rows)
         for column in columns
-        if column.most > column.width and column.bar is None
+        if rows and (is_text(column) or (column.most > column.width and column.bar is None))
     }
 
 
@@ -49,7 +49,8 @@ def fit_columns(
     """Choose the columns for a width: those of first rank, then others while there is room.
 
     Texts that need more than their least (`needed`, of :func:`cells_needed`) have it before more columns appear and
-    before bars grow. The flexible column takes what is left; without one the last left-aligned column does.
+    before bars grow. The flexible column takes what is left; without one the last left-aligned column does. Where a
+    text is cut all the same, other texts leave it what they do not need.
     """
     gap = gap_at(width)
     offered = [column for column in columns if column.key not in hidden]
@@ -80,7 +81,23 @@ def fit_columns(
         spare -= more
     if growing is not None:
         widths[growing.key] += spare
+    _leave(shown, widths, needed or {})
     return tuple((column, widths[column.key]) for column in shown)
+
+
+def _leave(shown: Sequence[Figure[Any]], widths: dict[str, int], needed: Mapping[str, int]) -> None:
+    """Give texts that are cut the cells that others have and do not need, the flexible one last."""
+    texts = [column for column in shown if is_text(column) and column.key in needed]
+    whole = {each.key: max(len(each.head), needed[each.key]) for each in texts}
+    free = {each.key: max(0, widths[each.key] - whole[each.key]) for each in texts}
+    for column in sorted(texts, key=lambda column: column.flexible):
+        lacking = whole[column.key] - widths[column.key]
+        for other, spare in free.items():
+            given = max(0, min(lacking, spare))
+            widths[column.key] += given
+            widths[other] -= given
+            free[other] -= given
+            lacking -= given
 
 
 def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:

@@ -104,14 +104,17 @@ def room_for_why(height: int) -> int | None:
 def divide(height: int, wanted: Contents) -> Division:
     """Divide `height` lines: first the least of each part by its importance, then what is left the same way.
 
-    Tables grow in steps, but not where a row of one would go for lines of another that are free.
+    Tables grow in steps, but not where a row of one, or on a screen that is not tall a text, would go for lines of
+    another that are free.
     """
     if height < FLAT:
         queue = height if wanted.queued or not wanted.running else 0
         return Division(0, queue, height - queue, 0, 0, 0, 0)
     found = _divided(height, wanted, _STEP)
-    is_all = found.queue >= HEADER_LINES + wanted.queued and found.running >= HEADER_LINES + wanted.running
-    return found if is_all else _divided(height, wanted, 1)
+    queue, running = HEADER_LINES + wanted.queued, HEADER_LINES + wanted.running
+    if height < TALL:
+        queue, running = queue + wanted.more_queued, running + wanted.more_running
+    return found if found.queue >= queue and found.running >= running else _divided(height, wanted, 1)
 
 
 def _divided(height: int, wanted: Contents, step: int) -> Division:

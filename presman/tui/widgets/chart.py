@@ -53,12 +53,23 @@ def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int
             [(f"{sign if signs else '■'} ", area.style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")]
         )
     items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
-    lines: list[list[Run]] = [[]]
-    for item in items:
-        if lines[-1] and length(lines[-1]) + 2 + length(item) > width and len(lines) < most:
-            lines.append([])
-        lines[-1] += [("  ", ""), *item] if lines[-1] else [(" ", ""), *item] if len(lines) > 1 else item
-    return [pad(merge(line), width) for line in lines]
+    return [pad(merge(line), width) for line in _in_lines(items, width, most)]
+
+
+def _in_lines(items: Sequence[Sequence[Run]], width: int, most: int) -> list[list[Run]]:
+    """Return the items in at most `most` lines, whole ones; those without room are counted."""
+    lines: list[list[Run]] = [list(items[0])]
+    for index, item in enumerate(items[1:], 1):
+        left = len(items) - index
+        room = width - (len(f"  +{left - 1}") if left > 1 and len(lines) == most else 0)
+        if length(lines[-1]) + 2 + length(item) <= room:
+            lines[-1] += [("  ", ""), *item]
+        elif len(lines) < most:
+            lines.append([(" ", ""), *item])
+        else:
+            lines[-1].append((f"  +{left}", "dim"))
+            break
+    return lines
 
 
 @lru_cache(maxsize=8)

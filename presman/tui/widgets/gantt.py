@@ -51,7 +51,7 @@ class GanttData(NamedTuple):
 
 def label_width(width: int) -> int:
     """Return the cells left of the chart: group, SQL_ID, servers."""
-    return 30 if width >= 110 else 22
+    return 30 if width >= 110 else 23 if width >= 78 else 22
 
 
 def columns(width: int) -> int:

@@ -295,7 +295,6 @@ class LineView(LineApiWidget):
         """Return some lines of the widget; its size, which is dear to ask for, is asked once for all of them."""
         width, height = self.size
         if self._shown_width != width or len(self._shown) != height:
-            self.redraw()  # Textual keeps a new size to itself if it was asked for one before it laid all out
             self._shown_width = width
             self._shown = [self._padded(line, width) for line in range(height)]
         return super().render_lines(crop)
@@ -313,6 +312,7 @@ class LineView(LineApiWidget):
 
 
 _INDENT = 3
+_NOT_ALL = "   …"
 _FRAME = 3
 """Lines above and below every tab, at least."""
 
@@ -333,7 +333,9 @@ class Sentences(LineView):
         """Show these sentences, or `shorter` ones where there is no room for all of them."""
         self._said = sentences, shorter
         self.redraw = partial(self.show, sentences, shorter)
-        self.fit_lines(self._wrapped(self.size.width or self.app.size.width), self._step)
+        lines = self._wrapped(self.size.width or self.app.size.width)
+        is_all = not (lines and plain(lines[-1]).startswith(_NOT_ALL))
+        self.fit_lines(lines, self._step if is_all else 1)  # no line is kept free below what has no room
 
     def _wrapped(self, width: int) -> list[Line]:
         highest = self.styles.max_height
@@ -358,7 +360,7 @@ def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: i
         left = len(blocks) - index
         if len(found) + len(block) + (left > 1) > most:
             cut, left = (block[: most - 1], left - 1) if not found else ([], left)
-            return [*found, *cut, ((f"   … +{left} more" if left else "   …", "dim"),)]
+            return [*found, *cut, ((f"{_NOT_ALL} +{left} more" if left else _NOT_ALL, "dim"),)]
         found += block
     return found
 

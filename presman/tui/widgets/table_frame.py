@@ -245,6 +245,7 @@ class TableFrame:
 
     def whole_height(self, width: int) -> int:
         """Return how many lines a width needs to show everything with no text cut."""
+        self._widen(self.rows.shown)
         is_drawn = self._fitted_for == (width, self.hidden)
         fitted = self._fitted if is_drawn else fit_columns(self.columns, width, self.hidden, self._needed)
         return self.height(width) + sum(lines_wanted(fitted, row) - 1 for row in self.rows.shown)

@@ -100,7 +100,7 @@ def _facts(top: TopLine) -> list[Part]:
     if reading is None:
         return [Part(0, ((name, "title"),))]
     header = reading.header
-    parts = [Part(0, ((header.database or name, "title"),)), Part(7, ((_release(header), ""),))]
+    parts = [Part(0, ((header.database or name, "title"),)), Part(7, ((_release(header, len(reading.gone)), ""),))]
     if header.container:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
@@ -120,10 +120,12 @@ def _facts(top: TopLine) -> list[Part]:
     return parts
 
 
-def _release(header: Header) -> str:
+def _release(header: Header, gone: int) -> str:
+    """Return the release and what kind of database it is; of a cluster how many instances are there, `gone` aside."""
     release = named(".".join(header.version.split(".")[:2]))
     instances = len(header.instances)
-    cluster = f" RAC {instances} instances" if instances > 1 else ""
+    left = f"{instances} of " if gone else ""
+    cluster = f" RAC {left}{counted(instances + gone, 'instance')}" if instances + gone > 1 else ""
     exadata = " Exadata" if header.exadata else ""
     cloud = " Autonomous" if header.autonomous else ""
     return f"{release}{cluster}{exadata}{cloud}"
