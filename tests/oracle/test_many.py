@@ -108,6 +108,7 @@ def test_metrics_of_the_others_go_on() -> None:
     others = [database for number, database in enumerate(exporter.databases) if number != 2]
     until(lambda: all(each.state().polls >= 3 for each in others), "polls of the others")
     assert exporter.databases[2].state().is_up is False
+    assert exporter.run_out() == "", "the others are polled"
     assert [each.line for each in told if each.level == "warning"] == [
         f"db2: {NO_THREAD}; not tried again before a restart"
     ]
