@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -34,6 +35,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Where who runs the tests lives, and in which language, is not what they are about: each that is sets its own.
+for name in ("LC_ALL", "LC_CTYPE", "LANGUAGE"):
+    os.environ.pop(name, None)
+os.environ |= {"TZ": "UTC", "LANG": "C.UTF-8"}
+time.tzset()
 
 # Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
 gc.set_threshold(50_000, 20, 20)

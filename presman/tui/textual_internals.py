@@ -13,6 +13,7 @@ import rich.cells
 import rich.segment
 import textual.geometry
 from textual.app import App
+from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -75,6 +76,14 @@ class PatientScreen(Screen[None]):
     def _compositor_refresh(self) -> None:
         if self._has_begun:
             super()._compositor_refresh()
+
+    def _refresh_layout(self, *arguments: Any, **named: Any) -> None:
+        """Lay out, and tell each widget its new size: not all are told if one was asked for its place just before."""
+        before = [(widget, widget.outer_size) for widget in self.walk_children(Widget)]
+        super()._refresh_layout(*arguments, **named)
+        for widget, size in before:
+            if widget.outer_size != size:  # who is told twice at once hears it once
+                widget.post_message(Resize(widget.outer_size, widget.virtual_size, widget.container_size))
 
 
 def key_parser(debug: bool = False) -> KeyParser | None:

@@ -49,7 +49,7 @@ def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -
     assert said == "presman: not all answered within 4 s: GV$OSSTAT"
     assert json.loads(out)["late"] == [{"view": "GV$OSSTAT", "age": None}]
     assert json.loads(out)["header"]["version"]
-    assert seconds < 12
+    assert seconds < 30
 
 
 @pytest.mark.parametrize("stage", [Stage.CONNECT, Stage.STATEMENT])
@@ -59,7 +59,7 @@ def test_a_server_that_says_nothing(inside: Run, server: OracleServer, stage: St
     assert (code, out) == (exit_codes.SOURCE, "")
     assert said.count("\n") == 0
     assert "no answer within" in said
-    assert seconds < 10
+    assert seconds < 30
 
 
 def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
@@ -69,4 +69,4 @@ def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
     code, out, said, seconds = once(inside, server, "--timeout", "3")
     assert (code, out) == (exit_codes.SOURCE, "")
     assert "no view answered within 3 s" in said
-    assert seconds < 12
+    assert seconds < 30

@@ -47,7 +47,7 @@ def test_it_has_its_time(text: str) -> None:
     begun = time.monotonic()
     with pytest.raises(PasswordCommandError, match=r"did not end within 0.1 s"):
         password_of(PasswordCommand.parse(text), timeout=0.1)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 def test_it_has_nothing_to_read() -> None:

@@ -243,7 +243,7 @@ def test_encrypted_anew_after_the_listener_has_handed_over(tmp_path: Path, ours:
     )
     with pytest.raises(SourceError) as caught:
         OracleSource(settings, connect_timeout=5).open()
-    thread.join(5)
+    thread.join(60)
     listener.close()
     assert caught.value.code == "ORA-12514"
     assert [text[4] for text in told] == [1, 1], "a CONNECT each time"

@@ -46,7 +46,7 @@ def test_ten_databases_of_which_one_is_slow_and_one_is_dead(make_bench: Callable
     bench, slow = make_bench(Release(19)), make_bench(Release(23))
     slow.server.faults.add(Stage.STATEMENT, Mute(), "v$", times=-1)
     dead = partial(bench.source, dsn="127.0.0.1:9/nowhere")
-    makers = [*(bench.source for _ in range(HEALTHY)), slow.source, dead]
+    makers = [*(bench.source for _ in range(HEALTHY)), partial(slow.source, call_timeout=600.0), dead]
     told: list[LogEvent] = []
     exporter = Exporter([observed(f"db{number}", make) for number, make in enumerate(makers)], told.append)
     healthy, (hangs, nowhere) = exporter.databases[:HEALTHY], exporter.databases[HEALTHY:]

@@ -58,9 +58,9 @@ def quit_once(bench: Bench, rng: random.Random) -> str:
     )
     sampler.start()
     if rng.random() < 0.9:
-        moment.reached.wait(10)
+        moment.reached.wait(60)
     time.sleep(rng.random() * 0.01)
-    stopped = sampler.stop(patience=10)
+    stopped = sampler.stop(patience=60)
     posted = len(events)
     bench.server.faults.clear()
     assert stopped, "the thread ended because it was told to"
@@ -86,14 +86,14 @@ def test_quitting_before_there_is_a_source(bench19: Bench) -> None:
     made = threading.Event()
 
     def make() -> OracleSource:
-        made.wait(10)
+        made.wait(60)
         return bench19.source(connect_timeout=60)
 
     sampler = Sampler(make, refresh=1.0, scope=Scope.CLUSTER, post=lambda _event: None)
     sampler.start()
     assert not sampler.stop(patience=0.0)
     made.set()
-    sampler._thread.join(10)
+    sampler._thread.join(60)
     assert not sampler.is_alive
     assert not bench19.server.counters.connections
     assert not bench19.server.counters.round_trips
@@ -118,6 +118,6 @@ def test_whoever_does_not_listen_is_told_again(bench19: Bench, monkeypatch: pyte
     sampler.start()
     until(lambda: any("session" in text for text in bench19.server.counters.statements()), "asked for sessions")
     sampler.stop(patience=0.0)
-    sampler._thread.join(10)
+    sampler._thread.join(60)
     assert not sampler.is_alive
     assert source.told >= 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,8 @@ import pytest
 from presman.base.release import Release
 from presman.cli import exit_codes
 from presman.polling import polled_source
+from presman.polling.polled_source import PolledSource
+from presman.sources import Source
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run
 from tests.oracle_server import OracleServer
@@ -99,18 +100,30 @@ def test_a_locked_account_is_tried_again_until_it_is_unlocked(inside: Run, serve
     assert door.knocks == 1 + 3 + 1
 
 
+def looks_for_another(monkeypatch: pytest.MonkeyPatch) -> list[Source | None]:
+    """Return what each look for another password finds, in a list that grows."""
+    looks: list[Source | None] = []
+    look = PolledSource._renewed
+
+    def noted(source: PolledSource) -> Source | None:
+        looks.append(look(source))
+        return looks[-1]
+
+    monkeypatch.setattr(PolledSource, "_renewed", noted)
+    return looks
+
+
 @pytest.mark.parametrize("by_command", [False, True], ids=["config.ini", "password_command"])
 def test_after_a_wrong_password_another_one_is_waited_for(
-    inside: Run, server: OracleServer, tmp_path: Path, by_command: bool
+    inside: Run, server: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_command: bool
 ) -> None:
     kept = tmp_path / "kept"
     kept.write_text("presman\n")
     config(tmp_path, server, f"password_command = cat {kept}" if by_command else "password = presman")
-    door = Door(server, password="another")
+    door, looks = Door(server, password="another"), looks_for_another(monkeypatch)
 
     def change() -> None:
-        until(lambda: door.knocks > 1, "a refusal")
-        time.sleep(0.1)  # a few looks for another one, none of which is a login
+        until(lambda: len(looks) > 3, "a few looks for another one, none of which is a login")
         if by_command:
             kept.write_text("another\n")
         else:

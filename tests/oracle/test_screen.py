@@ -137,7 +137,7 @@ async def test_keys_and_quit_do_not_wait_for_a_hanging_query(fault: Delay | Mute
         assert sampler is not None
         await scene.pilot.press("q")
     # The query would take another minute: the thread ends because it was told to.
-    sampler._thread.join(20)
+    sampler._thread.join(60)
     assert not sampler.is_alive
     assert not scene.app.is_running
     assert PATIENCE < 0.5, "however stubborn the read, quitting waits no longer"

@@ -75,7 +75,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
     thread.start()
     until(lambda: told, "told that nobody reads")
     with path.open() as pipe:
-        thread.join(5)
+        thread.join(60)
         assert pipe.readline() == "a,b\n"
         made[0].write("1,2\n")
         made[0].close()

@@ -17,6 +17,7 @@ import pytest
 from presman.base.secret import Secret
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
+from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
 from presman.sources import Answer, OutcomeUnknown, Request, SourceError, SourceRecipe, subprocess_source
@@ -63,9 +64,10 @@ def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
         assert there.open() == here.open()
         ours, theirs = here.poll(), there.poll()
         assert ours.sections.keys() == theirs.sections.keys()
-        assert {each: len(part.rows) for each, part in ours.sections.items()} == {
-            each: len(part.rows) for each, part in theirs.sections.items()
-        }
+        counts = [{each: len(part.rows) for each, part in of.sections.items()} for of in (ours, theirs)]
+        for count in counts:
+            del count[GroupMetricHistory]  # a minute may end between the two
+        assert counts[0] == counts[1]
         kinds = {type(row) for part in theirs.sections.values() for row in part.rows}
         assert kinds == {type(row) for part in ours.sections.values() for row in part.rows}
         here.close()
@@ -192,9 +194,9 @@ def test_the_end_waits_for_nobody(made: Make) -> None:
     time.sleep(0.05)
     begun = time.monotonic()
     source.end()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     assert not process.is_running()
-    reader.join(10)
+    reader.join(60)
     assert len(errors) == 1
 
 

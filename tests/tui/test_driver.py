@@ -22,6 +22,7 @@ from textual.message import Message
 
 from presman.tui import driver
 from presman.tui.driver import TerminalDriver
+from tests.patience import until
 
 
 class Terminal(TerminalDriver):
@@ -44,15 +45,13 @@ class Terminal(TerminalDriver):
 
     def keys(self, count: int) -> list[str]:
         """Wait for that many keys and return their characters, or names."""
-        end = time.monotonic() + 5
-        while len(self.came) < count and time.monotonic() < end:
-            time.sleep(0.005)
+        until(lambda: len(self.came) >= count, f"{count} keys")
         return [message.character or message.key for message in self.came if isinstance(message, Key)]
 
     def ends(self) -> bool:
         """Tell the thread to end, and whether it does."""
         self.exit_event.set()
-        self.thread.join(5)
+        self.thread.join(60)
         return not self.thread.is_alive()
 
 
@@ -80,7 +79,7 @@ def test_an_esc_alone_is_a_key(terminal: Terminal) -> None:
 
 
 def test_what_comes_in_two_parts_is_one_key(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "ESCAPE_DELAY", 1.0)
+    monkeypatch.setattr(driver, "ESCAPE_DELAY", 60.0)
     terminal.types(b"\x1b[")
     time.sleep(0.02)
     terminal.types(b"A")
@@ -106,7 +105,8 @@ def test_what_is_pasted_comes_as_one(terminal: Terminal) -> None:
     assert message.text == "two words"
 
 
-def test_it_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def waits_of(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """Return how long the thread of a terminal made next waits each time, None for until something comes."""
     waits: list[float | None] = []
 
     class Selector(SelectSelector):
@@ -117,24 +117,31 @@ def test_it_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "SelectSelector", Selector)
     monkeypatch.setattr(driver, "ESCAPE_DELAY", 0.01)
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    return waits
+
+
+def test_it_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = waits_of(monkeypatch)
     made = Terminal()
     made.thread.start()
+    until(lambda: waits, "waiting for a key")
     made.types(b"a\n")
     made.keys(2)
-    end = time.monotonic() + 5
-    while waits[-1] is not None and time.monotonic() < end:
-        time.sleep(0.005)
+    until(lambda: waits[-1] is None and len(waits) > 1, "nothing more to come")
     assert waits.count(None) == 2, "before the key, and when nothing more is to come"
     assert made.ends()
 
 
-def test_a_terminal_that_is_gone_is_not_asked_again_and_again(terminal: Terminal) -> None:
-    os.close(terminal.typist)
-    time.sleep(0.05)
-    begun = time.process_time()
-    time.sleep(0.4)
-    assert time.process_time() - begun < 0.2
-    assert terminal.thread.is_alive(), "it waits to be told to end"
+def test_a_terminal_that_is_gone_is_not_asked_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = waits_of(monkeypatch)
+    made = Terminal()
+    made.thread.start()
+    os.close(made.typist)
+    until(lambda: waits.count(None) > 1, "nothing more to come")
+    assert made.thread.is_alive(), "it waits to be told to end"
+    assert made.ends()
+    assert waits.count(None) == 2, "before the terminal was gone, and when it was"
+    os.close(made.fileno)
 
 
 def test_it_can_begin_again(terminal: Terminal) -> None:

@@ -97,7 +97,7 @@ async def test_a_new_size_is_taken_on_a_machine_that_has_no_time(monkeypatch: py
         looks = iter([begun])
         clock = SimpleNamespace(get_time=lambda: next(looks, begun + 1.0))
         monkeypatch.setattr("textual.timer._time", clock)
-        await asyncio.wait_for(acting.resize(120, 30), 10)
+        await asyncio.wait_for(acting.resize(120, 30), 60)
         assert len(acting.screen.splitlines()) == 30
 
 

@@ -389,10 +389,10 @@ def told_by_player(path: Path, *asked: Callable[[Player], None], begin: str = ""
             ask(player)
             with told:
                 before = len(found) if ask in asked else 0
-                assert told.wait_for(lambda before=before: len(found) > before, 20)
+                assert told.wait_for(lambda before=before: len(found) > before, 60)
         if not asked:
             with told:
-                assert told.wait_for(lambda: found[-1] == "", 20)
+                assert told.wait_for(lambda: found[-1] == "", 60)
         player.stop()
     return found
 
@@ -430,13 +430,13 @@ def test_each_of_many_presses_counts(tmp_path: Path) -> None:
     player.playing = False
     player.start()
     with told:
-        assert told.wait_for(lambda: bool(shown), 20)
+        assert told.wait_for(lambda: bool(shown), 60)
     for press in range(20):
         player.step(1)
         if press % 4 == 0:
             time.sleep(0.001)  # now and then one comes while another is being shown
     with told:
-        assert told.wait_for(lambda: shown[-1] >= 21, 20), shown
+        assert told.wait_for(lambda: shown[-1] >= 21, 60), shown
     player.stop()
     assert shown[-1] == 21
 
@@ -459,7 +459,7 @@ def shown_after(path: Path, *asked: Callable[[Player], None]) -> int:
         ask(player)
     player.start()
     with told:
-        assert told.wait_for(lambda: any(keys == len(asked) for keys, _ in shown), 20), shown
+        assert told.wait_for(lambda: any(keys == len(asked) for keys, _ in shown), 60), shown
     player.stop()
     return next(number for keys, number in shown if keys == len(asked))
 

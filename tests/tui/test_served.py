@@ -235,16 +235,21 @@ def test_it_ends_with_whoever_looks(browser: Browser, how: str) -> None:
 
 def test_a_deaf_app_ends_all_the_same(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
+    heard: list[App[None]] = []
+
+    async def let_be(app: App[None]) -> None:
+        heard.append(app)
+
     monkeypatch.setattr(served_app, "GRACE", 0.01)
     monkeypatch.setattr("os._exit", ended.append)
-    monkeypatch.setattr(App, "_on_exit_app", lambda _app: asyncio.sleep(0))
+    monkeypatch.setattr(App, "_on_exit_app", let_be)
     browser.goes()
 
     async def until_the_end() -> None:
         app = Listener()
         running = asyncio.create_task(app.run_async())
         async with asyncio.timeout(PATIENCE):
-            while not ended:
+            while not (ended and heard):  # who reads must be done before there is no loop any more
                 await asyncio.sleep(0.005)
         monkeypatch.undo()
         app.exit()

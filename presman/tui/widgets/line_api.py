@@ -295,7 +295,6 @@ class LineView(LineApiWidget):
         """Return some lines of the widget; its size, which is dear to ask for, is asked once for all of them."""
         width, height = self.size
         if self._shown_width != width or len(self._shown) != height:
-            self.redraw()  # Textual keeps a new size to itself if it was asked for one before it laid all out
             self._shown_width = width
             self._shown = [self._padded(line, width) for line in range(height)]
         return super().render_lines(crop)

@@ -1,7 +1,5 @@
 """A page to read: details and help. One scrollable column of lines, wrapped to the width."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
