@@ -100,14 +100,14 @@ class Recording:
     def _databases(self, store: Store) -> list[tuple[int, str, str, str]]:
         """Return number, target, name and kind of each database in a store; of a damaged one, what there is."""
         c = DATABASES.c
-        chosen = select(c.database_id, c.target, c.name, c.kind).order_by(c.database_id)
+        chosen = select(c.database_id, c.target, c.name, c.kind).order_by(c.database_id).limit(MOST_DATABASES + 1)
         try:
             rows = store.rows(chosen)
         except DamagedStoreError as error:
             self.damage.append(str(error))
             return _nameless(store)
         if len(rows) > MOST_DATABASES:
-            raise RecordingError(f"{self.name} names {len(rows):,} databases, more than {MOST_DATABASES:,}")
+            raise RecordingError(f"{self.name} names more than {MOST_DATABASES:,} databases")
         words = [
             (number, clean(str(target)), clean(str(name)), clean(str(kind))) for number, target, name, kind in rows
         ]

@@ -22,9 +22,6 @@ from presman.recording import schema_check, sqlite_files
 from presman.recording.statement_limits import StatementLimits, bytes_on_disk
 from presman.recording.store_errors import RecordingError
 
-_LONGEST_MS = 60_000
-"""Milliseconds that PostgreSQL may take to answer who reads."""
-
 _SILENT_MS = 30_000
 """Milliseconds after which PostgreSQL ends the session of a recorder that falls silent in the middle of a poll: its
 machine was stopped or cut off, and others may wait for texts that it was writing. When it wakes it writes it anew."""
@@ -62,7 +59,8 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
         engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
-    event.listen(engine, "connect", _for_writing if writing else _for_reading)
+    # Before SQLAlchemy asks for anything itself, which would be waited for as long as it takes.
+    event.listen(engine, "connect", _for_writing if writing else _for_reading, insert=not writing)
     return engine
 
 
@@ -77,10 +75,10 @@ def _for_writing(connection: Any, _record: object) -> None:
 
 
 def _for_reading(connection: Any, _record: object) -> None:
-    """Have a session of PostgreSQL write nothing, and wait for nobody for ever."""
-    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
-    connection.execute(f"SET statement_timeout = {_LONGEST_MS}")
-    connection.commit()
+    """Have a session of PostgreSQL write nothing, wait for nobody for ever, and take no memory without end."""
+    from presman.recording.server_reading import bound  # only where there is psycopg
+
+    bound(connection)
 
 
 # ---- files

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.ending import ending, objection
 from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import instances_gone, instances_started, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
@@ -73,6 +74,14 @@ def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
         assert step is not None
         assert step.short == "find out why instance 2 (CHGDB2) is gone"
         assert step.subject == alert.subject
+
+
+def test_a_queue_behind_what_is_gone_says_so_once() -> None:
+    *_, (_, reading) = polled("lost", 6, step=2.0)
+    assert [(each.orphaned, each.servers) for each in reading.running] == [(True, 12), (True, 8)]
+    (found,) = unblock(reading)
+    assert found.sentence == "what is gone with instance 2 still has 20 servers, and there is no session to end"
+    assert not any(each.commands for each in found.candidates)
 
 
 def test_what_else_can_be_done_comes_before_an_instance_that_has_been_gone_for_a_while() -> None:

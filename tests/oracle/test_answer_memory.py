@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from presman.base.answer_memory import ROOM, AnswerMemory
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.sources.oracle.answer_memory import ROOM, AnswerMemory
 from presman.sources.oracle.guard import AnswerTooLarge, sense
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings

@@ -1,10 +1,8 @@
-"""Answer memory: what the driver may take while it reads an answer, whatever that says of itself.
+"""Answer memory: what a driver may take while it reads an answer, whatever that says of itself.
 
-It makes lists as long as a number in the answer says before it looks whether so much follows. Where it reads in the
-middle of something else, as after a changed byte, such a number may be anything.
+That of Oracle makes lists as long as a number in the answer says before it looks whether so much follows. Where it
+reads in the middle of something else, as after a changed byte, such a number may be anything.
 """
-
-from __future__ import annotations
 
 import resource
 import threading
@@ -24,13 +22,13 @@ class AnswerMemory:
         self._usual = resource.RLIM_INFINITY, resource.RLIM_INFINITY
 
     @contextmanager
-    def bounded(self) -> Iterator[None]:
-        """Let what asks for more than ROOM meanwhile fail with MemoryError; of several at a time from the last on."""
+    def bounded(self, room: int = ROOM) -> Iterator[None]:
+        """Let what asks for more than `room` meanwhile fail with MemoryError; of several at a time from the last on."""
         with self._turn:
             if not self._under_way:
                 self._usual = resource.getrlimit(resource.RLIMIT_DATA)
             self._under_way += 1
-            self._allow(_data() + ROOM)
+            self._allow(_data() + room)
         try:
             yield
         finally:

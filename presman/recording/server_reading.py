@@ -1,0 +1,105 @@
+"""Server reading: what one answer of a PostgreSQL store may take, in memory and time; the store may be a stranger's."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Generator
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.waiting import Ready, Wait
+
+from presman.base.answer_memory import ANSWERS
+
+T = TypeVar("T")
+
+ROOM = 192 << 20
+"""Bytes that an answer may take: a block of 32 MB comes as twice as many letters."""
+
+LONGEST = 60.0
+"""Seconds that the server may take to answer; it is told to give up then."""
+
+_NO_MEMORY = "out of memory", "cannot allocate memory", "results from command"
+"""What psycopg says where it got no memory, the last where only the end of the answer was read."""
+
+_GRACE = 5.0
+"""Seconds more until a server that says nothing is not waited for."""
+
+_TURN = 0.5
+"""Seconds from one look at the clock to the next."""
+
+
+def bound(connection: psycopg.Connection[Any]) -> None:
+    """Have a connection that reads write nothing, end what takes too long, and fail what takes too much memory.
+
+    What a signal interrupts is not waited for: psycopg would give the server ten seconds to say that it has given up.
+    """
+    connection.wait = partial(_wait, connection)  # type: ignore[method-assign]
+    connection.cursor_factory, connection.server_cursor_factory = _CURSOR, _SERVER_CURSOR
+    connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+    connection.execute(f"SET statement_timeout = {round(LONGEST * 1000)}")
+    connection.commit()
+
+
+class _SilentServer(psycopg.OperationalError):
+    pass
+
+
+def _wait(connection: psycopg.Connection[Any], steps: Generator[Wait, Ready, T], *_: Any, **__: Any) -> T:
+    """Do what psycopg does with its connection, step after step, but not for ever."""
+    try:
+        return _stepped(connection.pgconn.socket, steps)
+    except (psycopg.Error, MemoryError) as error:
+        if isinstance(error, _SilentServer):
+            connection.pgconn.finish()
+        raise
+    except BaseException:
+        connection.pgconn.finish()
+        raise
+
+
+def _stepped(socket: int, steps: Generator[Wait, Ready, T]) -> T:
+    poll, end = select.poll(), time.monotonic() + LONGEST + _GRACE
+    try:
+        state = next(steps)
+        while True:
+            poll.register(socket, (select.POLLIN if state & Wait.R else 0) | (select.POLLOUT if state & Wait.W else 0))
+            found = dict(poll.poll(_TURN * 1000)).get(socket, 0)
+            if found:
+                read, write = found & ~select.POLLOUT, found & select.POLLOUT
+                state = steps.send(Ready((Ready.R if read else 0) | (Ready.W if write else 0)))
+            elif time.monotonic() > end:
+                raise _SilentServer(f"no answer within {LONGEST + _GRACE:.0f} s")
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+def _bounded(method: Callable[..., T]) -> Callable[..., T]:
+    """Return a method of a cursor that fails where an answer takes too much memory."""
+
+    @wraps(method)
+    def call(*arguments: Any, **named: Any) -> T:
+        try:
+            with ANSWERS.bounded(ROOM):
+                return method(*arguments, **named)
+        except (MemoryError, psycopg.Error) as error:
+            if isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY):
+                raise psycopg.DataError(
+                    f"an answer takes more than {ROOM >> 20} MB, as none that was recorded"
+                ) from None
+            raise
+
+    return call
+
+
+def _bounded_cursor(kind: type[Any]) -> type[Any]:
+    """Return a kind of cursor with bounds; one whose connection had to be closed at once does not complain of it."""
+    names = ("execute", "fetchone", "fetchmany", "fetchall")
+    silent = {"__del__": lambda _: None}
+    return type(kind.__name__, (kind,), {name: _bounded(getattr(kind, name)) for name in names} | silent)
+
+
+_CURSOR, _SERVER_CURSOR = _bounded_cursor(psycopg.Cursor), _bounded_cursor(psycopg.ServerCursor)
