@@ -9,10 +9,13 @@ from textual.css.stylesheet import Stylesheet
 
 _parsed: dict[tuple[Any, ...], Any] = {}
 
+by_each: Callable[..., Any] | None = getattr(Stylesheet, "_parse_rules", None)
+"""How each app parses them for itself, for tests of what comes of that."""
+
 
 def share() -> None:
     """Have all apps share what was parsed; one of other colours has other variables."""
-    parse: Callable[..., Any] | None = getattr(Stylesheet, "_parse_rules", None)
+    parse = by_each
     if parse is None:  # a name of Textual's own: without it all is slower, and no more
         return
 

@@ -1,7 +1,5 @@
 """Instances: the top line, the kind of database, its plan and what that manages. What is not known is left out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

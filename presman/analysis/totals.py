@@ -1,7 +1,5 @@
 """Totals of a reading: the few figures that say in one line how a database is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any

@@ -10,7 +10,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from presman.analysis.readings.group_readings import GroupReading, QueueTotals, SessionTotals, UsageTotals, Verdict
+from presman.analysis.readings.group_readings import (
+    IMPOSSIBLE,
+    GroupReading,
+    QueueTotals,
+    SessionTotals,
+    UsageTotals,
+    Verdict,
+)
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
@@ -191,7 +198,7 @@ def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading
     for each in instances:
         found = used[each.inst_id if several else CLUSTER]
         if each.num_cpus and found > _MOST * each.num_cpus + 1:
-            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} CPUs used is impossible"
+            doubts[each.inst_id if several else CLUSTER] = f"{found:.0f} of {each.num_cpus:.0f} {IMPOSSIBLE}"
     if not doubts:
         return rows
     doubts.setdefault(CLUSTER, "; ".join(doubts.values()))

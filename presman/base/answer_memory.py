@@ -4,8 +4,6 @@ That of Oracle makes lists as long as a number in the answer says before it look
 reads in the middle of something else, as after a changed byte, such a number may be anything.
 """
 
-from __future__ import annotations
-
 import resource
 import threading
 from collections.abc import Iterator

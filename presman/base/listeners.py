@@ -3,8 +3,6 @@
 Strangers must not take all connections, and who waits for an answer must not lose it to the next who comes.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Hashable

@@ -1,7 +1,5 @@
 """Figures of a fleet: one line for each database, for the screen, `presman fleet --format` and central stores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from presman.analysis.fleet import ConnectionState, Member, rank

@@ -131,7 +131,7 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("wanted_cpus", "want", CPUS, "CPUs wanted: used + waiting, the change of CONSUMED_CPU_TIME + CPU_WAIT_TIME "
           f"in {_VIEW} since the last poll / seconds.", "wanted"),
     Group("waited_cpus", "waiting", CPUS, f"CPUs waited for: change of {_VIEW}.CPU_WAIT_TIME (resmgr:cpu quantum only) "
-          "since the last poll / seconds.", "waiting", state=_throttle_state),
+          "since the last poll / seconds. Not counted where CPU is not managed.", "waiting", state=_throttle_state),
     Group("capacity_cpus", "CPUs", CPUS, "CPUs that Resource Manager manages: V$RSRCMGRMETRIC.NUM_CPUS, else "
           "UTILIZATION_LIMIT of V$RSRC_PLAN on an Autonomous Database, else CPU_COUNT if the instance is caged, else "
           "the host's.", "capacity"),

@@ -1,7 +1,5 @@
 """Figures of what only shows over time: the queue compared with usual, the downgrades seen, events."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from presman.analysis.goals import GoalReading, share

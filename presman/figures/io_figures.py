@@ -1,7 +1,5 @@
 """Figures of a group's and of sessions' I/O."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from presman.analysis.readings.group_readings import GroupReading

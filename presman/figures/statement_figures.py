@@ -1,7 +1,5 @@
 """Figures of parallel statements: of the queue, and of those that hold servers."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of

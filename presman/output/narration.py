@@ -1,7 +1,5 @@
 """Narration: what happens on a database in lines of words, one for each change, to be read aloud or kept in a log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Check of a monitoring plug-in: the line that `presman check` prints, and what it remembers between two runs."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

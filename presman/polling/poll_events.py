@@ -1,7 +1,5 @@
 """Poll events: what a sampler tells of the database that it polls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -18,7 +18,6 @@ from presman.base.release import Release
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
 from presman.polling.lookups import PER_POLL, BusyTexts, CursorKey, Lookup, Lookups, TextsLookup, statements_on_show
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
-from presman.polling.seen_instances import SeenInstances
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetric, GroupMetricHistory
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
@@ -39,6 +38,42 @@ from presman.rows.session_rows import (
 from presman.rows.session_state import ServerProcesses, is_queued
 from presman.rows.snapshot import GoneInstance, Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
+
+# ---- Instances of a cluster that were seen: V$INSTANCE has no row of one that is gone, only memory tells of it.
+
+
+REMEMBERED = timedelta(hours=1)
+"""For how long an instance that is gone is told of: one that was taken out for good is no news for ever."""
+
+
+class SeenInstances:
+    """The open instances of one database, by when they were seen last.
+
+    They are remembered over reconnections, but not over another scope, another database, or a clock that goes back.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, GoneInstance] = {}
+        self._of: tuple[object, ...] = ()
+        self._at: datetime | None = None
+
+    def note(self, rows: Collection[Instance], at: datetime, of: tuple[object, ...]) -> None:
+        """Take what V$INSTANCE told at an instant `of` a database in a scope."""
+        if self._of != of or (self._at is not None and at < self._at):
+            self._seen = {}
+        self._of, self._at = of, at
+        there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
+        self._seen |= {row.inst_id: GoneInstance(row.inst_id, row.instance_name, at) for row in there}
+
+    def gone(self, at: datetime) -> Section | None:
+        """Return those that were not there when V$INSTANCE was last asked, None where all are."""
+        kept = self._seen.values()
+        rows = tuple(each for each in kept if each.last_seen != self._at and at - each.last_seen < REMEMBERED)
+        return Section(rows, at) if rows else None
+
+
+# ---- Poller: asks a source what is due and makes a Snapshot of the answers.
+
 
 LATER = frozenset(
     {

@@ -1,7 +1,5 @@
 """Drill-down: what a row of a table leads to (a group, an event, an instance, a PDB, a statement), and its list."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 

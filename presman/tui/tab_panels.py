@@ -81,6 +81,7 @@ class TabPanels:
         styles = STYLES / f"{name}.tcss"
         if styles.exists():
             self._app.stylesheet.read(styles)
+            self._app.stylesheet.parse()  # at once: else the first widget would be styled by some of the old rules
         module, _, kind = tab(name).panel.partition(":")
         panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
         panel.saved = self.saved

@@ -1,7 +1,5 @@
 """Keys that were typed: each is sent on its way when the one before has had its effect."""
 
-from __future__ import annotations
-
 from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable

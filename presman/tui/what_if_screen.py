@@ -1,7 +1,5 @@
 """Panel of what if: limits that are changed in thought, the queue under them, the script, advice. Nothing is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar

@@ -178,7 +178,7 @@ def promised_twice(reading: Reading) -> Iterator[str]:
 
 
 def dearer_than_needed(reading: Reading) -> Iterator[str]:
-    """Yield who is named first though another one is enough, holds fewer servers and loses no more."""
+    """Yield who is named first though another one is enough, holds fewer servers and loses not an hour more."""
     for way in unblock(reading):
         first, *others = way.candidates or (None,)
         if first is None or way.needed != 1 or not first.commands:
@@ -186,7 +186,8 @@ def dearer_than_needed(reading: Reading) -> Iterator[str]:
         for each in others:
             less = each.enough and each.statement.servers < first.statement.servers
             spoken_for = each.ends_in is None and not each.refused and each.objection in {"", WORKS}
-            if less and spoken_for and each.lost is not None and each.lost <= (first.lost or 0.0):
+            idle = each.statement.idle is not None, first.statement.idle is not None
+            if less and spoken_for and idle[0] >= idle[1] and (each.lost or 0.0) // 3600 <= (first.lost or 0.0) // 3600:
                 yield f"{first.statement.who} is first, and {each.statement.who} is enough: {way.sentence}"
 
 

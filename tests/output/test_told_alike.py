@@ -22,6 +22,7 @@ from presman.analysis.advice.unblock import effect_words, unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, QueueHead
+from presman.analysis.totals import totals
 from presman.base.formats import counted, duration
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE, forecast_record
@@ -169,6 +170,9 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         figures = dict(each.split(";")[0].split("=") for each in perfdata(poll.reading, ()).split())
         assert int(figures["queued"]) == len(poll.reading.queue) == len(poll.document["queue"])
         assert int(figures["servers"]) == pool.in_use
+        waiting = totals(poll.reading).waiting
+        assert waiting is None or poll.reading.header.cpu_managed == "ON", "nobody counts waits that no plan makes"
+        assert ("waited for" in now) == (figures["cpu_waiting"] != "U") == (waiting is not None)
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
         assert now.endswith(f"; {counted(len(severe), 'alert')}")
         step = to_do(poll.reading)

@@ -107,7 +107,7 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
         return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
         return "an idle holder is enough, and no work is lost by that"
-    return "less work is lost by the ends of those named first"
+    return "those named first are enough"
 
 
 def is_proven(effect: EndingEffect | None) -> bool:

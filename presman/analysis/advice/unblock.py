@@ -1,13 +1,13 @@
 """Ways to let the head of a queue start: which running statements to end, and what it would cost, in words.
 
 The rules. A statement helps a head only where the head is short: everybody holds servers of the system's target, only
-the same group those of a group's limit, only the same container those of a container's. First come those that are
-about to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them
-throws no work away; then those whose end throws away least, by servers times elapsed seconds; last sessions that do
-more than a user's statement, such as RMAN's. If one is not enough, as few as will do are named together. What may be a
-monitor's query is not named at all, nor is who waits for another session: that session comes first. Who cannot be
-ended (a background process, a session marked as killed) is told as that. A start is promised only where no other queue
-could take the servers.
+the same group those of a group's limit, only the same container those of a container's. First come those that are about
+to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them throws
+no work away; then those whose end throws away least, by servers times elapsed time in whole hours, and of those the
+ones with fewest servers; last sessions that do more than a user's statement, such as RMAN's. If one is not enough, as
+few as will do are named together. What may be a monitor's query is not named at all, nor is who waits for another
+session: that session comes first. Who cannot be ended (a background process, a session marked as killed) is told as
+that. A start is promised only where no other queue could take the servers.
 """
 
 from __future__ import annotations
@@ -240,8 +240,8 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
     """Those first that end by themselves, the soonest before the others; then idle holders against whom nothing speaks,
-    the largest and longest before the others; then by the work that would be lost, in minutes as it is shown, and with
-    fewer servers where that is the same; last who does more than a user's statement.
+    the largest and longest before the others; then by the work that would be lost, in whole hours of a server, and of
+    those that lose as little who holds fewest servers; last who does more than a user's statement.
     """
     each = helper.statement
     work = lost(each)
@@ -251,7 +251,8 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
     if helper.idle:
         return (0, bool(objection(each)), -each.servers * (each.idle or 0.0), *session)
     work = inf if work is None else work
-    return (1 if each.kind is None else 2, round(work / 60) if work < inf else inf, each.servers, work, *session)
+    hours = work // 3600 if work < inf else inf
+    return (1 if each.kind is None else 2, hours, each.servers, work, *session)
 
 
 def _smallest_first(helper: Freeing) -> tuple[float, ...]:

@@ -4,8 +4,6 @@ Those of CPU (less than is due, a limit, no plan, a host shared) and of what els
 session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Alerts of the parallel queue: heads that wait, who holds servers and does nothing with them, downgrades."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ that are neither good nor bad before somebody sets a threshold are found only wh
 answer here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -275,7 +275,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         name,
         key in shares.shares,
         load.used if load else None,
-        load.waiting if load else None,
+        None if load is None or verdict is Verdict.NOT_MANAGED else load.waiting,  # then it is not counted
         here.capacities[con_id],
         limit,
         share,

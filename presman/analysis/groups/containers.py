@@ -4,8 +4,6 @@ Made from V$RSRC_PDB and V$RSRCPDBMETRIC, whose window is the CDB plan's and so 
 V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. Made only while somebody looks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter

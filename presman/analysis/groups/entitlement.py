@@ -3,8 +3,6 @@
 Groups that are at their own limits hold a container where its own limit does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 from presman.analysis.groups.entitlement import FULL, QUIET, lacks_little
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted
 
@@ -42,6 +42,11 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
     """
+    if group.verdict is Verdict.NOT_MANAGED and group.used is not None and not group.doubt:
+        return (
+            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now: no plan "
+            "divides it, and waits for CPU are not counted."
+        )
     if group.used is None or group.waiting is None or group.doubt:
         return _why_not_judged(group)
     wanted = group.used + group.waiting
@@ -50,11 +55,6 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
         return f"Wants no CPU now; {why}, so what it is guaranteed is not known."
     if group.verdict is Verdict.IDLE:
         return f"Wants no CPU now; guaranteed {group.guaranteed:.1f} of {group.capacity:.0f} when all are busy."
-    if group.verdict is Verdict.NOT_MANAGED:
-        return (
-            f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now: no plan "
-            "divides it, and waits for CPU are not counted."
-        )
     got = f"Wants {wanted:.1f}, gets {group.used:.1f} of {group.capacity:.0f} CPUs"
     if group.execution_waiters and group.waiting < QUIET:
         got += f" (waiting for a time slice now: {group.execution_waiters})"
@@ -62,7 +62,7 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
 
 def _why_not_judged(group: Judged) -> str:
-    if group.used is not None and group.waiting is None:
+    if group.used is not None and group.waiting is None and not group.doubt.endswith(IMPOSSIBLE):
         return f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; how long it waits for CPU is not known."
     if group.doubt:
         return f"Not judged: {group.doubt}."

@@ -4,8 +4,6 @@ A bucket tells how many waits were shorter than its bound and not shorter than t
 single waits inside it is an estimate and is called so; percentiles are given as the bucket they lie in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 

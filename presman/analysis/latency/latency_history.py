@@ -6,8 +6,6 @@ microseconds, so that bounds of either view fit one scale (1 ms, of which 1,024 
 All blocks but the newest are kept compressed, many together.
 """
 
-from __future__ import annotations
-
 import marshal
 import zlib
 from collections import Counter, deque

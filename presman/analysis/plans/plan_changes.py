@@ -3,8 +3,6 @@
 When a plan was activated, and by which window; parameters and directives altered between two polls that read them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime

@@ -3,8 +3,6 @@
 Made only while somebody looks: the plan tab, `presman lint` and `once` call it, a poll does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple

@@ -209,13 +209,17 @@ def throttled_percent(used: float | None, waiting: float | None) -> float | None
     return 100 * waiting / wanted if wanted > 0 else 0.0
 
 
+IMPOSSIBLE = "CPUs used is impossible"
+"""How a doubt ends that is about the CPUs used: then no figure of CPU is told as one."""
+
+
 class GroupReading(NamedTuple):
     """One consumer group on one instance, or on the cluster (`inst_id` 0).
 
-    `used`, `waiting`: CPUs since the last poll (None without a delta); `capacity`: CPUs handed out; `limit`: CPUs
-    at its UTILIZATION_LIMIT (limits above it multiplied in), None without one; `guaranteed`: CPUs it gets when
-    everyone is busy, None where it is not the CPUs of one instance that are shared; `entitled`: CPUs it is due now, of
-    what all groups want; `share` is the guaranteed
+    `used`, `waiting`: CPUs since the last poll (None without a delta; nor are waits counted where CPU is not managed);
+    `capacity`: CPUs handed out; `limit`: CPUs at its UTILIZATION_LIMIT (limits above it multiplied in), None without
+    one; `guaranteed`: CPUs it gets when everyone is busy, None where it is not the CPUs of one instance that are
+    shared; `entitled`: CPUs it is due now, of what all groups want; `share` is the guaranteed
     minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about;
     `container_servers` are those that its pluggable database may hold, None where that has no limit.
     `px_queued_minute` are the statements that it had queued, on average of the last full minute (V$RSRCMGRMETRIC).

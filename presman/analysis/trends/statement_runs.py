@@ -1,7 +1,5 @@
 """Runs of parallel statements, queued and running: what the Gantt chart of the queue is drawn from; arrivals."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta

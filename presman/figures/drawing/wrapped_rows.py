@@ -1,7 +1,5 @@
 """Rows whose texts go on in the lines below, where a table has more lines than rows. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

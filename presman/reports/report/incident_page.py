@@ -1,7 +1,5 @@
 """Page of an incident: its head, its sections, and rows and figures as tables in them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from presman.analysis.readings.reading import Alert
@@ -69,6 +70,20 @@ def _frame(incident: Incident) -> list[str]:
     return found
 
 
+_TOLD = 4
+"""Targets one after the other that are told."""
+
+
+def _target(incident: Incident) -> str:
+    """Return what the target was; where it changed, one after the other, or between what."""
+    found = [target for target, _ in groupby(each.target for each in incident.bins if each.target is not None)]
+    if len(found) < 2:
+        return f"the target is {count(found[0] if found else None)}"
+    if len(found) > _TOLD:
+        return f"the target was between {count(min(found))} and {count(max(found))}"
+    return f"the target was {', then '.join(map(count, found))}"
+
+
 def _goals(incident: Incident) -> list[str]:
     """Return how the goals of service of config.ini fared in the stretch."""
     return [f"Goal: {each.sentence}." for each in incident.goals]
@@ -77,7 +92,6 @@ def _goals(incident: Incident) -> list[str]:
 def _queue(incident: Incident) -> list[str]:
     queued = max((each.queued for each in incident.bins), default=0)
     servers = max((each.servers for each in incident.bins if each.servers is not None), default=None)
-    target = max((each.target for each in incident.bins if each.target is not None), default=None)
     busy = sum(each.busy for each in incident.bins)
     found = []
     if queued:
@@ -88,7 +102,7 @@ def _queue(incident: Incident) -> list[str]:
     else:
         found.append("No parallel statement was seen waiting in the queue." + _queue_unknown(incident))
     if servers is not None:
-        found.append(f"Up to {_were(servers, 'parallel server')} in use; the target is {count(target)}.")
+        found.append(f"Up to {_were(servers, 'parallel server')} in use; {_target(incident)}.")
     if incident.sums:
         top = incident.sums[0]
         found.append(

@@ -3,8 +3,6 @@
 Each database has a thread that polls it, and keeps what it last said. Whoever looks at that never waits for a poll.
 """
 
-from __future__ import annotations
-
 import gzip
 import threading
 import time

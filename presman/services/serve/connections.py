@@ -4,8 +4,6 @@ Who has not shown the token has so many seconds for one request. Where no place 
 nothing for longest makes room: who has the token comes in, even from the address that has taken all the others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import socket

@@ -3,8 +3,6 @@
 A page, the files it loads, a websocket for each viewer, downloads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -5,8 +5,6 @@ gigabytes makes it collect that much, and a packet shorter than its kind needs m
 bytes from the network are cut into packets here, and a stream that is not Oracle's is refused.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from presman.base.text import clean, one_line

@@ -1,7 +1,5 @@
 """Arrivals: pools of sessions, streams of statements, scripted statements, and when each connects."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import pi, sin
 from random import Random

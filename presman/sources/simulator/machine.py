@@ -3,8 +3,6 @@
 `pace` holds a container's I/O to its MAX_IOPS and MAX_MBPS: demand and limits in, a pace out. Pure arithmetic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple

@@ -5,8 +5,6 @@ moment presman opens; before it runs the warm-up. The state at an instant depend
 instants it was advanced to, on nothing else.
 """
 
-from __future__ import annotations
-
 from array import array
 from datetime import UTC, datetime
 from functools import partial

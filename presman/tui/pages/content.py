@@ -1,7 +1,5 @@
 """Content of the page: details of a row, help, I/O outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

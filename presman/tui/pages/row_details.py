@@ -1,7 +1,5 @@
 """The page behind a row: who, where, why, the story of its degree, its text. Pure: a row and a reading make lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The panel of latencies: events, what the histogram of one says, and heat maps of it over time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from textual.app import ComposeResult

@@ -1,7 +1,5 @@
 """The panel of the plan: the active one, or another one beside it and what it would change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -81,10 +81,14 @@ def test_the_queue_is_told_at_its_longest() -> None:
     told = whole(bins=bins, looks=looks)
     assert (
         f"Up to 12 parallel statements waited in the queue, at {clock(30)} (in 12 of 120 polls a statement waited). "
-        "Up to 96 parallel servers were in use; the target is 256." in told
+        "Up to 96 parallel servers were in use; the target was 128, then 256." in told
     )
     assert "waited in the queue (in 12 of" in whole(bins=bins)
     assert "Up to 1 parallel server was in use; the target is -." in whole(bins=(stretch(0, servers=1),))
+    often = [stretch(key, servers=1, target=target) for key, target in enumerate((64, 64, 32, None, 64, 128, 96))]
+    assert "in use; the target was 64, then 32, then 64, then 128." in whole(bins=often[:6])
+    assert "in use; the target was between 32 and 128." in whole(bins=often)
+    assert "in use; the target is 64." in whole(bins=often[:2])
     lacking = replace(CALM, basis=(Evidence("queue", (), "V$SESSION: ORA-00942"), Evidence("skew", (), "x")))
     assert (
         "No parallel statement was seen waiting in the queue. Whether one did is not known: V$SESSION: ORA-00942."
