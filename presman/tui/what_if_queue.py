@@ -130,7 +130,7 @@ class _Room(Vertical):
         if shown is None or room < 2 * HEADER_LINES:
             return
         above = wanted_by(shown, width, room, room * _FIRST_PART // 100)
-        below = Wanted(HEADER_LINES, *[self._script.lines] * 3)
+        below = Wanted(HEADER_LINES, *[self._script.lines_in(width)] * 3)
         if self._starts.display:
             below = wanted_by(self._starts, width, room, lines_needed(self._starts))
         shown.styles.height, lines = share(room, (above, below), 0)
@@ -161,7 +161,6 @@ class QueueOnShow:
         self._script.display = not self._script.display
         self._starts.display = not self._script.display
         self.room.share()
-        self.room.call_after_refresh(self.room.share)  # in its width the script has another number of lines
 
     @property
     def silence(self) -> float:

@@ -29,7 +29,8 @@ NO_THREAD = ran_out(RuntimeError("can't start new thread"))
 
 
 def observed(name: str, make_source: Callable[[], Any], interval: float = 0.02) -> LiveTarget:
-    return LiveTarget(name, make_source, interval, Scope.INSTANCE)
+    """Return a target whose polls have all the time: what hangs goes on until the others have polled."""
+    return LiveTarget(name, make_source, interval, Scope.INSTANCE, budget=600.0)
 
 
 def threads() -> list[str]:
@@ -108,6 +109,7 @@ def test_metrics_of_the_others_go_on() -> None:
     others = [database for number, database in enumerate(exporter.databases) if number != 2]
     until(lambda: all(each.state().polls >= 3 for each in others), "polls of the others")
     assert exporter.databases[2].state().is_up is False
+    assert exporter.run_out() == "", "the others are polled"
     assert [each.line for each in told if each.level == "warning"] == [
         f"db2: {NO_THREAD}; not tried again before a restart"
     ]

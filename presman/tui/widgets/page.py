@@ -52,10 +52,10 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         """The page as plain text."""
         return "\n".join(plain(line).rstrip() for line in self._narrowed())
 
-    @property
-    def lines(self) -> int:
-        """How many lines the page has in its width."""
-        return len(self._wrapped)
+    def lines_in(self, width: int) -> int:
+        """Return how many lines the page takes where it has so many cells, its edges among them."""
+        room = max(20, width - self.gutter.width)
+        return sum(len(wrap(line, room, _indent(line, room))) for line in self._narrowed())
 
     def _narrowed(self) -> Sequence[Line]:
         more = self.found_by_search() if self.needle else ()
