@@ -225,7 +225,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
             for key, row in shares.directives.items()
             if row.parallel_stmt_critical.upper().replace("_", " ") == "BYPASS QUEUE"
         ),
-        timeouts={key: found for key, row in shares.directives.items() if (found := queue_timeout(facts, row))},
+        timeouts={key: own for key, row in shares.directives.items() if (own := queue_timeout(facts, row))},
     )
 
 
