@@ -33,7 +33,7 @@ from presman.sources.simulator_source import SimulatorSource
 
 EVERY = 5.0
 AFTER = HORIZON
-"""Seconds for which it is seen who starts: as far as forecasts reach. Where fewer are played, who starts late is lost."""
+"""Seconds for which it is seen who starts: as far as forecasts reach. With fewer, who starts late would be lost."""
 
 
 class ChangedLimit(NamedTuple):
