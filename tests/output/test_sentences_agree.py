@@ -121,6 +121,10 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         ways = {group_title(each.head): plain(ends_it(each)) for each in unblock(reading)}
         if ended is not None and f"{ended[1].partition(' ')[2]}," not in ways.get(step.subject, step.script):
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
+    if step is not None and step.step is not Step.END:  # then nobody's end is proven to help
+        for words in (step.text, step.short):
+            if re.search(r"(?<!whether to )\bend it\b|\blets .* start|\bDO offers\b", words):
+                yield f"it orders an end, or promises what is not proven: {words}"
     if idle and step is not None and step.step is Step.WAIT:
         yield from not_told_of(reading, step, sorted(idle))
 
