@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from presman.analysis.latency.system_waits import redo_sizes
 from presman.analysis.readings.group_readings import QueueTotals, SessionTotals, UsageTotals
-from presman.analysis.readings.reading import EventWaits, InstanceTotals, Reading
+from presman.analysis.readings.reading import EventWaits, InstanceTotals, Reading, added
 from presman.analysis.readings.session_readings import OTHER
 from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade, longest_wait
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
@@ -146,8 +146,8 @@ def totals(reading: Reading) -> Totals:
         idle_held=None if running is None else sum(each.servers for each in running if each.idle is not None),
         downgraded=None if running is None or not all(map(_has_degrees, running)) else _downgraded(running),
         downgrades=downgrades_in_a_minute(reading),
-        used=_sum([None if each.doubt else each.used for each in groups]),
-        waiting=_sum([None if each.doubt else each.waiting for each in groups]),
+        used=added(None if each.doubt else each.used for each in groups) if groups else None,
+        waiting=added(None if each.doubt else each.waiting for each in groups) if groups else None,
         cpus=reading.header.num_cpus or None,
     )
 
@@ -176,12 +176,7 @@ def downgrades_in_a_minute(reading: Reading) -> float | None:
     V$SYSSTAT did not tell.
     """
     deltas = [each.delta for each in reading.downgrades if is_downgrade(each.name)]
-    known = [each for each in deltas if each is not None]
-    if not known or len(known) < len(deltas) or not reading.interval:
+    number = added(deltas)
+    if not deltas or number is None or not reading.interval:
         return None
-    return 60 * sum(known) / max(60.0, reading.interval)
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    return 60 * number / max(60.0, reading.interval)

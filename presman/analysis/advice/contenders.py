@@ -22,8 +22,8 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
     RunningStatement,
-    WantsSource,
     group_title,
+    is_known,
 )
 from presman.base.formats import counted
 from presman.rows.commands import Command
@@ -217,12 +217,7 @@ def too_large(
     left = _left_of_all(head, freed)
     room = None if left is None or head.wants is None else left + head.wants.high
     heads = {group_title(each): each for each in reading.heads}
-    return tuple(name for name in rivals if room is None or _most(heads[name]) > room)
-
-
-def _most(head: QueueHead) -> float:
-    known = head.wants is not None and head.wants.source is not WantsSource.MEAN
-    return head.wants.high if known and head.wants is not None else inf
+    return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
 
 
 def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
@@ -252,7 +247,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     whole = other.con_id > 2  # its limit may be that of its container
     usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
     room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
-    needs = first.low if first is not None and first.source is not WantsSource.MEAN else 0
+    needs = first.low if is_known(first) else 0
     return min(wanted, room) if room > 0 and room >= needs else 0
 
 
@@ -261,13 +256,7 @@ def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | 
     if head.target is None or head.wants is None or head.in_use is None:
         return None
     inst_ids = {inst_id for each in head.shortages for inst_id in each.inst_ids}
-    servers = (
-        sum(held for inst_id, held in each.servers_by_instance.items() if inst_id in inst_ids)
-        if inst_ids
-        else each.servers
-        for each in freed
-    )
-    return head.target - head.in_use + sum(servers) - head.wants.high
+    return head.target - head.in_use + sum(each.held_on(inst_ids) for each in freed) - head.wants.high
 
 
 def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> float | None:
@@ -301,20 +290,14 @@ def first_may_want_more(head: QueueHead, reading: Reading) -> str:
     return f"another that waited as long {wants}, and which is first is not known"
 
 
-def _wanted(each: QueuedStatement) -> float:
+def _wanted(each: QueuedStatement | QueueHead) -> float:
     """Return how many servers a queued statement wants at most."""
-    known = each.wants is not None and each.wants.source is not WantsSource.MEAN
-    return each.wants.high if known and each.wants is not None else inf
+    return each.wants.high if is_known(each.wants) else inf
 
 
-def any_of(names: Sequence[str]) -> str:
-    """Return names of which one is meant."""
-    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as one says them."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Return names as one says them; with "or" as the `last` word where one of them is meant."""
+    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def want_the_same(names: Sequence[str]) -> str:

@@ -22,7 +22,6 @@ from presman.analysis.advice.answers import answered, is_new, is_proven
 from presman.analysis.advice.contenders import (
     Candidate,
     Unblock,
-    any_of,
     contenders,
     first_may_want_more,
     listed,
@@ -80,17 +79,10 @@ def freeing(statement: RunningStatement, shortages: Sequence[Shortage], counts: 
     for shortage in shortages:
         helps = _concerns(statement, shortage)
         counted = counts.of_statement(statement, everybody=shortage.everybody)
-        servers = _held(statement, shortage)
+        servers = statement.held_on(shortage.inst_ids)
         low.append(servers if helps and counted else 0)
         high.append(servers if helps and counted is not False else 0)
     return Freeing(statement, tuple(low), tuple(high)) if any(high) else None
-
-
-def _held(statement: RunningStatement, shortage: Shortage) -> int:
-    """Return the servers a statement holds where the head's may run."""
-    if not shortage.inst_ids:
-        return statement.servers
-    return sum(held for inst_id, held in statement.servers_by_instance.items() if inst_id in shortage.inst_ids)
 
 
 def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
@@ -336,14 +328,14 @@ def _turns(found: Unblock, reading: Reading) -> str:
     """Say who is idle with servers that several queues may get, and who of them is first; else that they take turns."""
     idle = [each.statement for each in found.candidates if each.statement.idle is not None]
     if not idle:
-        free = f"{any_of(found.turns)} may get the next servers that come free: {found.order}"
+        free = f"{listed(found.turns, 'or')} may get the next servers that come free: {found.order}"
         return f"{free}, so nobody's end is proven to help"
     each = max(idle, key=lambda one: one.servers)
     queues, doubt = served_by(each, found.turns, reading)
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     others = [name for name in found.turns if name not in queues]
     turns = f"; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
-    return f"{keeps} that {any_of(queues)} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
+    return f"{keeps} that {listed(queues, 'or')} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
 
 
 def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -> tuple[list[str], str]:

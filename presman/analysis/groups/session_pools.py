@@ -10,7 +10,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool
-from presman.analysis.readings.reading import Quiesce
+from presman.analysis.readings.reading import Quiesce, grouped
 from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
@@ -27,10 +27,8 @@ class PoolWaits(NamedTuple):
 
 def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
     """Return who waits for the pool of each group on each instance (V$SESSION)."""
-    found: dict[GroupKey, list[Session]] = {}
-    for row in facts.sessions.users:
-        if row.event == POOL_WAIT and is_pooled(row.event, row.state):
-            found.setdefault((row.inst_id, row.con_id, facts.sessions.group_of(row)), []).append(row)
+    pooled = (row for row in facts.sessions.users if row.event == POOL_WAIT and is_pooled(row.event, row.state))
+    found = grouped(pooled, lambda row: (row.inst_id, row.con_id, facts.sessions.group_of(row)))
     return {group_key: PoolWaits(len(rows), _longest(rows)) for group_key, rows in found.items()}
 
 

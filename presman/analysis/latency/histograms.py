@@ -18,6 +18,7 @@ from presman.analysis.readings.reading import (
     Reading,
     WaitReading,
     added,
+    grouped,
 )
 
 PERMILLES = (500, 900, 950, 990, 999)
@@ -297,15 +298,12 @@ def events(reading: Reading, *, by_instance: bool = False) -> tuple[EventLatency
 
     Their instances are summed up unless they are wanted `by_instance`.
     """
-    several = len(reading.header.instances) > 1
-    waits: dict[tuple[int, str], list[WaitReading]] = {}
-    for wait in reading.waits:
-        inst_id = wait.inst_id if by_instance or not several else CLUSTER
-        waits.setdefault((inst_id, wait.event), []).append(wait)
-    counted: dict[tuple[int, str], list[Histogram]] = {}
-    for histogram in reading.histograms:
-        inst_id = histogram.inst_id if by_instance or not several else CLUSTER
-        counted.setdefault((inst_id, histogram.event), []).append(histogram)
+    apart = by_instance or len(reading.header.instances) < 2
+
+    def key(row: WaitReading | Histogram) -> tuple[int, str]:
+        return row.inst_id if apart else CLUSTER, row.event
+
+    waits, counted = grouped(reading.waits, key), grouped(reading.histograms, key)
     found = [_event(key, waits.get(key, []), counted.get(key, [])) for key in waits.keys() | counted.keys()]
     return tuple(sorted(found, key=lambda each: (-(each.sessions or 0.0), each.event, each.inst_id)))
 
