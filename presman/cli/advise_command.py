@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
-from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
 from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser, option
-from presman.cli.whatif_command import add_observed, arrivals_of
+from presman.cli.whatif_command import add_observed, arrivals_of, refuse_unseen
 from presman.reports.advise_load import ObservedPlan, observed_plan
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
@@ -94,8 +93,9 @@ def run(options: Namespace) -> int:
     watched = _Watched()
     arrivals = arrivals_of(options, watched.hear)
     keep = [name.upper() if name.islower() else name for name in options.keep]
-    _check(arrivals, [goal.group for goal in options.goal], "--goal")
-    _check(arrivals, keep, "--keep")
+    seen = sorted({each.group for each in arrivals})
+    refuse_unseen("--goal", [goal.group for goal in options.goal], seen)
+    refuse_unseen("--keep", keep, seen)
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
     found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
@@ -158,10 +158,3 @@ class _Progress:
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
             best_wait = f"{self._goal.percentile} of {self._goal.group} {wait}"
             console.note(f"{replayed} choices replayed, best so far: {best_wait}; Ctrl-C keeps it")
-
-
-def _check(arrivals: list[Arrival], names: list[str], option: str) -> None:
-    known = sorted({each.group for each in arrivals})
-    for name in names:
-        if name not in known:
-            raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, known)}")

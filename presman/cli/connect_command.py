@@ -196,15 +196,10 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
     is_new = "" if exists(path) else ", a new file that only you can read"
     if not ask_yes(f"Write this into {path}{is_new}?", usual=True):
         raise EOFError
-    _keep(answers, keeping)
+    if trouble := put_away(answers, keeping):
+        console.show(f"The keyring did not take the password ({trouble}): presman will ask for it each time.\n")
     write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
     console.show(f"Written. To watch it: presman {name}\n")
-
-
-def _keep(answers: Answers, keeping: Keeping) -> None:
-    trouble = put_away(answers, keeping)
-    if trouble:
-        console.show(f"The keyring did not take the password ({trouble}): presman will ask for it each time.\n")
 
 
 def _shown(option: str, value: str) -> str:

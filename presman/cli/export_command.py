@@ -21,7 +21,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, option, positive, some_seconds
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
-from presman.output.alert_notifier import AlertNotifier, notifier_of
+from presman.output.alert_notifier import AlertNotifier
 from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, empty_columns, past_minutes, within
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
@@ -152,11 +152,7 @@ def run(options: Namespace) -> None:
     resolved = replace(resolved, target=resolved.target.within(None, start, end))
     to_file = options.output != "-"
     file = _file(measure, options)
-    notifier = None
-    if resolved.on_alert:
-        notifier = notifier_of(
-            resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=True
-        )
+    notifier = resolved.notifier(first_is_news=True) if resolved.on_alert else None
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
     polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")

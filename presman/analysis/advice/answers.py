@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, listed
+from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, listed
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect
@@ -108,11 +108,6 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
         return "an idle holder is enough, and no work is lost by that"
     return "those named first are enough"
-
-
-def is_proven(effect: EndingEffect | None) -> bool:
-    """Whether the forecast proves that the queue empties sooner by what matters."""
-    return effect is not None and effect.proven
 
 
 def is_new(found: Unblock) -> bool:

@@ -145,15 +145,22 @@ class Unblock(Struct, frozen=True):
         if self.needed > 1:
             needed = tuple(each.statement for each in self.candidates[: self.needed] if each in ended)
             return (needed,) if needed else ()
-        return tuple(
-            (each.statement,) for each in ended if each.enough or (each.effect is not None and each.effect.proven)
-        )
+        return tuple((each.statement,) for each in ended if each.enough or is_proven(each.effect))
 
     @property
     def blockers(self) -> tuple[Candidate, ...]:
         """The candidates that others wait for, who hold servers themselves."""
-        names = {each.blocker for each in self.blocked}
-        return tuple(each for each in self.candidates if f"{each.statement.inst_id}:{each.statement.sid}" in names)
+        return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
+
+
+def is_proven(effect: EndingEffect | None) -> bool:
+    """Whether the forecast proves that the queue empties sooner by what matters."""
+    return effect is not None and effect.proven
+
+
+def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
+    """Whether any of these waits for a statement's session."""
+    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def contenders(

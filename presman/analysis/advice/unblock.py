@@ -12,18 +12,20 @@ that. A start is promised only where no other queue could take the servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.answers import answered, is_new, is_proven
+from presman.analysis.advice.answers import answered, is_new
 from presman.analysis.advice.contenders import (
     Candidate,
     Unblock,
     contenders,
     first_may_want_more,
+    is_blocker,
+    is_proven,
     listed,
     take_turns,
     too_large,
@@ -110,11 +112,6 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
     if counts.of_statement(statement, everybody=shortage.everybody) is False:
         return "the queue does not count its servers"
     return "its servers run on other instances"
-
-
-def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
-    """Whether any of these waits for a statement's session."""
-    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def in_order(
@@ -309,19 +306,11 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(_refused_holders(refused)))
         return "those that can be ended are not known to free enough, so nobody is named"
-    if (
-        found.soon is None
-        and found.itself is None
-        and is_new(found)
-        and not any(each.commands for each in found.candidates)
-    ):
+    offers_nobody = found.soon is None and not any(each.commands for each in found.candidates)
+    if offers_nobody and found.itself is None and is_new(found):
         return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
-    return _turns(found, reading) if _is_contested(found) else _chosen(found, found.candidates[: found.needed])
-
-
-def _is_contested(found: Unblock) -> bool:
-    """Whether nobody is offered because other queues take turns with this one."""
-    return bool(found.turns) and found.soon is None and not any(each.commands for each in found.candidates)
+    is_contested = offers_nobody and bool(found.turns)
+    return _turns(found, reading) if is_contested else _chosen(found, found.candidates[: found.needed])
 
 
 def _turns(found: Unblock, reading: Reading) -> str:

@@ -201,20 +201,17 @@ def instances_gone(reading: Reading) -> list[Alert]:
     held: Counter[int] = Counter()
     for row in reading.running:
         held[row.inst_id] += row.servers * row.orphaned
-    still = {
-        inst_id: f"{counted(n, 'server')} elsewhere still held for what it ran" for inst_id, n in held.items() if n
-    }
-    found = []
-    for each in reading.gone:
-        name = instance_name(each.inst_id, each.instance_name)
-        ago = duration((reading.at - each.last_seen).total_seconds())
-        short = f"{name} is gone, last seen {ago} ago"
-        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it"
-        text = "; ".join((text, *filter(None, (still.pop(each.inst_id, ""),))))
-        found.append(Alert("warn", "▲", text, short, "instance_gone", str(each.inst_id)))
-    for inst_id, text in still.items():
-        short = f"{instance_name(inst_id)} is gone"
-        found.append(Alert("warn", "▲", f"I{short[1:]}: {text}", short, "instance_gone", str(inst_id)))
+    seen, found = {each.inst_id: each for each in reading.gone}, []
+    for inst_id in dict.fromkeys((*seen, *(+held))):
+        short, at, away = f"{instance_name(inst_id)} is gone", "", []
+        if (last := seen.get(inst_id)) is not None:
+            ago = duration((reading.at - last.last_seen).total_seconds())
+            short = f"{instance_name(inst_id, last.instance_name)} is gone, last seen {ago} ago"
+            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are away with it"]
+        if held[inst_id]:
+            away.append(f"{counted(held[inst_id], 'server')} elsewhere still held for what it ran")
+        text = f"I{short[1:]}{at}: {'; '.join(away)}"
+        found.append(Alert("warn", "▲", text, short, "instance_gone", str(inst_id)))
     return found
 
 

@@ -36,6 +36,7 @@ from presman.rows.snapshot import GoneInstance
 
 Row = TypeVar("Row")
 RowKey = TypeVar("RowKey", bound=Hashable)
+Number = TypeVar("Number", int, float)
 
 CLUSTER = 0
 """The `inst_id` of figures over all instances."""
@@ -296,7 +297,7 @@ def sum_of_known(parts: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def added(parts: Iterable[float | None]) -> float | None:
+def added(parts: Iterable[Number | None]) -> Number | None:
     """Return the sum, None where a part is not known."""
     try:
         return sum(parts)  # type: ignore[arg-type]

@@ -453,12 +453,12 @@ class Usual(Struct, frozen=True):
     """
 
     seconds: float | None
-    percent_queued: float | None
-    mean_wait: float | None
-    queued_share: float | None
-    mean_servers: float | None
-    mean_queue: float | None
-    timeouts: int | None
+    percent_queued: float | None = None
+    mean_wait: float | None = None
+    queued_share: float | None = None
+    mean_servers: float | None = None
+    mean_queue: float | None = None
+    timeouts: int | None = None
 
 
 class HourReading(Struct, frozen=True):
