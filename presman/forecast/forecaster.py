@@ -115,9 +115,8 @@ def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
     """Return those of one queue that came together, the first first: which of them is before which is not known."""
     found: list[list[QueuedStatement]] = []
     for row in sorted(queue, key=lambda row: row.position):
-        first = found[-1][0] if found else None
-        alike = first is not None and first.event != NEXT_IN_LINE
-        if alike and first is not None and abs((first.waited or 0.0) - (row.waited or 0.0)) < SAME_WAIT:
+        first = found[-1][0] if found else row
+        if found and first.event != NEXT_IN_LINE and abs((first.waited or 0.0) - (row.waited or 0.0)) < SAME_WAIT:
             found[-1].append(row)
         else:
             found.append([row])

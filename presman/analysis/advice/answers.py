@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, listed
+from presman.analysis.advice.contenders import Candidate, Unblock, is_proven
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect
-from presman.base.formats import counted, duration, in_about
+from presman.base.formats import counted, duration, in_about, listed
 
 NAMED = 3
 """Those of whom each would do alone that are offered beside each other: ① to ③, who lose least."""

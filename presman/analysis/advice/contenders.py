@@ -25,7 +25,7 @@ from presman.analysis.readings.statement_readings import (
     group_title,
     is_known,
 )
-from presman.base.formats import counted
+from presman.base.formats import counted, listed
 from presman.rows.commands import Command
 
 
@@ -300,11 +300,6 @@ def first_may_want_more(head: QueueHead, reading: Reading) -> str:
 def _wanted(each: QueuedStatement | QueueHead) -> float:
     """Return how many servers a queued statement wants at most."""
     return each.wants.high if is_known(each.wants) else inf
-
-
-def listed(names: Sequence[str], last: str = "and") -> str:
-    """Return names as one says them; with "or" as the `last` word where one of them is meant."""
-    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def want_the_same(names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from presman.analysis.advice.answers import NO_USE, gain, helps_nobody, is_new
-from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, listed, want_the_same
+from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, want_the_same
 from presman.analysis.advice.ending import (
     LONG_IDLE,
     NEARLY_DONE,
@@ -52,7 +52,7 @@ from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed, number, percent
 from presman.rows.commands import Command
 
 

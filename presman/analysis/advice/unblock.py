@@ -26,7 +26,6 @@ from presman.analysis.advice.contenders import (
     first_may_want_more,
     is_blocker,
     is_proven,
-    listed,
     take_turns,
     too_large,
     want_the_same,
@@ -54,7 +53,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     group_title,
 )
-from presman.base.formats import counted, duration, in_about
+from presman.base.formats import counted, duration, in_about, listed
 
 
 class Freeing(Struct, frozen=True, eq=False):

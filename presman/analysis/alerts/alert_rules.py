@@ -13,7 +13,15 @@ from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
+from presman.analysis.readings.reading import (
+    Alert,
+    InstanceReading,
+    Reading,
+    Severity,
+    added,
+    instance_name,
+    sum_of_known,
+)
 from presman.base.formats import clock, counted, duration, number
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
@@ -110,8 +118,7 @@ def _limited_by(reading: Reading, instance: InstanceReading, others: float) -> s
 def _used_beside(reading: Reading, instance: InstanceReading) -> float:
     """Return the CPUs that other instances of the database are known to use on the host of an instance."""
     beside = [each for each in reading.header.instances if each.host and each.host == instance.host]
-    used = [_used(reading, each.inst_id) for each in beside if each.inst_id != instance.inst_id]
-    return sum(each for each in used if each is not None)
+    return sum_of_known(_used(reading, each.inst_id) for each in beside if each.inst_id != instance.inst_id) or 0.0
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
@@ -120,8 +127,7 @@ def _used(reading: Reading, inst_id: int) -> float | None:
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
     groups = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
-    used = [None if group.doubt else group.used for group in groups]
-    return None if None in used or not used else sum(each for each in used if each is not None)
+    return added(None if group.doubt else group.used for group in groups) if groups else None
 
 
 def _where(instance: InstanceReading, reading: Reading) -> str:

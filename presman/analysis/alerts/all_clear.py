@@ -2,7 +2,7 @@
 
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.readings.reading import Alert, Reading
-from presman.base.formats import counted, spelled
+from presman.base.formats import counted, listed, spelled
 
 _CLEARED_BY = {
     "queue_waits": "queue",
@@ -30,7 +30,7 @@ def all_clear(reading: Reading) -> list[Alert]:
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]
     if whole:
-        short = f"Nothing is wrong now{where}: no {', '.join(names[:-1])} or {names[-1]}"
+        short = f"Nothing is wrong now{where}: no {listed(names, 'or')}"
         text = f"Nothing is wrong{where}: {absent}"
     else:
         text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where

@@ -10,7 +10,7 @@ from msgspec import Struct
 from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, sum_of_known
-from presman.base.formats import counted
+from presman.base.formats import counted, listed
 
 if TYPE_CHECKING:
     from presman.analysis.groups.containers import PdbReading
@@ -266,7 +266,7 @@ def _listed(names: tuple[str, ...]) -> str:
     """Return some names, three at most."""
     if len(names) > 3:
         return f"{', '.join(names[:2])} and {counted(len(names) - 2, 'other')}"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    return listed(names)
 
 
 def _shareless(groups: Iterable[GroupReading]) -> str:

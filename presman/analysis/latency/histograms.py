@@ -244,16 +244,11 @@ def together(histograms: Iterable[Histogram]) -> Histogram | None:
     parts = list(histograms)
     if len(parts) < 2:
         return parts[0] if parts else None
-    counts: dict[int, int] = {}
-    deltas: dict[int, int] | None = {}
-    for bucket in (bucket for part in parts for bucket in part.buckets):
-        counts[bucket.upper_us] = counts.get(bucket.upper_us, 0) + bucket.count
-        if bucket.delta is None:
-            deltas = None
-        elif deltas is not None:
-            deltas[bucket.upper_us] = deltas.get(bucket.upper_us, 0) + bucket.delta
+    found = grouped((bucket for part in parts for bucket in part.buckets), lambda bucket: bucket.upper_us)
+    has_deltas = all(bucket.delta is not None for same in found.values() for bucket in same)
     buckets = tuple(
-        Bucket(upper, count, None if deltas is None else deltas[upper]) for upper, count in sorted(counts.items())
+        Bucket(upper, sum(each.count for each in same), added(each.delta for each in same) if has_deltas else None)
+        for upper, same in sorted(found.items())
     )
     first = parts[0]
     startup, latest = _sum(part.startup for part in parts), _sum(part.now for part in parts)

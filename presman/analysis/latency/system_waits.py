@@ -24,6 +24,7 @@ from presman.analysis.readings.reading import (
     WaitReading,
     added,
     grouped,
+    largest,
 )
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
@@ -224,14 +225,9 @@ def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
     users = facts.sessions.users
     waiting = (row for row in users if row.state == "WAITING" and row.wait_class != "Idle" and row.event)
     return {
-        key: WaitingNow(found[0].wait_class, len(found), _longest([each.wait_time_micro for each in found]))
+        key: WaitingNow(found[0].wait_class, len(found), largest(each.wait_time_micro for each in found))
         for key, found in grouped(waiting, _event).items()
     }
-
-
-def _longest(micro: list[int | None]) -> int | None:
-    known = [each for each in micro if each is not None]
-    return max(known) if len(known) == len(micro) else None
 
 
 def _outlasts(now: WaitingNow | None, seconds: float) -> bool:

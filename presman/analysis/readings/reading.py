@@ -305,6 +305,12 @@ def added(parts: Iterable[Number | None]) -> Number | None:
         return None
 
 
+def largest(parts: Iterable[Number | None]) -> Number | None:
+    """Return the largest, None where a part is not known, or there is none."""
+    values = list(parts)
+    return None if None in values else max(values, default=None)  # type: ignore[type-var]
+
+
 class InstanceTotals(Struct, frozen=True):
     """Counters of one instance since it started.
 
