@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.alerts.alert_rules import all_clear, not_known, worst_first, wrong
 from presman.analysis.readings.group_readings import Marked, throttled_percent
 from presman.analysis.readings.reading import Reading, Severity, sum_of_known
 from presman.analysis.readings.statement_readings import longest_wait

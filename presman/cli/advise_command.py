@@ -1,6 +1,5 @@
 """`presman advise`: searches for the directives that would have met goals of service, by replays."""
 
-import json
 import time
 from argparse import ArgumentTypeError, Namespace
 from datetime import UTC, datetime
@@ -102,9 +101,9 @@ def run(options: Namespace) -> int:
     if len(watched.plans) > 1:
         console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":
-        from presman.output.json_document import plain
+        from presman.output.json_document import plain, written
 
-        text = json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n"
+        text = written({"format": 1, **plain(found)}, ascii_only=console.wants_ascii())
     elif options.format == "html":
         text = as_page(found, datetime.now(UTC))
     else:

@@ -157,6 +157,11 @@ def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: 
     return indented(text, indent=2) + "\n"
 
 
+def written(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """Return a document of another kind, short as those are, as indented text that ends in a newline."""
+    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
 def plain(value: Any) -> Any:
     """Return `value` in JSON's own types. Numbers keep six decimals; what is not finite becomes null."""
     if value is None or isinstance(value, str | int | float | bool | datetime | Enum):

@@ -93,6 +93,11 @@ class ToDo(NamedTuple):
         """All commands as text, a line each."""
         return "\n".join(each.text for each in self.commands)
 
+    @property
+    def lines(self) -> list[str]:
+        """What to do, and below it each command with whom it hits, as a text without a screen has it."""
+        return [f"DO {self.text}", *(f"   {each.text}  -- affects {self.affects}" for each in self.commands)]
+
 
 @once
 def to_do(reading: Reading) -> ToDo | None:

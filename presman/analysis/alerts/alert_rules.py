@@ -1,7 +1,8 @@
 """Alert rules: one list, for screens, texts, checks and event counts.
 
 Those of CPU (less than is due, a limit, no plan, a host shared) and of what else holds back (a quiesced database,
-session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
+session pools, I/O limits, a plan that changed) stand here, and what is said where none of them speaks; those of the
+parallel queue stand in `queue_alerts.py`.
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ from presman.analysis.readings.reading import (
     instance_name,
     sum_of_known,
 )
-from presman.base.formats import clock, counted, duration, number
+from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
 FULL = 0.95
@@ -302,3 +303,47 @@ def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
     idle = [alert for alert in ranked if alert.glyph == queue_alerts.IDLE]
     others = [alert for alert in ranked if alert.glyph != queue_alerts.IDLE]
     return (*others[:1], *idle, *others[1:])
+
+
+# ---- All-clear: what is known not to be there, by which views, and of what nothing is known.
+
+_CLEARED_BY = {
+    "queue_waits": "queue",
+    "cpu_starved": "starved group",
+    "cpu_zero_share": "starved group",
+    "downgraded": "downgrade",
+    "downgrades": "downgrade",
+}
+"""What there is where a rule speaks, though a threshold may have made its alert a note."""
+
+
+def all_clear(reading: Reading) -> list[Alert]:
+    """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
+    alerted = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
+    alerted |= {"queue"} if reading.queue else set()
+    known = [each for each in reading.basis if not each.lacking and each.what not in alerted]
+    if not known:
+        return []
+    where = f" in {reading.header.container}" if reading.header.container else ""
+    whole = len(known) == len(reading.basis)
+    views_read = tuple(dict.fromkeys(view for each in known for view in each.views))
+    views = ", ".join(views_read)
+    absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
+    if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
+        absent += f" in {spelled(max(1.0, reading.interval))}"
+    names = [each.what for each in known]
+    if whole:
+        short = f"Nothing is wrong now{where}: no {listed(names, 'or')}"
+        text = f"Nothing is wrong{where}: {absent}"
+    else:
+        text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
+    brief = f"Nothing is wrong now{where}" if whole else short
+    between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
+    return [Alert("good", "●", f"{text} (by {views}).", short, between=between)]
+
+
+def not_known(reading: Reading) -> list[Alert]:
+    """Say of what nothing is known, and why."""
+    unknown = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
+    short = f"not known: {', '.join(f'a {each.what}' for each in reading.basis if each.lacking)}"
+    return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

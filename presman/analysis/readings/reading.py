@@ -381,6 +381,9 @@ class UnansweredQuery(Struct, frozen=True):
     text: str
     cure: str
 
+    def __str__(self) -> str:
+        return f"{self.view or self.query}: {self.text} {self.cure}".rstrip()
+
 
 class LateView(Struct, frozen=True):
     """A view that did not answer in time: its name, and how many seconds before `Reading.at` its rows were read.
