@@ -82,7 +82,8 @@ def run(options: Namespace) -> None:
         raise Failure(f"{options.section!r}: {trouble}")
     try:
         console.show(INTRODUCTION.format(path=path))
-        answers = _reach(_start(options), config, Scope(options.scope) if options.scope else Scope.CLUSTER)
+        answers = Answers("", thick=options.thick is not None, lib_dir=options.thick or "")
+        answers = _reach(answers, config, Scope(options.scope) if options.scope else Scope.CLUSTER)
         _write(answers, path, config, options.section)
     except UnicodeDecodeError:
         raise Failure("what was typed is not text in this terminal's encoding; nothing was written") from None
@@ -102,10 +103,6 @@ def _config(options: Namespace) -> tuple[Path, Config]:
         return expanded(named), Config()
     config = load(options)
     return config.path or locations()[-1], config
-
-
-def _start(options: Namespace) -> Answers:
-    return Answers("", thick=options.thick is not None, lib_dir=options.thick or "")
 
 
 # -- asking and trying ------------------------------------------------------------------------------------------

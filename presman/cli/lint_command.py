@@ -7,7 +7,7 @@ from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
-from presman.cli.parser import OneOf, Parser, add_format, command_parser, option
+from presman.cli.parser import Parser, add_format, choice, command_parser, option
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.json_document import plain, written
@@ -31,13 +31,8 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json")
-    option(
-        parser,
-        "--fail-on SEVERITY",
-        "end with code 5 if there is a finding this severe: error (default), warning, note, never",
-        type=OneOf("error", "warning", "note", "never"),
-        default="error",
-    )
+    words = "end with code 5 if there is a finding this severe: error (default), warning, note, never"
+    choice(parser, "--fail-on SEVERITY", words, "error", "warning", "note", NEVER)
     return parser
 
 

@@ -188,7 +188,7 @@ def _summary(
         parts += waiting[:_OTHERS]
     if unavailable:
         parts.append(f"not known: {'; '.join(unavailable[:_VIEWS])}{' …' if len(unavailable) > _VIEWS else ''}")
-    return f"{_database(reading)}: {one_line('; '.join(parts), LONGEST)}"
+    return f"{reading.header.database or reading.target}: {one_line('; '.join(parts), LONGEST)}"
 
 
 def _in_full(alert: Alert) -> str:
@@ -196,10 +196,6 @@ def _in_full(alert: Alert) -> str:
     if alert.key != "queue_waits":
         return alert.text
     return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
-
-
-def _database(reading: Reading) -> str:
-    return reading.header.database or reading.target
 
 
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from operator import add
 from typing import NamedTuple
 
+from presman.analysis import totals
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import why_not_counted
 from presman.analysis.readings.reading import Alert, Reading, Severity
@@ -15,7 +16,6 @@ from presman.analysis.readings.statement_readings import (
     group_title,
     is_downgrade,
 )
-from presman.analysis.totals import downgrades_in_a_minute
 from presman.base.formats import counted, duration, percent, spelled
 
 IDLE = "○"
@@ -131,8 +131,7 @@ def session_words(blocker: str, reading: Reading) -> str:
 
 def downgraded(reading: Reading) -> list[Alert]:
     """Tell which statements run with fewer servers than they asked for."""
-    running = [statement for statement in reading.running if statement.downgraded > 0 and not statement.orphaned]
-    if not running:
+    if not (running := totals.downgraded(reading.running)):
         return []
     short = f"{counted(len(running), 'statement')} downgraded"
     text = f"{short}: {_first_three([f'{s.sql_id} {s.degree}/{s.requested}' for s in running])}"
@@ -168,7 +167,7 @@ def downgrades(reading: Reading) -> list[Alert]:
     by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # the most lost first
     since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
     text = f"{short}{since}: {by_class} (V$SYSSTAT)"
-    return [Alert("warn", "▼", text, short, "downgrades", amount=downgrades_in_a_minute(reading))]
+    return [Alert("warn", "▼", text, short, "downgrades", amount=totals.downgrades_in_a_minute(reading))]
 
 
 def servers_at_maximum(reading: Reading) -> list[Alert]:
