@@ -1,11 +1,13 @@
 """Answers: the one decision whose end is offered to let a head start, and why that of others is not.
 
 Whatever shows a command that ends somebody for a queue reads this: TO START IT, the list of copies, the pages, `why`,
-JSON and report; DO asks besides that no work is lost. Offered is only whose end is proven to help. He, alone or with
-those named with him, certainly frees all that the head is short of, and no other queue takes turns with it for these
-servers; or the forecast proves that the queue empties sooner. Whose end fails more than a statement, who pauses between
-two fetches, or who works where an idle holder is enough, is not offered, and while one looks at somebody first or waits
-for a start that comes by itself, nobody is.
+JSON and report. DO asks for more: that no work is lost.
+
+Somebody is offered only if it is proven that his end helps. Either he certainly frees all that the head is short of,
+alone or together with those named beside him, and no other queue takes turns with it for these servers; or the forecast
+proves that the queue empties sooner. Never offered is anybody whose end makes more fail than a statement, who pauses
+between two fetches, or who works while the end of an idle holder is enough. Nobody at all is offered while another
+session has to be looked at first, or while the head should start by itself soon.
 """
 
 from __future__ import annotations

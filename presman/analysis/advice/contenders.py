@@ -286,7 +286,7 @@ def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:
-    """Return that one that has waited as long as a head wants more, so that its servers may start nobody, else ""."""
+    """Return that another that has waited as long as a head wants more, so that nobody may start; "" if none does."""
     if not head.equals or head.wants is None:
         return ""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))

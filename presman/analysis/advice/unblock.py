@@ -244,7 +244,7 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
 
 
 def _smallest_first(helper: Freeing) -> tuple[float, ...]:
-    """The same among those who would do alone: of idle holders the smallest comes first, for as much is enough."""
+    """The same for those who would do alone, but that of idle holders the smallest comes first: it is enough, too."""
     each = helper.statement
     if not helper.idle or helper.ends_in is not None:
         return _by_harm(helper)
@@ -327,9 +327,9 @@ def _turns(found: Unblock, reading: Reading) -> str:
 
 
 def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -> tuple[list[str], str]:
-    """Return which queues an idle holder's servers are for, and that they are none for his own, or may be none.
+    """Return which queues an idle holder's servers are for, and in words that his own is, or may be, none of them.
 
-    That is so where the limit that holds his group back does not count them, or may not.
+    His own is not where the limit that holds his group back does not count these servers.
     """
     group = (each.con_id, each.group)
     holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)

@@ -331,7 +331,10 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
-    """Return how many run on how many servers, and apart how many are gone that still have some; what there is."""
+    """Return how many statements run on how many servers and, apart, how many are gone that still hold some.
+
+    Of which there are none, nothing is said.
+    """
     counts = {False: [0, 0], True: [0, 0]}
     for each in statements:
         counts[each.orphaned][0] += 1

@@ -231,7 +231,7 @@ class EventWatch:
 
 
 def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return that the plan changed, in the words of V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name where there is none."""
+    """Return that the plan changed, as V$RSRC_PLAN_HISTORY has it: V$RSRC_PLAN has a name even where no plan is set."""
     old, new, switched = before.header.plan, now.header.plan, now.switched
     if old == new:
         return []
