@@ -162,9 +162,14 @@ def written(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
 
+_AS_IT_IS = frozenset({type(None), str, int, bool})
+
+
 def plain(value: Any) -> Any:
     """Return `value` in JSON's own types. Numbers keep six decimals; what is not finite becomes null."""
-    if value is None or isinstance(value, str | int | float | bool | datetime | Enum):
+    if value.__class__ in _AS_IT_IS:  # nearly all there is: of 30,000 sessions a million values
+        return value
+    if isinstance(value, str | int | float | bool | datetime | Enum):
         return json_value(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
