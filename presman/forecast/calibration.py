@@ -25,8 +25,11 @@ _BEGIN = 0.85
 _UNTRIED = 1.5
 """How many times as wide as the courses make it an interval is until five outcomes are known."""
 _STEP = 0.01
-"""How much the part that is aimed at follows an outcome. Those of a burst err together, and it is seen late: with larger
-steps the width swings, and is narrow just when the next burst comes."""
+"""How much the part that is aimed at follows an outcome.
+
+Those of a burst err together, and it is seen late: with larger steps the width swings, and is narrow just when the next
+burst comes.
+"""
 _LEAST, _MOST = 0.5, 0.98
 _STANDING = 0.86
 """What part is aimed at of all who wait: a little more than is to hold, since those of one queue err together."""
