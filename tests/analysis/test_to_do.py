@@ -512,8 +512,7 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert told(both).text == (
-        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two "
-        "fetches"
+        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
     )
 
 
