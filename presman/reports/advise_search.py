@@ -189,7 +189,8 @@ def _missed(goal: Goal, wait: float) -> float:
 
 
 # ---- The search: one directive at a time, from the present plan, from one that gives the groups with a goal all,
-# from one that limits all others, and then from the best choices found. What could not be the best, whatever came of it, is not replayed.
+# from one that limits all others, and then from the best choices found. What could not be the best, whatever came of
+# it, is not replayed.
 
 
 class Search:
