@@ -20,8 +20,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.answers import NO_USE, gain, helps_nobody, is_new, is_proven
-from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_the_same
+from presman.analysis.advice.answers import NO_USE, gain, helps_nobody, is_new
+from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, want_the_same
 from presman.analysis.advice.ending import (
     LONG_IDLE,
     NEARLY_DONE,
@@ -47,11 +47,12 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import NEWS, is_wrong, worst_first, wrong
+from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed, number, percent
 from presman.rows.commands import Command
 
 
@@ -91,6 +92,11 @@ class ToDo(NamedTuple):
     def script(self) -> str:
         """All commands as text, a line each."""
         return "\n".join(each.text for each in self.commands)
+
+    @property
+    def lines(self) -> list[str]:
+        """What to do, and below it each command with whom it hits, as a text without a screen has it."""
+        return [f"DO {self.text}", *(f"   {each.text}  -- affects {self.affects}" for each in self.commands)]
 
 
 @once
@@ -296,18 +302,15 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return that one waits for who should end: promised only where nobody else could take the servers."""
     name, who, last = _name(found.head), _head_in_words(found.head), found.by_itself[-1]
     about, when = in_about(time_left(last)), _when(found, last)
+    text, short = f"wait: {who} may start {about}, {when}", f"wait: {name} may start {about}"
     if found.rivals:
-        text = f"wait: {who} may start {about}, {when}; {want_the_same(found.rivals)}"
-        short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
-        return ToDo(Step.WAIT, text, short, "parallel", subject=name)
-    if found.unsure:
-        text = f"wait: {who} may start {about}, {when}; {found.unsure}"
-        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
-    if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
+        text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
+    elif found.unsure:
+        text = f"{text}; {found.unsure}"
+    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
         text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
-        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
-    text = f"wait: {who} {starts} {about}, {when}"
-    short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
+    else:
+        text, short = f"wait: {who} {starts} {about}, {when}", f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
 
 
@@ -455,11 +458,8 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
 
 
 def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
-    session = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == held.blocker), None)
-    idle = f", idle {duration(session.last_call)}" if session is not None and session.status == "INACTIVE" else ""
-    who = f"{session.who}{idle}" if session is not None else f"session {held.blocker}"
-    text = f"look at {who}: {held.who} waits for it and holds {counted(held.servers, 'server')}"
-    return ToDo(Step.LOOK, text, f"look at {who}: {held.who} waits for it", "top", subject=name)
+    short = f"look at {session_words(held.blocker, reading) or f'session {held.blocker}'}: {held.who} waits for it"
+    return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)
 
 
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:
