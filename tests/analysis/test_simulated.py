@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import presman.sources.simulator
-from presman.analysis.alerts.alert_rules import is_wrong, wrong
-from presman.analysis.alerts.all_clear import all_clear
+from presman.analysis.alerts.alert_rules import all_clear, is_wrong, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.group_readings import Verdict
