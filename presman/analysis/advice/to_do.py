@@ -20,17 +20,15 @@ from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.answers import NO_USE, gain, helps_nobody, is_new
+from presman.analysis.advice.answers import NO_USE, gain, helps_nobody
 from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, want_the_same
 from presman.analysis.advice.ending import (
-    LONG_IDLE,
     NEARLY_DONE,
     Ending,
     ending,
     ends_in,
     idle_to_end,
     objection,
-    pause,
     refusal,
     time_left,
 )
@@ -269,24 +267,37 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
-        return _too_large(found)
+        return _too_large(found, reading)
     return _patience(found, reading)
 
 
-def _too_large(found: Unblock) -> ToDo:
-    """Return what to do about a head that wants more than there is: one waits where the end of the others is known."""
+def _too_large(found: Unblock, reading: Reading) -> ToDo:
+    """Return what to do about a head that wants more than there is: one waits where the end of the others is known.
+
+    What is queued keeps its degree: a lower one takes a new run. Limits are parts of what the instances that are left
+    have, so where one is gone, that comes first.
+    """
     head = found.head
     name, who = _name(head), _head_in_words(head)
     if head.starts_alone and found.by_itself:
         return _wait_for(found, "may start")
-    helps, short = "a lower DOP or another group lets it start", f"{name}'s head is {head.why}: a lower DOP helps"
+    without = _without_whom(reading)
+    helps = "cancel it and run it with a lower DOP, or in another group"
+    short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
     if head.starts_alone:
-        helps = "it may start only when no servers are in use; with a lower DOP it starts sooner"
-        short = f"{name} may start only when no servers are in use, or with a lower DOP"
+        helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
+        short = f"{name} may start only when no servers are in use{without}"
     if head.starts_alone and head.in_use == 0:
-        helps = "no servers are in use and it is still queued, so give it a lower DOP"
-        short = f"{name}'s head is {head.why}: a lower DOP helps"
-    return ToDo(Step.CHANGE, f"{who} is {head.why}: {helps}", short, "parallel", subject=name)
+        helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
+        short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+    of = f", which is that of the instances that are left{without}" if without else ""
+    return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
+
+
+def _without_whom(reading: Reading) -> str:
+    """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
+    gone = [str(each.inst_id) for each in reading.gone]
+    return f" without {'instance' if len(gone) == 1 else 'instances'} {listed(gone)}" if gone else ""
 
 
 def _name(head: QueueHead) -> str:
@@ -387,17 +398,17 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
     else:
-        text = f"no idle session holds servers that {who} could use: wait, or decide whose work to end"
-        text += _slowed_by_io(found, reading)
-        short = f"wait, or decide whose work to end for {name}"
+        slowed = _slowed_by_io(found, reading)
+        text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
+        short = f"{slowed}wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit makes what runs in the head's container take longer, "" where none does."""
+    """Return which I/O limit makes what runs in the head's container take longer: the cause stands before the rest."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"; {pdb.held_by or 'its I/O limit'} slows down what runs in {pdb.name}"
+    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
@@ -420,19 +431,16 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
-    why = why or (f"that has waited for {duration(found.head.statement.waited)} only" if is_new(found) else "")
     why = why or candidate.why_not
-    short = f"wait: {keeps}, idle {each.idle_time}; {why}"
-    if why == pause(each) and not found.in_vain:  # time is all that speaks against it
-        offer = f"once it is idle for {duration(LONG_IDLE)}"
-        why, short = f"{why} (DO offers it {offer})", f"{keeps}, idle {each.idle_time}: end it {offer}"
-    return f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{_lasting_cure(reading)}", short
+    idle = f"idle {each.idle_time}"
+    text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{_lasting_cure(reading)}"
+    return text, f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
     """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
 
-    What is enough changes with each statement that ends, so the text also says how many more servers it takes.
+    What is enough changes with each statement that ends, and who is served then is not known: no start is promised.
     """
     each, who = candidate.statement, _head_in_words(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
@@ -443,8 +451,9 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     if helps_nobody(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
     elif candidate.frees == candidate.perhaps and more > 0:
-        why = f"{who} is short of {counted(missing, 'server')}: ending it is enough once {more} more are free"
-        short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
+        why = f"{who} is short of {counted(missing, 'server')}, so ending it is not enough"
+        freed = f"{candidate.frees} of {counted(missing, 'server')}"
+        short = f"wait: ending {each.who} frees {freed} for {_name(found.head)}"
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 

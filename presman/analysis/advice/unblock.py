@@ -254,7 +254,9 @@ def _smallest_first(helper: Freeing) -> tuple[float, ...]:
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it is too large for its limit: ending others may not help; a lower DOP or another group will"
+        return (
+            "it is too large for its limit: ending others may not help, a run with a lower DOP or in another group may"
+        )
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
