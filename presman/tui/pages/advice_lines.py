@@ -44,6 +44,8 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     runs: list[Run] = [label]
     for index, candidate in enumerate(every):
         more = _named(index, candidate, joint if index else "")
+        if (verb := _verb(candidate)) and not (index and verb == _verb(every[index - 1])):
+            more.insert(len(more) - 2, (f"{verb} ", ""))
         kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(every) else 0
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
             others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
@@ -73,7 +75,12 @@ def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[
 
 def _others_counted(joint: str, count: int) -> str:
     """Return what counts those for whom there is no room."""
-    return f"{joint}{count} more"
+    return f"{joint}{counted(count, 'other')}"
+
+
+def _verb(candidate: Candidate) -> str:
+    """Return what c and 1 copy for who is offered to be ended, in a word; "" of whom one waits for."""
+    return candidate.commands[0].kind.name.lower() if candidate.commands else ""
 
 
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
