@@ -4,14 +4,13 @@ import os
 import re
 from collections.abc import Mapping
 from configparser import ConfigParser, Error
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
-from presman.base.private_files import expanded, is_file, is_folder
+from presman.base.private_files import expanded, is_file, is_folder, replace_private
 from presman.base.secret import Secret
 from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings
 from presman.config.target import Target
@@ -224,7 +223,8 @@ def write_section(path: Path, name: str, values: Mapping[str, str], *, secret: b
         if len(text) > LARGEST:
             raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is no config.ini")
         data = with_section(text, name, values).encode("utf-8")
-        _replace(path, data, 0o600 if mode is None else mode & 0o700 if secret else mode)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_private(path, data, 0o600 if mode is None else mode & 0o700 if secret else mode)
     except (ValueError, OSError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ConfigError(f"cannot write {path}: {reason}; it is as it was") from None
@@ -239,20 +239,3 @@ def _mode(path: Path) -> int | None:
     if found.st_uid != os.geteuid():
         raise PermissionError(1, "it belongs to another user")
     return found.st_mode & 0o777
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), mode)
-        beside.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise

@@ -52,19 +52,15 @@ class StatementLimits:
         self._raised: BaseException | None = None
         self.most_rows = _ROWS_OF_A_SERVER
         self.most_bytes = _BYTES_OF_A_SERVER
-        self.end()
+        self._looks_left = self._text_left = inf
 
     def begin(self) -> None:
         """Reset the count: another query follows."""
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
-        self._looks_left: float = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
-        self._text_left: float = _TEXT + size
+        self._looks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
+        self._text_left = _TEXT + size
         self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
         self.most_bytes = _TEXT + size
-
-    def end(self) -> None:
-        """Bound nothing any more: what follows is presman's own; signals still end it."""
-        self._looks_left = self._text_left = inf
 
     def hold(self, connection: sqlite3.Connection) -> None:
         """Have a connection keep to the limits."""

@@ -153,12 +153,10 @@ _USUAL = text(
     " AND interval_us IS NOT NULL ORDER BY interval_us LIMIT 1 OFFSET (SELECT COUNT(interval_us) / 2 FROM polls"
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last)"
 )
-_WORST = {
-    "queued": text("SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
-                   " AND queued > 0 ORDER BY queued DESC, poll LIMIT 1"),
-    "waited": text("SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
-                   " AND waited_cpus > 0 ORDER BY waited_cpus DESC, poll LIMIT 1"),
-}  # fmt: skip
+_WORST = (
+    "SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
+    " AND {0} > 0 ORDER BY {0} DESC, poll LIMIT 1"
+)
 
 _WAIT_COLUMNS = tuple(f"waits_{index}" for index in range(SPAN))
 _WAITS = text(
@@ -256,18 +254,15 @@ def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
     return sorted(found)[len(found) // 2] if found else 1.0
 
 
-def worst(playback: Playback, start: datetime, end: datetime, measure: str) -> datetime | None:
-    """Return when most statements were `queued` or most CPUs `waited` for; None if never."""
+def worst(playback: Playback, start: datetime, end: datetime, column: str) -> datetime | None:
+    """Return when a column of `polls` was largest, as `queued` or `waited_cpus`; None if it never was above 0."""
     marks = [
         (mark, found)
         for part in playback.parts(start, end)
-        for found in playback.made(lambda row: instant(row["at"]), part, _WORST[measure])
+        for found in playback.made(lambda row: instant(row["at"]), part, text(_WORST.format(column)))
         for mark in playback.marks(found, found)[:1]
     ]
-    if not marks:
-        return None
-    value = "queued" if measure == "queued" else "waited_cpus"
-    return max(marks, key=lambda each: getattr(each[0], value) or 0)[1]
+    return max(marks, key=lambda each: getattr(each[0], column) or 0, default=(None, None))[1]
 
 
 def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
