@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from configparser import ConfigParser, Error
+from configparser import Error
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.base.errors import InputError
 from presman.base.private_files import expanded, is_file, is_folder, replace_private
 from presman.base.secret import Secret
-from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings
+from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings, new_parser
 from presman.config.target import Target
 from presman.config.targets import entries, parse_target
 
@@ -135,10 +135,7 @@ def _wallet_trouble(path: Path, thick: bool) -> str:
 
 # ---- Writing a section of config.ini: whatever else stands in the file, comments too, stays as it is.
 
-OWNED = (
-    "connection_string", "dsn", "user", "password", "password_command", "mode", "config_dir", "wallet_location",
-    "wallet_password", "thick", "lib_dir",
-)  # fmt: skip
+OWNED = ("connection_string", "dsn", "user", "password", "password_command", "mode", *_HOW)
 """What says who connects where; of a section that is replaced it goes, and all else stays."""
 
 _HEADER = re.compile(r"\[(.+)\]")
@@ -203,7 +200,7 @@ def _check(before: str, after: str, name: str, values: Mapping[str, str]) -> Non
 
 
 def _parsed(text: str) -> dict[str, dict[str, str]]:
-    parser = ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+    parser = new_parser()
     try:
         parser.read_string(text.removeprefix("\ufeff"))
     except Error:

@@ -213,7 +213,7 @@ def _group_bin(part: PlaybackPart, polls_of_bin: Mapping[int, tuple[int, int]], 
     if among is None:
         return None
     polls, known = among
-    servers, queued = (_per_poll(row[each], polls) for each in ("servers", "queued"))
+    servers, queued = (_mean(row[each], polls, 1) for each in ("servers", "queued"))
     used, waiting, io = (_mean(row[each], known) for each in ("used", "waiting", "io"))
     key = (part.store.name, row["bin"])
     return GroupBin(key, 0 + row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
@@ -306,12 +306,8 @@ def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width:
                     yield poll // width, bucket_id, many
 
 
-def _mean(parts: float | None, polls: int) -> float | None:
-    return None if parts is None or not polls else float(parts) / SCALE / polls
-
-
-def _per_poll(total: float | None, polls: int) -> float | None:
-    return None if total is None else float(total) / polls
+def _mean(total: float | None, polls: int, scale: int = SCALE) -> float | None:
+    return None if total is None or not polls else float(total) / scale / polls
 
 
 # ---- Incident rows: events and parallel statements of a stretch of time, counted and chosen by the database

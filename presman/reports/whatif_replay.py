@@ -150,7 +150,8 @@ ASSUMPTIONS = (
 COURSES = 9
 """How often a replay is played, each time with other draws between the groups."""
 
-_UNLIMITED = 1_000_000
+UNLIMITED = 1_000_000
+"""Servers of a target that is not known."""
 _SETTLED = 1.0
 """Seconds of waiting that are still called none: polls see no more."""
 
@@ -193,7 +194,7 @@ class Replayed(Struct, frozen=True):
 
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     """Return the rules in force when the statements were observed: for each group the newest known."""
-    target = next((each.target for each in reversed(arrivals) if each.target), _UNLIMITED)
+    target = next((each.target for each in reversed(arrivals) if each.target), UNLIMITED)
     rules = Rules(target, {}, {}, {}, {}, {})
     for each in arrivals:
         group = Group(each.con_id, each.group)
@@ -237,16 +238,10 @@ def replay(
     them, and each statement's wait is the median of its waits.
     """
     never_queue = bypassing(arrivals) if free is None else free
-    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", never_queue) for course in range(courses)]
+    played = [_Play(arrivals, rules, f"{seed}/whatif/{course}", never_queue).run() for course in range(courses)]
     together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
     waits = [[one.waited for one in each.statements] for each in played]
     return Replayed(together, median_high(each.peak for each in played), _spread(waits))
-
-
-def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:
-    play = _Play(arrivals, rules, seed, free)
-    play.run()
-    return Replayed(tuple(play.statements), play.peak)
 
 
 def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
@@ -272,7 +267,7 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
     queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
-    return Limits(rules.target, _UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
+    return Limits(rules.target, UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
@@ -293,10 +288,10 @@ class _Play:
         self._events: list[tuple[float, int, int, int]] = []
         self._tickets: dict[int, QueueEntry] = {}
         self._left: set[int] = set()
-        self.statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
-        self.peak = 0
+        self._statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
+        self._peak = 0
 
-    def run(self) -> None:
+    def run(self) -> Replayed:
         """Play to the end of the observation."""
         for order, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
             heappush(self._events, (came, 1, order, number))
@@ -312,6 +307,7 @@ class _Play:
         for number, ticket in self._tickets.items():
             if number not in self._left and not ticket.running:
                 self._waited(number, self._end)
+        return Replayed(tuple(self._statements), self._peak)
 
     def _at(self, now: float) -> None:
         while self._events and self._events[0][0] <= now:
@@ -343,7 +339,7 @@ class _Play:
 
     def _start(self, number: int, now: float) -> None:
         self._left.add(number)
-        self.peak = max(self.peak, self._queue.in_use)
+        self._peak = max(self._peak, self._queue.in_use)
         heappush(self._events, (now + self._run_time(number, now), 0, number, number))
 
     def _run_time(self, number: int, now: float) -> float:
@@ -358,7 +354,7 @@ class _Play:
     def _waited(self, number: int, now: float, *, timed_out: bool = False) -> None:
         ticket = self._tickets[number]
         self._left.add(number)
-        self.statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+        self._statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
 
 
 def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:

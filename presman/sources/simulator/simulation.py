@@ -202,7 +202,7 @@ class Simulation(Cluster):
 
     def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
         """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""
-        running, room, root = self.workload.running, machine.cpus - RESERVED, self.plans.root
+        running, room, root = self.workload.running, machine.capacity.cpu_count - RESERVED, self.plans.root
         machine.paces = {}
         for turn in range(_TURNS):
             wanted = machine.demand(running)
@@ -251,7 +251,7 @@ class Simulation(Cluster):
         exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened)
         deltas = array("d", map(sub, account.totals, account.mark))
         where = machine.inst_id, group, self.metrics.opened, self.now
-        return Minute(*where, machine.cpus, ceiling, servers, exhausted, deltas)
+        return Minute(*where, machine.capacity.cpu_count, ceiling, servers, exhausted, deltas)
 
     def _alter(self, change: Alteration) -> None:
         if change.restart is not None:
