@@ -116,20 +116,17 @@ def wants_tls(answers: Answers, known: Mapping[str, str]) -> bool:
 def wallet_trouble(folder: str, *, thick: bool = False) -> str:
     """Return what is the matter with a wallet's folder, "" if the driver can read it."""
     try:
-        return _wallet_trouble(expanded(folder), thick)
+        path = expanded(folder)
+        if not is_folder(path):
+            return f"no such folder: {path}"
+        if thick or is_file(path / "ewallet.pem"):
+            return ""
+        if is_file(path / "cwallet.sso"):
+            return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
     except OSError as error:
         return f"{folder}: {error.strerror or error}"
     except InputError as error:
         return str(error)
-
-
-def _wallet_trouble(path: Path, thick: bool) -> str:
-    if not is_folder(path):
-        return f"no such folder: {path}"
-    if thick or is_file(path / "ewallet.pem"):
-        return ""
-    if is_file(path / "cwallet.sso"):
-        return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
     return "it has no ewallet.pem"
 
 

@@ -154,7 +154,7 @@ _USUAL = text(
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last)"
 )
 _WORST = (
-    "SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
+    "SELECT at, {0} AS amount FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
     " AND {0} > 0 ORDER BY {0} DESC, poll LIMIT 1"
 )
 
@@ -256,13 +256,9 @@ def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
 
 def worst(playback: Playback, start: datetime, end: datetime, column: str) -> datetime | None:
     """Return when a column of `polls` was largest, as `queued` or `waited_cpus`; None if it never was above 0."""
-    marks = [
-        (mark, found)
-        for part in playback.parts(start, end)
-        for found in playback.made(lambda row: instant(row["at"]), part, text(_WORST.format(column)))
-        for mark in playback.marks(found, found)[:1]
-    ]
-    return max(marks, key=lambda each: getattr(each[0], column) or 0, default=(None, None))[1]
+    statement = text(_WORST.format(column))
+    found = playback.each(lambda row: (a_number(row["amount"]), instant(row["at"])), statement, start, end)
+    return max(found, key=itemgetter(0), default=(0, None))[1]
 
 
 def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:

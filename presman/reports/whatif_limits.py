@@ -16,7 +16,7 @@ from presman.base.formats import number
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
-from presman.reports.whatif_replay import UNLIMITED, changed, rules_under
+from presman.reports.whatif_replay import UNLIMITED, changed, observed_rules
 from presman.rows.snapshot import Snapshot
 
 TARGET: Knob = "target", None
@@ -69,8 +69,8 @@ class PresentLimits(Struct, frozen=True):
         demands.take(Facts.of(previous, snapshot, cache), reading)
         rows = {Group(row.con_id, row.name): row for row in reading.cluster_groups()}
         limits = {group: row.servers_limit for group, row in rows.items() if row.servers_limit is not None}
-        rules = rules_under((), plan.tree, one_queue=plan.one_queue)
-        rules = changed(rules, target=reading.header.servers.target, limits=limits)
+        changes = {"target": reading.header.servers.target, "limits": limits}
+        rules = changed(observed_rules(()), plan=plan.tree, one_queue=plan.one_queue, **changes)
         load = ObservedLoad(none, none, rules, plan, 1, 0)
         most = sorted(rows.items(), key=lambda each: -(each[1].totals.completed or 0))
         return cls(load, demands, {group: row.title for group, row in most})

@@ -9,7 +9,7 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -209,11 +209,6 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     return rules
 
 
-def rules_under(arrivals: Sequence[Arrival], plan: PlanNode | None, *, one_queue: bool = False) -> Rules:
-    """Return what held when the statements were observed, with the order of a plan that was seen."""
-    return replace(observed_rules(arrivals), plan=plan, one_queue=one_queue)
-
-
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
     return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
@@ -388,21 +383,19 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
     by_start = sorted(
         (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
     )
-    coming = iter(by_start)
-    next_one = next(coming, None)
-    in_use, held = 0, Counter[Group]()
+    coming, in_use, held = deque(by_start), 0, Counter[Group]()
     # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
     for number in by_start:
         each, start = arrivals[number], _starts(arrivals[number])
-        while next_one is not None and _starts(arrivals[next_one]) < start - _SETTLED:
-            heappush(ends, (_starts(arrivals[next_one]) + (arrivals[next_one].ran or 0.0), next_one))
-            in_use += arrivals[next_one].servers
-            held[_group(arrivals[next_one])] += arrivals[next_one].servers
-            next_one = next(coming, None)
+        while coming and _starts(arrivals[coming[0]]) < start - _SETTLED:
+            begun = arrivals[coming[0]]
+            heappush(ends, (_starts(begun) + (begun.ran or 0.0), coming.popleft()))
+            in_use += begun.servers
+            held[_group(begun)] += begun.servers
         while ends and ends[0][0] <= start + 2 * _SETTLED:
-            _, over = heappop(ends)
-            in_use -= arrivals[over].servers
-            held[_group(arrivals[over])] -= arrivals[over].servers
+            over = arrivals[heappop(ends)[1]]
+            in_use -= over.servers
+            held[_group(over)] -= over.servers
         if number not in found and each.waited <= _SETTLED and _is_past(each, in_use, held[_group(each)]):
             found.add(number)
     return frozenset(found)
