@@ -29,6 +29,9 @@ from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 FULL = 0.95
 """The part of the CPUs from which they count as all in use."""
 
+_MUCH = 0.1
+"""The part of the CPUs from which on it is told that as much is waited for."""
+
 OTHERS = 0.25
 """The part of a host's CPUs that somebody else must use to be named for it where nobody here is held up by that."""
 
@@ -332,14 +335,34 @@ def all_clear(reading: Reading) -> list[Alert]:
     if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]
-    if whole:
+    if busy := _busy(reading):  # the plan may be met, and everybody be slow
+        brief = short = busy
+        text = f"{busy}; {f'{where.lstrip()}: ' * bool(where)}{absent}"
+    elif whole:
+        brief = f"Nothing is wrong now{where}"
         short = f"Nothing is wrong now{where}: no {listed(names, 'or')}"
         text = f"Nothing is wrong{where}: {absent}"
     else:
         text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
-    brief = f"Nothing is wrong now{where}" if whole else short
+        brief = short
     between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
-    return [Alert("good", "●", f"{text} (by {views}).", short, between=between)]
+    return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, between=between)]
+
+
+def _busy(reading: Reading) -> str:
+    """Return that all CPUs of an instance are in use while much more is waited for, "" where that is not so."""
+    full, more = [], 0.0
+    for each in reading.header.instances:
+        used, rows = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
+        waiting = sum(row.waiting or 0.0 for row in rows)
+        if used is not None and each.num_cpus and used >= FULL * each.num_cpus and waiting >= _MUCH * each.num_cpus:
+            full.append(each)
+            more += waiting
+    if not full:
+        return ""
+    where = f" of instance {listed([str(each.inst_id) for each in full])}"
+    here = where if len(reading.header.instances) > 1 else ""
+    return f"All {sum(each.num_cpus for each in full):.0f} CPUs{here} are in use, {number(more)} more are waited for"
 
 
 def not_known(reading: Reading) -> list[Alert]:
