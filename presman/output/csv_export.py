@@ -90,11 +90,10 @@ def within(minutes: Sequence[PastMinute], start: datetime | None, end: datetime 
 
 
 Layout = Literal["tidy", "wide"]
-LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
 TIME = "DATETIME"
 """The first heading of a wide file, as presman 1.x wrote it."""
 
-__all__ = ["LAYOUTS", "MEASURES", "CsvExport", "OutputError", "WideCsv"]
+__all__ = ["MEASURES", "CsvExport", "OutputError", "WideCsv"]
 
 
 class CsvExport:

@@ -130,9 +130,17 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     }
     before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
     grown = of_groups(facts.deltas, rows, before)
-    loads: dict[int, dict[Key, entitlement.Load]] = {}
-    if seconds is not None and "consumed_cpu_time" not in section.absent:
-        loads = _loads(rows, before, grown, exhausted, seconds)
+    loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
+    milliseconds = 0.0 if seconds is None or "consumed_cpu_time" in section.absent else seconds * 1000
+    for group_key, deltas in grown.items() if milliseconds else ():
+        row = rows[group_key]
+        loads[row.inst_id][row.con_id, row.name] = entitlement.Load(
+            deltas.consumed_cpu_time / milliseconds,
+            deltas.cpu_wait_time / milliseconds,
+            row.execution_waiters,
+            entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
+            exhausted.get(group_key),
+        )
     return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds, not section.absent)
 
 
@@ -217,28 +225,6 @@ def _why_due_unknown(here: _OnInstance, key: Key) -> str:
     if (key[0], UNNAMED) in here.frame.shares.shares:
         return f"the plan of {here.containers[key[0]]} cannot be read"
     return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
-
-
-def _loads(
-    rows: Mapping[GroupKey, ConsumerGroup],
-    before: Mapping[GroupKey, ConsumerGroup],
-    grown: Mapping[GroupKey, CounterDeltas],
-    exhausted: Mapping[GroupKey, float | None],
-    seconds: float,
-) -> dict[int, dict[Key, entitlement.Load]]:
-    """Return the loads of the groups on each instance."""
-    milliseconds = seconds * 1000
-    found: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
-    for group_key, deltas in grown.items():
-        row = rows[group_key]
-        found[row.inst_id][row.con_id, row.name] = entitlement.Load(
-            deltas.consumed_cpu_time / milliseconds,
-            deltas.cpu_wait_time / milliseconds,
-            row.execution_waiters,
-            entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
-            exhausted.get(group_key),
-        )
-    return found
 
 
 def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None) -> bool:
