@@ -282,6 +282,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
             "sessions",
             f"{count(row.active_sessions)} active, {count(row.execution_waiters)} of them waiting for a time slice",
         ),
+        *([fact("quiesced", f"{counted(row.held, 'session')} held", "warn")] if row.held else []),
         *_session_pool(row),
         BLANK,
         title("Parallel execution"),

@@ -232,13 +232,14 @@ SLOW = [float(n) for n in range(40)]
 
 def test_figures_of_the_same_waits_are_all_compared_or_none() -> None:
     """The mean has forgotten nothing in 40 waits; who is above the 95th percentile alone looks like chance."""
-    one, other = ([{5: 50.0 + more, 25: 60.0 + more}.get(n, each) for n, each in enumerate(SLOW)] for more in (0, 5))
+    spikes = {5: 50.0, 25: 60.0}
+    one, other = ([spikes.get(n, each) + more for n, each in enumerate(SLOW)] for more in (0, 5))
     found = list(_queue_waits({"A": one}, {"A": other}))
     assert [line.difference for line in found] == [Judgement.UNTOLD] * 2
-    above = [[Value(float(each > 39), 1.0) for each in waits] for waits in (one, other[::-1])]
+    above = [[Value(float(each > 44), 1.0) for each in waits] for waits in (one, other)]
     assert chance(*above) is not None, "these alone would have been judged"
     shifted = list(_queue_waits({"A": [1.0, 2.0] * 40}, {"A": [8.0, 9.0] * 40}))
-    assert {line.difference for line in shifted} == {Judgement.MORE}, "with enough of them both are"
+    assert Judgement.UNTOLD not in {line.difference for line in shifted}, "with enough of them both are"
 
 
 def test_figures_of_an_event_are_all_compared_or_none() -> None:
