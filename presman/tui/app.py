@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -120,7 +119,6 @@ class MonitorApp(FrameApp):
         if event.row is None:
             no_row(self)
             return
-
         try:
             if isinstance(event.row, DatabaseEvent):
                 await to_moment(self, event.row)
@@ -260,5 +258,4 @@ def shown(app: MonitorApp, fixed: Collection[str], *, home: bool, ascii_only: bo
         lead_home(app)
     if ascii_only:
         app.keep_to_ascii()
-    asyncio.run(run_until_ended(app))
-    return MonitorEnd(app.return_code or 0, app.switch_to, app.goes_home)
+    return MonitorEnd(run_until_ended(app), app.switch_to, app.goes_home)

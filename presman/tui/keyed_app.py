@@ -86,6 +86,7 @@ class AppKey(Struct, frozen=True, dict=True):
 class KeyedApp(TerminalApp):
     """An app with keys, a command palette of them, and a view that is saved after each that changed something."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]  # noqa: RUF012 - Textual declares it so
     is_served: ClassVar[bool] = False
     """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
 

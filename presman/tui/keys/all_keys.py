@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 def show_help(app: FrameApp) -> None:
     """Show the keys and the columns of this tab."""
     from presman.tui.pages.content import help_of, help_of_others
-    from presman.tui.widgets.grid import Grid
 
-    bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
-    in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
     present = app.panels.present.tab
-    content = help_of(present, drill_keys.where(app), listed(app), in_table)
+    content = help_of(present, drill_keys.where(app), listed(app))
     app.reader.open(content, found_by_search=partial(help_of_others, present))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from presman.analysis.advice.ending import ending
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
@@ -12,7 +13,7 @@ from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
 from presman.rows.queries import Focus
 from presman.tabs.drill_down import Statement
-from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, why_not_ended
+from presman.tui.pages.advice_lines import candidates_lines, command_lines, why_not_ended
 from presman.tui.pages.xplan import xplan
 
 Row = ParallelStatement | SessionReading
@@ -86,7 +87,7 @@ def _actions(row: Row, reading: Reading) -> list[Line]:
     """Return the commands for the statement itself."""
     if isinstance(row, SessionReading):
         return []
-    commands, against = commands_of(row, reading), why_not_ended(row, reading)
+    commands, against = ending(row, reading).commands, why_not_ended(row, reading)
     lines = [BLANK, title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
     return [*(lines if commands else [BLANK]), *([sentence(against)] if against else [])]
 
@@ -163,9 +164,8 @@ def _statistics(detail: Detail) -> Iterable[Line]:
 
 def usual_lines(found: Comparison) -> list[Line]:
     """Return a group's queue now, over the last hour and since its plan was activated."""
-    lines = [
-        sentence(f"{'Worse than usual. ' if found.worse else ''}Now, what is known of the last hour, since the plan:")
-    ]
+    worse = "Worse than usual. " if found.worse else ""
+    lines = [sentence(f"{worse}Now, what is known of the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
     rows: tuple[tuple[str, list[str]], ...] = (
         ("seconds known", [count(each.seconds) if each else ABSENT for each in stretches]),
