@@ -255,6 +255,11 @@ class Reachability:
         """Tell something of this database."""
         self._report_to(LogEvent(event, message, level, self._name, figures))
 
+    def polled(self, number: int, done: str, snapshot: Snapshot) -> None:
+        """Tell that poll `number` was read, or written."""
+        figures = {"poll": number, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
+        self.report("polled", f"poll {number} {done}", "debug", **figures)
+
     def lose(
         self, trouble: str, cause: str, message: str, event: str = "lost", level: Level = "warning",
         next_try: datetime | None = None,

@@ -212,17 +212,13 @@ class DatabaseRecorder:
                     self._waiting.popleft()
             self.written += 1
             self.last_at = pair[1].at
-            self._note_written(pair[1])
+            self.reachability.polled(self.written, "written", pair[1])
             if self._most is not None and self.written >= self._most:
                 with self._changed:
                     self._has_enough = True
                     self._waiting.clear()
                 break
         self._close()
-
-    def _note_written(self, snapshot: Snapshot) -> None:
-        figures = {"poll": self.written, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
-        self._report("polled", f"poll {self.written} written", "debug", **figures)
 
     def _is_hopeless(self, error: RecordingError) -> bool:
         return self._stopping or not isinstance(error, StoreLostError)
@@ -363,9 +359,8 @@ class Recorder:
             return
         if removed:
             what = counted(removed, "file" if self.location.is_daily else "poll")
-            self._report(
-                LogEvent("trimmed", f"removed by --retain or --max-size: {what}", "debug", "", {"removed": removed})
-            )
+            text = f"removed by --retain or --max-size: {what}"
+            self._report(LogEvent("trimmed", text, "debug", "", {"removed": removed}))
 
     def _finish(self) -> None:
         stop_all([each.sampler for each in self.databases], POLLS_END)

@@ -144,6 +144,6 @@ TAB = Tab(
         "Work shorter than the time between two polls is seen only by chance: more polls make the averages more "
         "reliable.",
     ),
-    panel="presman.tui.panels.top_panel:TopPanel",
+    panel="presman.tui.panels.shared_panel:TopPanel",
     over_time=True,
 )

@@ -26,9 +26,18 @@ from presman.tabs import tab, tab_names
 from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, Statement, contents_of
 from presman.tabs.parts import Key, Tab
-from presman.tui.pages.detail_lines import BLANK, cost_lines, detail_lines, fact, focus_of, sentence, title, usual_lines
+from presman.tui.pages.detail_lines import (
+    BLANK,
+    cost_lines,
+    detail_lines,
+    fact,
+    focus_of,
+    plan_lines,
+    sentence,
+    title,
+    usual_lines,
+)
 from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
-from presman.tui.pages.xplan import xplan
 from presman.tui.widgets.grid import Grid
 
 Content = Callable[["Reading | None"], list[Line]]
@@ -90,7 +99,6 @@ def help_of(tab: Tab, title: str, keys: Iterable[Key]) -> Content:
 
 def help_of_others(present: Tab) -> list[Line]:
     """Return the columns of the other tabs, by tab: a search in the help finds them from any tab."""
-
     every = [(f"   tab {each.key} {each.title}", table) for each in tab_names() for table in tab(each.name).tables]
     return [line for where, table in every if table not in present.tables for line in columns(table, where)]
 
@@ -276,9 +284,8 @@ def past_lines(past: SqlPast) -> list[Line]:
     lines.append(fact("executions", f"{past.executions} parallel, on up to {counted(past.servers, 'server')}"))
     waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
     lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen queued{waited}"))
-    lines.append(
-        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has finished")
-    )
+    ran = "none has finished" if past.mean_run is None else f"{duration(past.mean_run)} on average"
+    lines.append(fact("ran", ran))
     return [*lines, *(_execution(each) for each in past.newest)]
 
 
@@ -306,8 +313,7 @@ def _cursor(
     if row is not None or has_degree(dop) or hints(text):
         lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:
-        plan = xplan(detail.plan, detail.plan_hash, width - 3)
-        return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
+        return lines + plan_lines(detail, width)
     gone = "V$SQL_PLAN has no plan for it, or the plan is still being read."
     note = "Not in the recording: presman reads them only while this page is open." if recorded else gone
     return [*lines, BLANK, title("Plan and statistics"), sentence(note, "dim")]

@@ -46,13 +46,17 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     if detail.cost is not None:
         lines += [BLANK, title("Executions of this cursor so far"), *cost_lines(detail.cost)]
     if detail.plan:
-        text = xplan(detail.plan, detail.plan_hash, width - 3)
-        lines += [BLANK, title("Plan"), *(sentence(line) for line in text)]
+        lines += plan_lines(detail, width)
     if detail.servers:
         lines += [BLANK, title("Servers at work"), *_servers(detail)]
     if detail.statistics:
         lines += [BLANK, title("Session statistics: since the last poll, since logon"), *_statistics(detail)]
     return lines
+
+
+def plan_lines(detail: Detail, width: int) -> list[Line]:
+    """Return the plan of a cursor, a section of its own."""
+    return [BLANK, title("Plan"), *map(sentence, xplan(detail.plan, detail.plan_hash, width - 3))]
 
 
 def title(text: str) -> Line:

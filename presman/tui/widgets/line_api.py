@@ -31,6 +31,14 @@ class AsciiFilter(LineFilter):
         return [Segment(ascii_only(text), style, control) for text, style, control in segments]
 
 
+def give_lines(widget: Widget, lines: int) -> None:
+    """Give a widget a height, 0 puts it away; what is so already is not set: each change lays the screen out again."""
+    if widget.display != (lines > 0):
+        widget.display = lines > 0
+    if lines > 0 and (widget.styles.height is None or widget.styles.height.value != lines):
+        widget.styles.height = lines
+
+
 class PlainBackground(Widget):
     """A widget that shows nothing but its background, and its children.
 
