@@ -16,7 +16,7 @@ from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
 from presman.tui.fleet_frame import FleetFrame, FleetView
 from presman.tui.keyed_app import AppKey, has_tables
-from presman.tui.keys import table_keys, time_keys
+from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.terminal_app import run_until_ended
@@ -79,26 +79,23 @@ def can_go_back(app: FleetFrame) -> bool:
 
 _PAGE = "The help is open: q goes back to the table."
 
-HELP = AppKey(
-    Key("help", "question_mark,f1", "?", "help", "Keys, states, and every column: where it comes from."),
-    show_help,
-)
+HELP = all_keys.HELP.worded("Keys, states, and every column: where it comes from.", run=show_help)
 OPEN = AppKey(
     Key("open", "enter", "Enter", "open", "Open the monitor on the database under the cursor; Esc or q come back to "
         "this row. It uses the same connection. From a central store: its recording, at the end, as it grows."),
     lambda app: app.grid.action_open(), has_tables, _PAGE,
 )  # fmt: skip
-ESCAPE = AppKey(
-    Key("escape", "escape", "Esc", "back", "Closes the help; clears a filter."),
-    escape, can_go_back, "Nothing is filtered; q quits.",
+ESCAPE = page_keys.ESCAPE.worded(
+    "Closes the help; clears a filter.", run=escape, when=can_go_back, why_not="Nothing is filtered; q quits."
+)
+LEAVE = page_keys.LEAVE.worded(
+    "Quit; from the help back to the table.", "quit",
+    run=leave, relabel=lambda app: "back" if app.is_page_open else "quit",
 )  # fmt: skip
-LEAVE = AppKey(
-    Key("leave", "q", "q", "quit", "Quit; from the help back to the table."), leave,
-    relabel=lambda app: "back" if app.is_page_open else "quit",
-)  # fmt: skip
-PAUSE = AppKey(
-    Key("pause", "space", "Space", "pause", "Freeze the table, so that rows stay where they are; polling goes on."),
-    lambda app: app.pause(), has_tables, _PAGE, relabel=lambda app: "pause" if app.paused_at is None else "go on",
+PAUSE = time_keys.PAUSE.worded(
+    "Freeze the table, so that rows stay where they are; polling goes on.",
+    run=lambda app: app.pause(), when=has_tables, why_not=_PAGE,
+    relabel=lambda app: "pause" if app.paused_at is None else "go on",
 )  # fmt: skip
 FILTER = table_keys.FILTER.worded(
     "Show only databases whose row contains a text: a name, lost, a plan; with ! before it, those without it; of the "

@@ -152,11 +152,8 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         if drawn.version < 0 or len(before) != len(after) or drawn.width != width:
             self.refresh()
             return
-        regions = [
-            Region(x, y, span, 1)
-            for y, (old, new) in enumerate(zip(before, after, strict=True))
-            for x, span in changes(old, new, width)
-        ]
+        pairs = enumerate(zip(before, after, strict=True))
+        regions = [Region(x, y, span, 1) for y, (old, new) in pairs for x, span in changes(old, new, width)]
         if cursor != self._cursor:
             regions += [Region(0, lines.start, width, len(lines)) for lines in (cursor, self._cursor) if lines]
         if regions:

@@ -105,7 +105,8 @@ def _facts(top: TopLine) -> list[Part]:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
         parts.append(Part(10, ((f"up {_coarse(header.uptime)}{header.youngest}", "dim"),)))
-    parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), _mixed(header))))
+    mixed = " ≠ plans differ" if header.mixed_plans else ""
+    parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), (mixed, "warn"))))
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
@@ -129,10 +130,6 @@ def _release(header: Header, gone: int) -> str:
     exadata = " Exadata" if header.exadata else ""
     cloud = " Autonomous" if header.autonomous else ""
     return f"{release}{cluster}{exadata}{cloud}"
-
-
-def _mixed(header: Header) -> Run:
-    return (" ≠ plans differ", "warn") if header.mixed_plans else ("", "")
 
 
 def _managed(header: Header) -> Line:
