@@ -19,6 +19,7 @@ from typing import NamedTuple
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.statement_readings import Executing
 from presman.analysis.trends.statement_runs import StatementRuns
+from presman.forecast.course import HORIZON
 from presman.forecast.scheduler import Group
 from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
@@ -31,8 +32,8 @@ from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 
 EVERY = 5.0
-AFTER = 3600.0
-"""Seconds for which it is seen who starts."""
+AFTER = HORIZON
+"""Seconds for which it is seen who starts: as far as forecasts reach. With fewer, who starts late would be lost."""
 
 
 class ChangedLimit(NamedTuple):

@@ -24,10 +24,20 @@ _BEGIN = 0.85
 """What part is aimed at before anything came true."""
 _UNTRIED = 1.5
 """How many times as wide as the courses make it an interval is until five outcomes are known."""
-_STEP = 0.05
+_STEP = 0.01
+"""How much the part that is aimed at follows an outcome.
+
+Those of a burst err together, and it is seen late: with larger steps the width swings, and is narrow just when the next
+burst comes.
+"""
 _LEAST, _MOST = 0.5, 0.98
 _STANDING = 0.86
 """What part is aimed at of all who wait: a little more than is to hold, since those of one queue err together."""
+_DRIFTS, _DRIFTS_AFTER = 0.3, 300.0
+"""A half of an interval is at least such a part of what its median is beyond so many seconds.
+
+Courses have the load of the last hour, and that of the next is another.
+"""
 _HOUR = 3600.0
 _OF_ONE_LOOK = 50
 """Forecasts of one look that are judged: of a longer queue every second, every third."""
@@ -53,14 +63,14 @@ class Interval(NamedTuple):
 
     def distance(self, seconds: float, least: float) -> float:
         """Return how far from the median so many seconds are, in halves that are `least` seconds at least."""
-        below, above = (max(each, least) for each in _halves(self))
+        below, above = _halves(self, least)
         error = seconds - self.median
         return error / above if error > 0 else -error / below
 
     def widened(self, factor: float, least: float) -> Interval:
         """Return an interval whose halves, of `least` seconds at least, are `factor` times as wide."""
-        below, above = (factor * max(each, least) for each in _halves(self))
-        return Interval(self.median, max(0.0, self.median - below), self.median + above)
+        below, above = _halves(self, least)
+        return Interval(self.median, max(0.0, self.median - factor * below), self.median + factor * above)
 
 
 class ForecastOutcome(NamedTuple):
@@ -162,5 +172,7 @@ def _holding(part: float, distances: Sequence[float]) -> float:
     return min(_WIDEST, max(_NARROWEST, distances[place]))
 
 
-def _halves(raw: Interval) -> tuple[float, float]:
-    return raw.median - raw.low, raw.high - raw.median
+def _halves(raw: Interval, least: float) -> tuple[float, float]:
+    """Return the halves of an interval, which are `least` seconds at least, and more the farther off it is."""
+    least = max(least, _DRIFTS * (raw.median - _DRIFTS_AFTER))
+    return max(raw.median - raw.low, least), max(raw.high - raw.median, least)

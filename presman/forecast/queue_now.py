@@ -14,6 +14,7 @@ from presman.analysis.facts.plan_book import Branch, Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.counted_servers import Counted
+from presman.analysis.parallel.queue import queue_timeout
 from presman.analysis.parallel.queue_heads import Queues, has_one_queue, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
@@ -146,7 +147,7 @@ def _came(rules: QueueRules, history: StatementHistory) -> Iterable[Came]:
 
 
 def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:
-    timeouts: dict[Key, tuple[float, str]] = {}
+    timeouts = dict(rules.timeouts)
     for each in queue:
         if each.timeout_left is not None and each.waited is not None:
             timeouts[each.con_id, each.group] = (each.waited + each.timeout_left, each.timeout_action)
@@ -182,7 +183,8 @@ class QueueRules(NamedTuple):
     them, None where it is not known. `one_queue` is None where neither is known, as between queues of containers.
     `limits` are those of each group and of its container.
     `unknown_limit` are containers whose servers are not known, `confined` the sessions (instance, SID) whose servers
-    may run on some instances only, or where that is not known. `bypassing` are groups that never queue.
+    may run on some instances only, or where that is not known. `bypassing` are groups that never queue; `timeouts` are
+    those of the plan, in seconds and with what becomes of who waits for so long.
     """
 
     target: int | None
@@ -193,6 +195,7 @@ class QueueRules(NamedTuple):
     unknown_limit: frozenset[int]
     confined: frozenset[tuple[int, int]]
     bypassing: frozenset[Key]
+    timeouts: Mapping[Key, tuple[float, str]] = {}
 
 
 def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
@@ -222,6 +225,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
             for key, row in shares.directives.items()
             if row.parallel_stmt_critical.upper().replace("_", " ") == "BYPASS QUEUE"
         ),
+        timeouts={key: own for key, row in shares.directives.items() if (own := queue_timeout(facts, row))},
     )
 
 

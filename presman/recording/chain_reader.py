@@ -120,6 +120,11 @@ def _chains(store: Store, database_id: int, rows: Iterable[Sequence[Any]], messa
             told = f"{store.name}: a block that no recorder wrote is skipped"
             messages += [told] * (told not in messages)
         elif (known := chains.get(row.chain)) is None:
+            if len(chains) >= _MOST_CHAINS:
+                messages.append(
+                    f"{store.name} has more than {counted(_MOST_CHAINS, 'chain')} of polls: the rest is not read"
+                )
+                break
             chains[row.chain] = Chain(store, database_id, row.chain, row.polls, row.first_at, row.last_at)
         else:
             chains[row.chain] = known._replace(
@@ -129,6 +134,9 @@ def _chains(store: Store, database_id: int, rows: Iterable[Sequence[Any]], messa
             )
     return sorted(chains.values(), key=lambda each: each.chain)
 
+
+_MOST_CHAINS = 500_000
+"""Chains of a database that are read, in 140 MB: as many as a poll a second fills in four years."""
 
 _SMALLEST_CHAIN = 500
 """Bytes that a chain takes in a store at least: one of a single poll without sessions has 3,800."""

@@ -336,3 +336,27 @@ def test_there_is_none_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
             os._exit(terminal_guard._pipe >= 0)
         assert os.waitpid(child, 0)[1] == 0
         os.close(terminal)
+
+
+@pytest.mark.parametrize(
+    ("heard", "number", "told"),
+    [
+        ((watching.SCREEN_ON, watching.FAREWELL), 0, ""),
+        ((watching.SCREEN_ON, watching.FAREWELL), signal.SIGSEGV, "presman: killed by SIGSEGV\n"),
+        ((watching.SCREEN_ON,), 0, "presman: killed\n"),
+    ],
+    ids=["it has told why itself", "a fault after that", "it said nothing"],
+)
+def test_a_screen_that_could_not_go_on_is_put_away_without_a_word_that_it_was_killed(
+    monkeypatch: pytest.MonkeyPatch, heard: tuple[int, ...], number: int, told: str
+) -> None:
+    """So it is where no thread can be had: presman says that in its line, with the screen still on."""
+    said, back = bytearray(), []
+    monkeypatch.setattr(watching, "_signal_that_ended", lambda _: number)
+    monkeypatch.setattr(watching, "_put_back", back.append)
+    monkeypatch.setattr(watching, "_write", lambda _, text: said.extend(text))
+    guard = watching.TerminalGuard(1, -1, -1, 0, "", [])
+    for each in heard:
+        guard._hear(each)
+    guard._clean_up()
+    assert (said.decode(), len(back)) == (told, 1)

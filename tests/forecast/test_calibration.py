@@ -35,14 +35,20 @@ def test_it_is_never_narrower_than_polls_can_tell_nor_begins_before_now() -> Non
 
 
 def test_a_miss_makes_the_next_hold_more() -> None:
-    held = judged(*[65.0] * 8, 70.0, 80.0)
-    # Ten distances, 0.25 eight times, 0.5, 1.0: ten were held, so 0.85 came down to 0.75 of 11, the ninth.
-    assert held.widened(RAW, 1.0).high == 70.0
-    missed = judged(*[65.0] * 8, 100.0, 120.0)
-    # Two misses: 0.85 - 0.08 + 0.08, of 11 the tenth, three half widths.
-    assert missed.widened(RAW, 1.0).high == 120.0
-    # One miss: 0.85 - 0.09 + 0.04, of 11 the ninth, which is a quarter.
-    assert judged(*[65.0] * 9, 100.0).widened(RAW, 1.0).high == 65.0
+    held = judged(*[65.0] * 18, 70.0, 80.0)
+    # Twenty distances, 0.25 eighteen times, 0.5, 1.0: 0.85 came down by 0.002 for each to 0.81 of 21, the 18th.
+    assert held.widened(RAW, 1.0).high == 65.0
+    # Two misses: 0.85 - 18 x 0.002 + 2 x 0.008 = 0.83, of 21 the 18th; with twelve more 0.93 of 33, the 31st of 32.
+    assert judged(*[65.0] * 18, *[100.0] * 2).widened(RAW, 1.0).high == 65.0
+    assert judged(*[65.0] * 18, *[100.0] * 12, 120.0, 140.0).widened(RAW, 1.0).high == 120.0
+
+
+def test_an_interval_far_off_is_never_narrower_than_loads_drift() -> None:
+    far = Interval(2300.0, 2250.0, 3300.0)
+    # 0.3 of what is beyond 300 s: 600 s below, where the courses say 50, and 1,000 above, which is more.
+    assert far.widened(1.0, 1.0) == Interval(2300.0, 1700.0, 3300.0)
+    assert far.distance(2000.0, 1.0) == 0.5
+    assert Interval(300.0, 290.0, 310.0).widened(1.0, 1.0) == Interval(300.0, 290.0, 310.0)
 
 
 def test_the_record_counts_those_that_were_held_and_tells_the_middle_error() -> None:

@@ -87,6 +87,14 @@ def watched_storm(polls: int = 24) -> tuple[SimulatorSource, Reading, Modelled]:
     return source, reading, model
 
 
+def test_a_timeout_of_the_plan_counts_for_who_comes_where_nobody_of_the_group_is_queued_yet() -> None:
+    # Later, or under other limits, its statements may queue: those of REPORTS start after 15 minutes, full or not.
+    _, reading, model = watched_storm()
+    assert {each.group for each in reading.queue} == {"BATCH"}
+    assert model.now.limits.timeouts == {Group(0, "REPORTS"): 900.0, Group(0, "BATCH"): 7200.0}
+    assert model.now.limits.rule(Group(0, "REPORTS")).action == "RUN"
+
+
 def test_servers_in_use_and_those_that_wait_are_those_of_the_simulator() -> None:
     source, reading, model = watched_storm()
     queue = source.simulation.workload.queue

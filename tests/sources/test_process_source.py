@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -386,7 +387,10 @@ print(parent == os.getpid(), links, files, imported, words == sys.argv, child.ex
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a new process is started")
 def test_of_a_process_that_is_alone_it_is_a_copy_without_its_files() -> None:
     """It has its end of the line and nothing else; what was imported is there."""
-    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE],
+        env=os.environ | {"PYTHONDEVMODE": ""}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
     assert done.stdout.split() == [
         "True",
         "{'/dev/null'}",

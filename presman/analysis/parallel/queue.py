@@ -81,8 +81,7 @@ def _statement(
     info = facts.sessions.infos.get((session.inst_id, session.sid))
     dop = facts.cursors.story(session.inst_id, session.sql_id, session.sql_child_number)
     requested = info.dop if info and info.dop and info.dop > 0 else None
-    timeout = directive.parallel_queue_timeout if directive else None
-    usual = "" if "pq_timeout_action" in facts.snapshot.section(PlanDirective).absent else "CANCEL"
+    timeout, action = queue_timeout(facts, directive) or (None, "")
     return QueuedStatement(
         position=position,
         inst_id=session.inst_id,
@@ -98,7 +97,7 @@ def _statement(
         child=session.sql_child_number,
         waited=waited,
         timeout_left=max(0.0, timeout - waited) if timeout and waited is not None else None,
-        timeout_action=((directive.pq_timeout_action if directive else "") or usual) if timeout else "",
+        timeout_action=action,
         requested=requested,
         dop=dop,
         wants=wanted.by(session, info, group, degree(requested, dop, directive)),
@@ -109,6 +108,17 @@ def _statement(
         exec_id=session.sql_exec_id,
         status=session.status,
     )
+
+
+def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float, str] | None:
+    """Return after how many seconds a directive's statements leave the queue, and what becomes of them, "" if unknown.
+
+    None without a timeout.
+    """
+    if directive is None or not directive.parallel_queue_timeout:
+        return None
+    usual = "" if "pq_timeout_action" in facts.snapshot.section(PlanDirective).absent else "CANCEL"
+    return directive.parallel_queue_timeout, directive.pq_timeout_action or usual
 
 
 def degree(requested: int | None, dop: DopStory, directive: PlanDirective | None) -> int | None:

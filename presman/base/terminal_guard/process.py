@@ -79,7 +79,7 @@ class TerminalGuard:
         self._deadline: float | None = None
         self._unread_since: float | None = None
         self._has_terminal = True
-        self._gave_up = False
+        self._gave_up = self._has_said_farewell = False
 
     def run(self) -> None:
         """Watch until presman is gone."""
@@ -107,6 +107,7 @@ class TerminalGuard:
         return bool(commands)
 
     def _hear(self, command: int) -> None:
+        self._has_said_farewell = self._has_said_farewell or command == FAREWELL
         if command in {SCREEN_ON, SCREEN_OFF}:
             self._screen_is_on = command == SCREEN_ON
             self._unread_since = None
@@ -157,6 +158,8 @@ class TerminalGuard:
         number = _signal_that_ended(self._presman)
         if self._screen_is_on:
             _put_back(self._before)  # before a shell that waited for presman shows its prompt
+        if self._has_said_farewell and not self._gave_up and not number:
+            return  # it has told itself why its screen could not go on
         _write(2, f"presman: {self._what_happened(number)}\n".encode())
 
     def _what_happened(self, number: int) -> str:

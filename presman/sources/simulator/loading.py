@@ -169,6 +169,7 @@ def _check_work(scenario: Scenario, file: str) -> None:
         ("statements in the warm-up", round(warmup * size * rate), 3_000),
         ("changes of plan a minute", round(60 * sum(1 / (each.every or inf) for each in scenario.changes)), 60),
         ("seconds of warm-up", round(warmup), 4 * 3600),
+        ("minutes of warm-up, of all entries of sessions together,", round(warmup / 60 * len(scenario.pools)), 3_000),
     )
     for what, count, most in work:
         if count > most:

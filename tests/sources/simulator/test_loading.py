@@ -168,6 +168,10 @@ _STREAM = '[[statements]]\nname = "s"\ngroup = "BATCH"\n'
         ("".join(f"[plans.Q{n}.directives.G]\n" for n in range(100)), "101 plans are too many to play: at most 100"),
         ('[[sessions]]\nname = "s"\ngroup = "BATCH"\ncount = 1\n' * 300, "301 entries in double brackets"),
         ('[[sessions]]\nname = "s"\ngroup = "BATCH"\ncount = 5000\n' * 10, "50,003 sessions"),
+        (
+            '[[sessions]]\nname = "s"\ngroup = "BATCH"\ncount = 1\n' * 60,
+            "3,660 minutes of warm-up, of all entries of sessions together, are too many to play: at most 3,000",
+        ),
         (_STREAM + 'every = "1ms"\n', "60,000 statements a minute"),
         (_STREAM + 'burst = 1000\nburst_every = "1s"\n', "60,000 statements a minute"),
         (_STREAM + 'every = "500ms"\n', "7,200 statements in the warm-up"),
