@@ -119,13 +119,8 @@ class MonitorApp(FrameApp):
         if event.row is None:
             no_row(self)
             return
-        try:
-            if isinstance(event.row, DatabaseEvent):
-                await to_moment(self, event.row)
-            else:
-                await enter(self, event.row, event.grid)
-        except Exception as error:
-            self.complain(error)
+        is_event = isinstance(event.row, DatabaseEvent)
+        await self.attempt(to_moment(self, event.row) if is_event else enter(self, event.row, event.grid))
 
     async def on_input_line_typed(self, event: InputLine.Typed) -> None:
         """Filter by what is typed; go to the time or the name that was typed."""
@@ -137,10 +132,7 @@ class MonitorApp(FrameApp):
             self.panels.focus_first()
             self.moments.jump(event.text)
         elif event.done:
-            try:
-                await go(self, event.text)
-            except Exception as error:
-                self.complain(error)
+            await self.attempt(go(self, event.text))
 
     def on_heat_map_read(self, event: HeatMap.Read) -> None:
         """Go to the poll whose cell was clicked."""

@@ -155,6 +155,13 @@ class KeyedApp(TerminalApp):
 
     # ---- doing what they ask for
 
+    async def attempt(self, doing: Awaitable[object]) -> None:
+        """Wait until something is done; a fault in that is reported, and the screen lives on."""
+        try:
+            await doing
+        except Exception as error:
+            self.complain(error)
+
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Do what a key or a click asks for; a fault in that is reported, and the screen lives on."""
         try:

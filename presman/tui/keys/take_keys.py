@@ -190,14 +190,7 @@ def record(app: FrameApp) -> None:
         return
     poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_complain(app, latest), group="record")  # keys and polls go on meanwhile
-
-
-async def _load_or_complain(app: FrameApp, latest: Reading) -> None:
-    try:
-        await _load(app, latest)
-    except Exception as error:
-        app.complain(error)
+    app.run_worker(app.attempt(_load(app, latest)), group="record")  # keys and polls go on meanwhile
 
 
 async def _load(app: FrameApp, latest: Reading) -> None:
