@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from presman.analysis.readings.reading import grouped, sum_of_known
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.session_list import COORDINATOR, SERVER, added_up
@@ -22,10 +23,8 @@ class CollapsedStatements(QueuedStatement, frozen=True):
 def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue with identical statements in one row, in the place of the first: the same SQL_ID of one user
     and group, of the same DOP, that want as many servers and have the same end of waiting."""
-    alike: dict[Hashable, list[QueuedStatement]] = {}
-    for row in rows:
-        alike.setdefault(kind_of(row), []).append(row)
-    return tuple(same[0] if len(same) == 1 else _collapse(same) for same in alike.values())
+    alike = grouped(rows, kind_of).values()
+    return tuple(same[0] if len(same) == 1 else _collapse(same) for same in alike)
 
 
 def kind_of(row: QueuedStatement) -> Hashable:
@@ -53,10 +52,8 @@ def collapse_sessions(rows: Iterable[SessionReading], *, unfolded: bool = False)
     CPU and I/O are those of all; what it does is what the coordinator does. `unfolded`, the servers are there, too.
     """
     found = list(rows)
-    servers: dict[tuple[int, int, int], list[SessionReading]] = {}
-    for row in found:
-        if row.px_role == SERVER and row.coordinator is not None:
-            servers.setdefault(row.coordinator, []).append(row)
+    below = (row for row in found if row.px_role == SERVER and row.coordinator is not None)
+    servers = grouped(below, lambda row: row.coordinator)
     if not servers:
         return tuple(found)
     coordinators = {key for row in found if (key := (row.inst_id, row.sid, row.serial)) in servers}
@@ -74,8 +71,7 @@ def _with_servers(row: SessionReading, servers: Sequence[SessionReading]) -> Ses
     every = (row, *servers)
 
     def total(name: str) -> float | None:
-        known = [value for each in every if (value := getattr(each, name)) is not None]
-        return sum(known) if known else None
+        return sum_of_known(getattr(each, name) for each in every)
 
     return row._replace(
         used=total("used"),

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.alerts.alert_rules import all_clear, not_known, worst_first, wrong
 from presman.analysis.readings.group_readings import Marked, throttled_percent
-from presman.analysis.readings.reading import Reading, Severity
+from presman.analysis.readings.reading import Reading, Severity, sum_of_known
 from presman.analysis.readings.statement_readings import longest_wait
 
 
@@ -105,15 +104,13 @@ _BAD, _WARNING, _WELL = 1, 3, 6
 def key_figures_of(reading: Reading) -> KeyFigures:
     """Return what a fleet shows of a reading."""
     header, groups = reading.header, reading.cluster_groups()
-    used = [group.used for group in groups if group.used is not None]
-    waiting = [group.waiting for group in groups if group.waiting is not None]
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
     is_unknown = any(each.what == "queue" and each.lacking for each in reading.basis)
     return KeyFigures(
         database=header.database,
         plan=header.plan,
-        used=sum(used) if used else None,
-        waiting=sum(waiting) if waiting else None,
+        used=sum_of_known(group.used for group in groups),
+        waiting=sum_of_known(group.waiting for group in groups),
         capacity=header.num_cpus or None,
         queued=None if is_unknown and not reading.queue else len(reading.queue),
         head_waited=longest_wait(reading.queue),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from presman.analysis.latency.system_waits import redo_sizes
 from presman.analysis.readings.group_readings import QueueTotals, SessionTotals, UsageTotals
-from presman.analysis.readings.reading import EventWaits, InstanceTotals, Reading
+from presman.analysis.readings.reading import EventWaits, InstanceTotals, Reading, added
 from presman.analysis.readings.session_readings import OTHER
 from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade, longest_wait
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
@@ -135,6 +135,7 @@ def totals(reading: Reading) -> Totals:
     lacking = {each.what for each in reading.basis if each.lacking}
     queue = None if "queue" in lacking else reading.queue
     running = None if reading.why_unavailable("V$PX_SESSION") else reading.running
+    has_degrees = all(each.degree is not None and each.requested is not None for each in running or ())
     groups, pool = reading.cluster_groups(), reading.header.servers
     return Totals(
         queued=None if queue is None else len(queue),
@@ -144,10 +145,10 @@ def totals(reading: Reading) -> Totals:
         target=pool.target,
         maximum=pool.maximum,
         idle_held=None if running is None else sum(each.servers for each in running if each.idle is not None),
-        downgraded=None if running is None or not all(map(_has_degrees, running)) else _downgraded(running),
+        downgraded=None if running is None or not has_degrees else len(downgraded(running)),
         downgrades=downgrades_in_a_minute(reading),
-        used=_sum([None if each.doubt else each.used for each in groups]),
-        waiting=_sum([None if each.doubt else each.waiting for each in groups]),
+        used=added(None if each.doubt else each.used for each in groups) if groups else None,
+        waiting=added(None if each.doubt else each.waiting for each in groups) if groups else None,
         cpus=reading.header.num_cpus or None,
     )
 
@@ -160,13 +161,9 @@ def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:
     return sum(each.pool.queued for each in groups if each.pool)
 
 
-def _has_degrees(running: RunningStatement) -> bool:
-    """Whether V$PX_SESSION told the degree of a statement and the one it asked for."""
-    return running.degree is not None and running.requested is not None
-
-
-def _downgraded(running: Iterable[RunningStatement]) -> int:
-    return sum(each.downgraded > 0 and not each.orphaned for each in running)
+def downgraded(running: Iterable[RunningStatement]) -> list[RunningStatement]:
+    """Return the statements that run with fewer servers than they asked for."""
+    return [each for each in running if each.downgraded > 0 and not each.orphaned]
 
 
 def downgrades_in_a_minute(reading: Reading) -> float | None:
@@ -176,12 +173,7 @@ def downgrades_in_a_minute(reading: Reading) -> float | None:
     V$SYSSTAT did not tell.
     """
     deltas = [each.delta for each in reading.downgrades if is_downgrade(each.name)]
-    known = [each for each in deltas if each is not None]
-    if not known or len(known) < len(deltas) or not reading.interval:
+    number = added(deltas)
+    if not deltas or number is None or not reading.interval:
         return None
-    return 60 * sum(known) / max(60.0, reading.interval)
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    return 60 * number / max(60.0, reading.interval)

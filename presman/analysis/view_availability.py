@@ -85,7 +85,11 @@ def evidence(
     )
     return (
         Evidence("queue", (view_of(snapshot, Session),), queue),
-        Evidence("starved group", _starvation_views(snapshot), _no_starvation(snapshot, groups)),
+        Evidence(
+            "starved group",
+            (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
+            _no_starvation(snapshot, groups),
+        ),
         Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
 
@@ -102,10 +106,6 @@ def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_id
     if not {each.inst_id for each in downgrades} >= set(inst_ids) or not downgrades:
         return f"{view_of(snapshot, Sysstat)} does not count them"
     return "it takes two polls" if any(each.delta is None for each in downgrades) else ""
-
-
-def _starvation_views(snapshot: Snapshot) -> tuple[str, ...]:
-    return view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)
 
 
 def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:

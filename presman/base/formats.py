@@ -1,7 +1,7 @@
 """Formats of numbers and times: the same on screen, in `once` and in reports."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 ABSENT = "-"
@@ -87,6 +87,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     ('1 statement', '2 statements', '0 queries')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Return names as one says them; with "or" as the `last` word where one of them is meant.
+
+    >>> listed(["ETL", "BATCH", "REPORTS"]), listed(["ETL", "BATCH"], "or"), listed(["ETL"])
+    ('ETL, BATCH and REPORTS', 'ETL or BATCH', 'ETL')
+    """
+    return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def compact(value: float | None) -> str:

@@ -1,6 +1,5 @@
 """`presman advise`: searches for the directives that would have met goals of service, by replays."""
 
-import json
 import time
 from argparse import ArgumentTypeError, Namespace
 from datetime import UTC, datetime
@@ -8,14 +7,13 @@ from datetime import UTC, datetime
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
-from presman.analysis.trends.statement_runs import Arrival
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
 from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser, option
-from presman.cli.whatif_command import add_observed, arrivals_of
+from presman.cli.whatif_command import add_observed, arrivals_of, refuse_unseen
 from presman.reports.advise_load import ObservedPlan, observed_plan
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
@@ -94,17 +92,18 @@ def run(options: Namespace) -> int:
     watched = _Watched()
     arrivals = arrivals_of(options, watched.hear)
     keep = [name.upper() if name.islower() else name for name in options.keep]
-    _check(arrivals, [goal.group for goal in options.goal], "--goal")
-    _check(arrivals, keep, "--keep")
+    seen = sorted({each.group for each in arrivals})
+    refuse_unseen("--goal", [goal.group for goal in options.goal], seen)
+    refuse_unseen("--keep", keep, seen)
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
     found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
     if len(watched.plans) > 1:
         console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":
-        from presman.output.json_document import plain
+        from presman.output.json_document import plain, written
 
-        text = json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n"
+        text = written({"format": 1, **plain(found)}, ascii_only=console.wants_ascii())
     elif options.format == "html":
         text = as_page(found, datetime.now(UTC))
     else:
@@ -158,10 +157,3 @@ class _Progress:
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
             best_wait = f"{self._goal.percentile} of {self._goal.group} {wait}"
             console.note(f"{replayed} choices replayed, best so far: {best_wait}; Ctrl-C keeps it")
-
-
-def _check(arrivals: list[Arrival], names: list[str], option: str) -> None:
-    known = sorted({each.group for each in arrivals})
-    for name in names:
-        if name not in known:
-            raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, known)}")

@@ -1,6 +1,5 @@
 """`presman compare`: two windows of recordings side by side."""
 
-import json
 from argparse import Namespace
 from datetime import UTC, datetime
 
@@ -10,7 +9,7 @@ from presman.cli.parser import Parser, add_format, command_parser, option
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
 from presman.config.target import named_recording
-from presman.output.json_document import plain
+from presman.output.json_document import plain, written
 from presman.recording.store_errors import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.two_windows import FORM, RecordingWindow, WindowWords, compare, window_words
@@ -48,7 +47,7 @@ def run(options: Namespace) -> None:
     except RecordingError as error:
         raise Failure(str(error), exit_codes.SOURCE) from error
     if options.format == "json":
-        console.put(json.dumps({"format": 1, **plain(found)}, indent=2, ensure_ascii=console.wants_ascii()) + "\n")
+        console.put(written({"format": 1, **plain(found)}, ascii_only=console.wants_ascii()))
     elif options.format == "html":
         from presman.reports.compare.compare_page import compare_page
 

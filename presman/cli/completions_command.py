@@ -64,14 +64,10 @@ def run(options: Namespace) -> None:
 
 def path_of(name: str) -> Path:
     """Return where the user's own completions of a shell, or manual pages, are looked for."""
-    data = _folder("XDG_DATA_HOME", ".local/share")
-    if name == "bash":
-        return data / "bash-completion" / "completions" / "presman"
-    if name == "zsh":
-        return data / "zsh" / "site-functions" / "_presman"
     if name == "fish":
-        return _folder("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / "presman.fish"
-    return data / "man" / "man1" / "presman.1"
+        return _folder("XDG_CONFIG_HOME", ".config") / "fish/completions/presman.fish"
+    places = {"bash": "bash-completion/completions/presman", "zsh": "zsh/site-functions/_presman"}
+    return _folder("XDG_DATA_HOME", ".local/share") / places.get(name, "man/man1/presman.1")
 
 
 def _folder(variable: str, usual: str) -> Path:
@@ -119,10 +115,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def _advice(shell: str, path: Path) -> str:
-    if shell == "bash":
-        return f"New shells complete presman where bash-completion is loaded; without it: source {path}\n"
-    if shell == "zsh":
-        return f"In ~/.zshrc, before compinit: fpath=({path.parent} $fpath)\n"
-    if shell == "fish":
-        return "New shells complete presman.\n"
-    return "man presman finds it where ~/.local/bin is in PATH; else: man -l " + str(path) + "\n"
+    of_shell = {
+        "bash": f"New shells complete presman where bash-completion is loaded; without it: source {path}\n",
+        "zsh": f"In ~/.zshrc, before compinit: fpath=({path.parent} $fpath)\n",
+        "fish": "New shells complete presman.\n",
+    }
+    return of_shell.get(shell, f"man presman finds it where ~/.local/bin is in PATH; else: man -l {path}\n")

@@ -82,7 +82,8 @@ def run(options: Namespace) -> None:
         raise Failure(f"{options.section!r}: {trouble}")
     try:
         console.show(INTRODUCTION.format(path=path))
-        answers = _reach(_start(options), config, Scope(options.scope) if options.scope else Scope.CLUSTER)
+        answers = Answers("", thick=options.thick is not None, lib_dir=options.thick or "")
+        answers = _reach(answers, config, Scope(options.scope) if options.scope else Scope.CLUSTER)
         _write(answers, path, config, options.section)
     except UnicodeDecodeError:
         raise Failure("what was typed is not text in this terminal's encoding; nothing was written") from None
@@ -102,10 +103,6 @@ def _config(options: Namespace) -> tuple[Path, Config]:
         return expanded(named), Config()
     config = load(options)
     return config.path or locations()[-1], config
-
-
-def _start(options: Namespace) -> Answers:
-    return Answers("", thick=options.thick is not None, lib_dir=options.thick or "")
 
 
 # -- asking and trying ------------------------------------------------------------------------------------------
@@ -196,15 +193,10 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
     is_new = "" if exists(path) else ", a new file that only you can read"
     if not ask_yes(f"Write this into {path}{is_new}?", usual=True):
         raise EOFError
-    _keep(answers, keeping)
+    if trouble := put_away(answers, keeping):
+        console.show(f"The keyring did not take the password ({trouble}): presman will ask for it each time.\n")
     write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
     console.show(f"Written. To watch it: presman {name}\n")
-
-
-def _keep(answers: Answers, keeping: Keeping) -> None:
-    trouble = put_away(answers, keeping)
-    if trouble:
-        console.show(f"The keyring did not take the password ({trouble}): presman will ask for it each time.\n")
 
 
 def _shown(option: str, value: str) -> str:

@@ -23,7 +23,6 @@ def arguments() -> Parser:
         parser,
         "--assumptions",
         "what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here",
-        action="store_true",
     )
     return parser
 

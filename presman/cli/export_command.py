@@ -18,10 +18,10 @@ from presman.base.measure_names import MEASURES
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, add_log_options, command_parser, measure, option, positive, some_seconds
+from presman.cli.parser import Parser, add_log_options, choice, command_parser, measure, option, positive, some_seconds
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
-from presman.output.alert_notifier import AlertNotifier, notifier_of
+from presman.output.alert_notifier import AlertNotifier
 from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, empty_columns, past_minutes, within
 from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
@@ -109,21 +109,10 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     option(parser, "--measure M", f"{', '.join(MEASURES)} (default cpu)", type=measure)
-    option(
-        parser,
-        "--layout L",
-        "tidy (default): a line per group; wide: a column per group",
-        type=OneOf("tidy", "wide"),
-        default="tidy",
-    )
+    choice(parser, "--layout L", "tidy (default): a line per group; wide: a column per group", "tidy", "wide")
     option(parser, "--column C", "the figure in a wide file")
-    option(
-        parser,
-        "--format F",
-        "csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')",
-        type=OneOf("csv", "jsonl", "parquet"),
-        default="csv",
-    )
+    formats = "csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')"
+    choice(parser, "--format F", formats, "csv", "jsonl", "parquet")
     option(parser, "-o --output FILE", "where to write (default -: standard output)", default="-")
     option(parser, "--polls N", "stop after N readings", type=positive)
     option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
@@ -152,11 +141,7 @@ def run(options: Namespace) -> None:
     resolved = replace(resolved, target=resolved.target.within(None, start, end))
     to_file = options.output != "-"
     file = _file(measure, options)
-    notifier = None
-    if resolved.on_alert:
-        notifier = notifier_of(
-            resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=True
-        )
+    notifier = resolved.notifier(first_is_news=True) if resolved.on_alert else None
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
     polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")

@@ -24,7 +24,7 @@ from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.target import Target, TargetError, is_recording
-from presman.output.alert_notifier import notifier_of, notifier_of_one_look
+from presman.output.alert_notifier import notifier_of_one_look
 from presman.services.fleet.live_fleet import Fleet, LiveFleet
 from presman.services.live import LiveTarget
 from presman.sources import Source
@@ -224,7 +224,7 @@ class FleetTargets:
         left_out = []
         for name in names:
             try:
-                found = self._resolve(name)
+                found = resolve(name, config, options, ask=False)
             except (InputError, Failure) as error:
                 if name not in config.sections:
                     raise
@@ -240,20 +240,13 @@ class FleetTargets:
         if left_out:
             console.note(f"left out, because they are not live databases: {', '.join(left_out)}")
 
-    def _resolve(self, name: str) -> Resolved:
-        return resolve(name, self._config, self._options, ask=False)
-
     def _add(self, name: str, found: Resolved) -> None:
         shown = found.target.name
         if shown in self.resolved:
             raise Failure(f"{name}: {shown} is named twice")
         self.resolved[shown] = found
-        one_look = self._options.format is not None
-        notifier = (
-            notifier_of_one_look(found.alerts)
-            if one_look
-            else notifier_of(shown, found.alerts, found.on_alert, found.goals, first_is_news=False)
-        )
+        is_printed = self._options.format is not None
+        notifier = notifier_of_one_look(found.alerts) if is_printed else found.notifier()
         make = partial(_with_password, found.target, found.renewal)
         self.watched.append(found.live(notifier=notifier)._replace(make_source=make))
 

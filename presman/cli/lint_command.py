@@ -1,6 +1,5 @@
 """Command `presman lint`: what is doubtful about the plans in force, for people and for scripts."""
 
-import json
 from argparse import Namespace
 
 from presman.analysis.assemble import analyse
@@ -8,10 +7,10 @@ from presman.analysis.plans.lint import lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
 from presman.cli import console, exit_codes
-from presman.cli.parser import OneOf, Parser, add_format, command_parser, option
+from presman.cli.parser import Parser, add_format, choice, command_parser, option
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
-from presman.output.json_document import plain
+from presman.output.json_document import plain, written
 from presman.output.text_report import findings
 from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
@@ -32,13 +31,8 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json")
-    option(
-        parser,
-        "--fail-on SEVERITY",
-        "end with code 5 if there is a finding this severe: error (default), warning, note, never",
-        type=OneOf("error", "warning", "note", "never"),
-        default="error",
-    )
+    words = "end with code 5 if there is a finding this severe: error (default), warning, note, never"
+    choice(parser, "--fail-on SEVERITY", words, "error", "warning", "note", NEVER)
     return parser
 
 
@@ -48,7 +42,7 @@ def run(options: Namespace) -> int:
     found, coverage = lint(reading, snapshot), lint_coverage(reading, snapshot)
     if options.format == "json":
         document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(coverage)}
-        console.put(json.dumps({**document, "notes": plain(reading.notes)}, indent=2) + "\n")
+        console.put(written({**document, "notes": plain(reading.notes)}, ascii_only=True))
     else:
         console.show(findings(reading, found, coverage, console.width()))
     if any(_counts(finding, options.fail_on) for finding in found):

@@ -19,10 +19,10 @@ from presman.cli.limits import give_back_memory, make_room
 from presman.cli.parser import (
     Parser,
     add_certificate,
+    add_listen,
     add_log_options,
     certificates_of,
     command_parser,
-    listening,
     option,
     seconds,
     some_seconds,
@@ -62,13 +62,8 @@ def arguments() -> Parser:
         "refresh scope packs",
     )
     option(parser, "targets TARGET", "what to watch (default: the one in config.ini)", nargs="*")
-    option(
-        parser,
-        "--listen HOST:PORT",
-        f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user",
-        type=listening,
-        default=listening(LISTEN),
-    )
+    words = f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user"
+    add_listen(parser, words, LISTEN)
     option(parser, "--interval S", "seconds between polls (default: --refresh, or 5)", type=seconds)
     add_certificate(parser)
     option(parser, "--client-ca FILE", "accept only clients with a certificate from these authorities")

@@ -93,6 +93,11 @@ def option(parser: argparse._ActionsContainer, names: str, words: str, **how: An
     parser.add_argument(*own, help=words, **how)
 
 
+def choice(parser: argparse._ActionsContainer, name: str, words: str, *known: str) -> None:
+    """Add an option whose value is one of these words; the first is usual."""
+    option(parser, name, words, type=OneOf(*known), default=known[0])
+
+
 def seconds(text: str) -> float:
     """Read a refresh interval as config.ini does."""
     from presman.config.config_file import refresh_seconds
@@ -254,7 +259,7 @@ def add_poll_times(parser: Parser, timeout: str) -> None:
 def add_format(parser: Parser, *known: str) -> None:
     """Add the option that says in which of these formats the answer is; the first is usual."""
     words = f"{known[0]} (default), {', '.join(known[1:])}"
-    option(parser, "--format F", words, type=OneOf(*known), default=known[0])
+    choice(parser, "--format F", words, *known)
 
 
 def add_screen_options(parser: Parser) -> None:
@@ -268,6 +273,11 @@ def add_allow_actions(parser: Parser, where: str = "") -> None:
     """Add the option that allows actions, " in" some place."""
     text = f"allow start, switch, cancel and kill (key a){where}, each confirmed first"
     option(parser, "--allow-actions", text)
+
+
+def add_listen(parser: Parser, words: str, usual: str) -> None:
+    """Add the option that says where a command listens."""
+    option(parser, "--listen HOST:PORT", words, type=listening, default=listening(usual))
 
 
 def add_certificate(parser: Parser) -> None:

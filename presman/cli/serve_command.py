@@ -24,7 +24,7 @@ from presman.base.listeners import is_loopback
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_certificate, certificates_of, command_parser, listening, option, positive
+from presman.cli.parser import Parser, add_certificate, add_listen, certificates_of, command_parser, option, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 from presman.config.target import Target
@@ -69,13 +69,7 @@ def arguments() -> Parser:
         "refresh scope packs theme",
     )
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
-    option(
-        parser,
-        "--listen HOST:PORT",
-        "address for browsers (default 127.0.0.1:8000: this machine only)",
-        type=listening,
-        default=("127.0.0.1", 8000),
-    )
+    add_listen(parser, "address for browsers (default 127.0.0.1:8000: this machine only)", "127.0.0.1:8000")
     option(
         parser,
         "--token",

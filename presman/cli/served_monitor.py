@@ -8,6 +8,8 @@ import json
 import os
 from argparse import Namespace
 
+from msgspec.structs import replace
+
 from presman.base.child import end_with_parent
 from presman.base.secret import PASSWORD, Secret, give
 from presman.cli import answered, console, exit_codes
@@ -44,11 +46,7 @@ def _show(resolved: Resolved) -> int:
     target = resolved.target
     if target.recorded is not None:
         return run_served_replay(target.recording, name=target.name, theme=resolved.theme)
-    notifier = None
-    if resolved.alerts or resolved.goals:
-        from presman.output.alert_notifier import notifier_of
-
-        notifier = notifier_of(target.name, resolved.alerts, (), resolved.goals, first_is_news=False)
+    notifier = replace(resolved, on_alert=()).notifier()
     return run_served(resolved.live(notifier=notifier)._replace(renewed=None), theme=resolved.theme)
 
 

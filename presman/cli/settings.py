@@ -38,6 +38,7 @@ from presman.rows.queries import Scope
 
 if TYPE_CHECKING:
     from presman.config.credentials import Renewal
+    from presman.output.alert_notifier import AlertNotifier
     from presman.recording.recording_source import RecordingSource
     from presman.services.live import LiveTarget, Notifier
 
@@ -90,6 +91,14 @@ class Resolved(Struct, frozen=True):
             target.name, target.make_source, interval or self.refresh, self.scope, self.packs, self.budget, notifier,
             self.renewal, target.kind,
         )  # fmt: skip
+
+    def notifier(self, *, first_is_news: bool = False) -> AlertNotifier | None:
+        """Return what judges its alerts and runs `on_alert`, None where config.ini has neither alerts nor goals."""
+        if not (self.alerts or self.on_alert or self.goals):  # what it imports nobody waits for then
+            return None
+        from presman.output.alert_notifier import notifier_of
+
+        return notifier_of(self.target.name, self.alerts, self.on_alert, self.goals, first_is_news=first_is_news)
 
 
 def load(options: Namespace) -> Config:

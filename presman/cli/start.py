@@ -99,16 +99,9 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
     if resolved.target.recorded is not None:
         return _replay(resolved, options)
     gateway = acting() if options.allow_actions else None
-    notifier = None
     with ending_at_once():
         head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
-        # What it imports, the first frame need not wait for otherwise.
-        if resolved.alerts or resolved.on_alert or resolved.goals:
-            from presman.output.alert_notifier import notifier_of
-
-            notifier = notifier_of(
-                resolved.target.name, resolved.alerts, resolved.on_alert, resolved.goals, first_is_news=False
-            )
+        notifier = resolved.notifier()
         from presman.tui.app import run_monitor
 
     try:

@@ -1,6 +1,5 @@
 """`presman status`: what of presman runs for this user, and how it is."""
 
-import json
 from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser
 from presman.figures.status_figures import RUNS
 from presman.output.cells import Cell, lines, table
-from presman.output.json_document import plain
+from presman.output.json_document import plain, written
 
 WELL = frozenset({RunState.RUNNING, RunState.STARTING})
 
@@ -44,10 +43,9 @@ def run(options: Namespace) -> int:
     if options.format == "json":
         console.put(_document(found, now))
     elif options.format == "csv":
-        stream = console.data()
+        console.data()
         header: list[Cell] = [figure.key for figure in RUNS.columns]
-        stream.write(lines([header, *([figure.value(line) for figure in RUNS.columns] for line in found)]))
-        stream.flush()
+        console.put(lines([header, *([figure.value(line) for figure in RUNS.columns] for line in found)]))
     else:
         console.show("\n".join(table(RUNS.columns, found, console.width()) if found else [RUNS.empty]) + "\n")
     return _code(found)
@@ -61,7 +59,7 @@ def _document(found: Sequence[RunLine], now: datetime) -> str:
         "runs": [{figure.key: plain(figure.value(line)) for figure in RUNS.columns} for line in found],
         "well": _code(found) == exit_codes.OK,
     }
-    return json.dumps(document, indent=2, ensure_ascii=console.wants_ascii(), allow_nan=False) + "\n"
+    return written(document, ascii_only=console.wants_ascii())
 
 
 def _code(found: Sequence[RunLine]) -> int:

@@ -3,7 +3,7 @@
 import math
 from argparse import ArgumentTypeError, Namespace
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from presman.analysis.caches import RowCache
@@ -130,10 +130,8 @@ def _show_cpu(options: Namespace) -> None:
     known = list(groups_with_cpu(demands.found))
     changes: dict[str, CpuChange] = {}
     for given, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
+        refuse_unseen(f"--{given.replace('_', '-')}", [name for name, _ in getattr(options, given)], known, "CPU")
         for name, value in getattr(options, given):
-            if name not in known:
-                text = f"--{given.replace('_', '-')}: no CPU of {name!r} was seen"
-                raise Failure(f"{text}, {did_you_mean(name, known)}")
             amount = int(value) if field == "level" else value
             changes[name] = changes.get(name, CpuChange())._replace(**{field: amount})
     if demands.hidden:
@@ -205,10 +203,12 @@ def _changed_rules(rules: Rules, arrivals: list[Arrival], options: Namespace) ->
 
 def _by_group(given: list[tuple[str, float]], arrivals: list[Arrival], option: str) -> dict[Group, float]:
     """Return the figures of an option by group. Raises Failure for a group that nobody was in."""
-    known = {each.group for each in arrivals}
-    found: dict[Group, float] = {}
-    for name, value in given:
+    refuse_unseen(option, [name for name, _ in given], sorted({each.group for each in arrivals}))
+    return {Group(each.con_id, each.group): value for name, value in given for each in arrivals if each.group == name}
+
+
+def refuse_unseen(option: str, names: Iterable[str], known: Collection[str], what: str = "statement") -> None:
+    """Raise Failure where an option names a group of which nothing was seen."""
+    for name in names:
         if name not in known:
-            raise Failure(f"{option}: no statement of {name!r} was seen, {did_you_mean(name, sorted(known))}")
-        found |= {Group(each.con_id, each.group): value for each in arrivals if each.group == name}
-    return found
+            raise Failure(f"{option}: no {what} of {name!r} was seen, {did_you_mean(name, known)}")

@@ -120,9 +120,7 @@ class Calibration:
 
     def _made_of_outcomes(self) -> float:
         distances = sorted(each.distance for each in self._outcomes)
-        if len(distances) < FEW:
-            return _UNTRIED
-        return _holding(self._part, distances)
+        return _UNTRIED if len(distances) < FEW else _holding(self._part, distances)
 
 
 class StandingForecast(NamedTuple):

@@ -18,7 +18,13 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.counted_servers import Bypassed
 from presman.analysis.parallel.queue_heads import SAME_WAIT
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Executing, QueuedStatement, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import (
+    Executing,
+    QueuedStatement,
+    QueueForecast,
+    StartForecast,
+    is_known,
+)
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted, spelled
 from presman.forecast.calibration import (
@@ -32,7 +38,7 @@ from presman.forecast.calibration import (
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
 from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
-from presman.forecast.queue_now import Modelled, QueueRules, is_known, modelled, queue_rules
+from presman.forecast.queue_now import Modelled, QueueRules, modelled, queue_rules
 from presman.forecast.shown import as_shown
 from presman.forecast.statement_history import StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
@@ -109,9 +115,8 @@ def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
     """Return those of one queue that came together, the first first: which of them is before which is not known."""
     found: list[list[QueuedStatement]] = []
     for row in sorted(queue, key=lambda row: row.position):
-        first = found[-1][0] if found else None
-        alike = first is not None and first.event != NEXT_IN_LINE
-        if alike and first is not None and abs((first.waited or 0.0) - (row.waited or 0.0)) < SAME_WAIT:
+        first = found[-1][0] if found else row
+        if found and first.event != NEXT_IN_LINE and abs((first.waited or 0.0) - (row.waited or 0.0)) < SAME_WAIT:
             found[-1].append(row)
         else:
             found.append([row])

@@ -22,8 +22,7 @@ from presman.analysis.readings.statement_readings import (
     Executing,
     QueuedStatement,
     RunningStatement,
-    Servers,
-    WantsSource,
+    is_known,
 )
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
 from presman.forecast.durations import Durations
@@ -73,11 +72,6 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
         history.watched,
     )
     return Modelled(now, tuple(each for each, _ in shown), tuple(each for each, _ in lines))
-
-
-def is_known(wants: Servers | None) -> bool:
-    """Whether it is known how many servers a statement wants; a mean of its group says nothing of one."""
-    return wants is not None and wants.source is not WantsSource.MEAN
 
 
 def _unmanaged(reading: Reading, counts: Counted) -> frozenset[Executing]:

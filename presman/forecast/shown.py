@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import groupby
+from operator import attrgetter
 from types import MappingProxyType
 
 from msgspec.structs import replace
@@ -38,11 +39,13 @@ def _start(who: Executing, starts: StartForecast) -> ShownStart:
     return ShownStart(*who, median, low, high, int(starts.timeout), starts.why_none)
 
 
+_times = attrgetter("through", "otherwise", "sooner", "sooner_low", "sooner_high")
+"""What an effect and its row have in seconds and in tenths of them."""
+
+
 def _effects(forecast: QueueForecast) -> Iterator[ShownEffect]:
     for way, each in enumerate(forecast.effects):
-        through, otherwise, *sooner = map(
-            _tenths, (each.through, each.otherwise, each.sooner, each.sooner_low, each.sooner_high)
-        )
+        through, otherwise, *sooner = map(_tenths, _times(each))
         for who in each.who:
             yield ShownEffect(way, *who, each.starts, through, otherwise, int(each.proven), *sooner)
 
@@ -51,9 +54,7 @@ def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
     for _, rows in groupby(snapshot.rows(ShownEffect), lambda row: row.way):
         first, *others = rows
         who = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
-        through, otherwise, *sooner = map(
-            _seconds, (first.through, first.otherwise, first.sooner, first.sooner_low, first.sooner_high)
-        )
+        through, otherwise, *sooner = map(_seconds, _times(first))
         if first.sooner is None:  # kept without its range, and not with the figures of its table
             through = otherwise = None
         yield EndingEffect(who, first.starts, through, otherwise, bool(first.proven), *sooner)

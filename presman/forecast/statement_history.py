@@ -154,22 +154,16 @@ class StatementHistory:
 
         None where fewer than five have ended.
         """
-        for key in ((con_id, sql_id, "sql"), (con_id, group), _ALL):
-            found = self._durations(key)
-            if found is not None:
-                return found
-        return None
+        kinds = ((con_id, sql_id, "sql"), (con_id, group), _ALL)
+        return next((found for key in kinds if (found := self._durations(key)) is not None), None)
 
     def times(self, con_id: int, group: str, sql_id: str) -> tuple[float, ...]:
         """Return how many times as long as V$SESSION_LONGOPS said statements went on, ascending.
 
         () where fewer than five such times are known of the statement or its group.
         """
-        for key in ((con_id, sql_id, "sql"), (con_id, group)):
-            found = self._times.get(key, ())
-            if len(found) >= FEW:
-                return tuple(sorted(found))
-        return ()
+        known = (self._times.get(key, ()) for key in ((con_id, sql_id, "sql"), (con_id, group)))
+        return tuple(sorted(next((found for found in known if len(found) >= FEW), ())))
 
     def idling(self, con_id: int, group: str) -> Durations | None:
         """Return how long idle holders of a group keep their servers; None where fewer than five gave them back."""
@@ -203,7 +197,5 @@ def _kinds(run: StatementRun, at: datetime) -> Iterable[tuple[Hashable, Lasted]]
         yield (run.con_id, run.sql_id, "sql"), lasted
     if run.idle is not None:
         idle_from = ((run.first_seen or run.idle) - run.idle).total_seconds()
-        yield (
-            (run.con_id, run.group, "idle"),
-            Lasted((end - run.idle).total_seconds(), run.ended is not None, max(0.0, idle_from)),
-        )
+        idled = Lasted((end - run.idle).total_seconds(), run.ended is not None, max(0.0, idle_from))
+        yield (run.con_id, run.group, "idle"), idled

@@ -121,7 +121,8 @@ def table(
     columns that a screen of it shows.
     """
     shown = [figure for figure in figures if not figure.trend and not _is_uninformative(figure, rows)]
-    fitted, gap = _as_needed(shown, rows), _GAP
+    fitted: Fitted = tuple((figure, _needed(figure, rows)) for figure in shown)
+    gap = _GAP
     if width is not None and sum(size + gap for _, size in fitted) - gap > width:
         fitted, gap = fit_columns(shown, width, needed=cells_needed(shown, rows)), gap_at(width)
     scales = scales_of(shown, rows, least)
@@ -133,10 +134,6 @@ def _is_uninformative(figure: Figure[T], rows: Sequence[T]) -> bool:
     if figure.key in _SELDOM:
         return all(figure.show(row) == ABSENT for row in rows)
     return figure.key in _SAME_FOR_ALL and len({figure.show(row) for row in rows}) <= 1
-
-
-def _as_needed(figures: Sequence[Figure[T]], rows: Sequence[T]) -> Fitted:
-    return tuple((figure, _needed(figure, rows)) for figure in figures)
 
 
 def _needed(figure: Figure[T], rows: Sequence[T]) -> int:

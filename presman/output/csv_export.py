@@ -90,11 +90,10 @@ def within(minutes: Sequence[PastMinute], start: datetime | None, end: datetime 
 
 
 Layout = Literal["tidy", "wide"]
-LAYOUTS: tuple[Layout, ...] = ("tidy", "wide")
 TIME = "DATETIME"
 """The first heading of a wide file, as presman 1.x wrote it."""
 
-__all__ = ["LAYOUTS", "MEASURES", "CsvExport", "OutputError", "WideCsv"]
+__all__ = ["MEASURES", "CsvExport", "OutputError", "WideCsv"]
 
 
 class CsvExport:
@@ -127,7 +126,9 @@ class CsvExport:
         """The file that is made here, until something is written."""
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
-        header, continues = ("", self._has_names) if as_json else (lines([self._rows.names]), None)
+        header, continues = (
+            ("", partial(has_names, names=self._rows.names)) if as_json else (lines([self._rows.names]), None)
+        )
         self._open = partial(open_sink, target, header, durable=durable, note=note, continues=continues)
         if layout == "wide":
             self._wide = WideCsv(target, durable=durable, note=note)
@@ -186,9 +187,6 @@ class CsvExport:
         self.begin()
         assert self._tidy is not None
         self._tidy.write(json_lines(self._rows.names, rows) if self._as_json else lines(rows))
-
-    def _has_names(self, line: str) -> bool:
-        return has_names(line, self._rows.names)
 
 
 class WideCsv:

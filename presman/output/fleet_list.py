@@ -1,6 +1,5 @@
 """A fleet without a screen: the databases as text, JSON or CSV, those in trouble first."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, WRITTEN, why
 from presman.output.cells import instant, lines, table
-from presman.output.json_document import plain
+from presman.output.json_document import plain, written
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
@@ -62,7 +61,7 @@ def dump(name: str, members: Sequence[Member], at: datetime | None = None, *, as
         "time": instant(at or datetime.now(UTC)),
         "databases": [_database(each) for each in members],
     }
-    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+    return written(document, ascii_only=ascii_only)
 
 
 def _database(member: Member) -> dict[str, Any]:

@@ -157,6 +157,11 @@ def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: 
     return indented(text, indent=2) + "\n"
 
 
+def written(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """Return a document of another kind, short as those are, as indented text that ends in a newline."""
+    return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
 _AS_IT_IS = frozenset({type(None), str, int, bool})
 
 

@@ -69,7 +69,7 @@ class Narration:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
-        found = {f"{each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles}
+        found = set(map(str, reading.troubles))
         yield from (f"not seen: {text}" for text in sorted(found - self._troubles))
         self._troubles = frozenset(found)
 

@@ -188,7 +188,7 @@ def _summary(
         parts += waiting[:_OTHERS]
     if unavailable:
         parts.append(f"not known: {'; '.join(unavailable[:_VIEWS])}{' …' if len(unavailable) > _VIEWS else ''}")
-    return f"{_database(reading)}: {one_line('; '.join(parts), LONGEST)}"
+    return f"{reading.header.database or reading.target}: {one_line('; '.join(parts), LONGEST)}"
 
 
 def _in_full(alert: Alert) -> str:
@@ -198,21 +198,14 @@ def _in_full(alert: Alert) -> str:
     return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
-def _database(reading: Reading) -> str:
-    return reading.header.database or reading.target
-
-
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
     """Return the long output: alerts with their keys, what to do, what is known not to be there, what is not known."""
     words = {"bad": "CRITICAL", "warn": "WARNING", "note": "note", "good": "OK"}
     lines = [f"{words[alert.state]} {alert.key}: {alert.text}" for alert in found]
-    step = to_do(reading)
-    if step is not None:
-        lines.append(f"DO {step.text}")
-        lines += [f"   {command.text}  -- affects {step.affects}" for command in step.commands]
+    lines += step.lines if (step := to_do(reading)) is not None else ()
     lines += [f"note: {each}" for each in availability_notes(reading)]
     lines += [f"not known: {each}" for each in unavailable]
-    lines += [f"problem: {each.view or each.query}: {each.text} {each.cure}".rstrip() for each in reading.troubles]
+    lines += [f"problem: {each}" for each in reading.troubles]
     header = reading.header
     lines.append(
         f"plan {header.plan or 'none'}; up {duration(header.uptime)}{header.youngest}; rates over "

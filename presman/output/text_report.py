@@ -158,20 +158,10 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         for each in reading.redo
     ]
     lines += [f"! {alert.text}" for alert in worst_first(wrong(reading))]
-    lines += _to_do(reading)
-    lines += [
-        f"! {trouble.view or trouble.query}: {trouble.text} {trouble.cure}".rstrip() for trouble in reading.troubles
-    ]
+    lines += step.lines if (step := to_do(reading)) is not None else ()
+    lines += [f"! {trouble}" for trouble in reading.troubles]
     lines += [f"note: {note}" for note in (*availability_notes(reading), *reading.notes)]
     return [piece for line in lines for piece in _wrapped(line, width)]
-
-
-def _to_do(reading: Reading) -> list[str]:
-    """Return the one thing to do now, and its command."""
-    found = to_do(reading)
-    if found is None:
-        return []
-    return [f"DO {found.text}", *(f"   {each.text}  -- affects {found.affects}" for each in found.commands)]
 
 
 def _plan(header: Header, name: str) -> str:

@@ -210,9 +210,7 @@ def bars(table: V1Table, column: int) -> str:
     """Return one line per group: ``BATCH    [ 12.34%] ############``, one # per unit, 100 at most."""
     values = table.values(column)
     width = max(map(len, values), default=0)
-    return "".join(
-        f"{name:{width}}  [{_percent_shown(value)}] {_marks(value)}".rstrip() + "\n" for name, value in values.items()
-    )
+    return "".join(f"{name:{width}}  {_bar(value)}".rstrip() + "\n" for name, value in values.items())
 
 
 def _text(value: Value) -> str:
@@ -221,9 +219,7 @@ def _text(value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def _percent_shown(value: Value) -> str:
-    return f"{value:6.2f}%" if isinstance(value, int | float) else f"{'-':>6}%"
-
-
-def _marks(value: Value) -> str:
-    return "#" * min(_LONGEST_BAR, max(0, round(value))) if isinstance(value, int | float) else ""
+def _bar(value: Value) -> str:
+    if not isinstance(value, int | float):
+        return f"[{'-':>6}%]"
+    return f"[{value:6.2f}%] {'#' * min(_LONGEST_BAR, max(0, round(value)))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -23,7 +22,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
-from presman.output.json_document import plain, unblock_document
+from presman.output.json_document import plain, unblock_document, written
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
@@ -135,9 +134,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
     yield from _ways(unblock_of(row, reading), first or "it")
-    idle = [
-        (each, no_use(each, reading).get(group_title(row), "")) for each in reading.running if each.idle is not None
-    ]
+    idle = ((each, no_use(each, reading).get(group_title(row))) for each in reading.running if each.idle is not None)
     for each, why in [one for one in idle if one[1]][:_NAMED]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history)
@@ -195,4 +192,4 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
         found |= {"reason": word(row.reason), "sentence": "" if head is None else head.sentence}
         found |= {"starts": plain(row.starts), "forecast": plain(reading.forecast)}
         found["unblock"] = None if unblock is None else unblock_document(unblock)
-    return json.dumps(found, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+    return written(found, ascii_only=ascii_only)

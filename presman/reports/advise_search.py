@@ -189,7 +189,8 @@ def _missed(goal: Goal, wait: float) -> float:
 
 
 # ---- The search: one directive at a time, from the present plan, from one that gives the groups with a goal all,
-# and then from the best choices found. What could not be the best, whatever came of it, is not replayed.
+# from one that limits all others, and then from the best choices found. What could not be the best, whatever came of
+# it, is not replayed.
 
 
 class Search:
@@ -228,7 +229,7 @@ class Search:
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
         self._go_on(PRESENT, self.grid)
-        for start in dict.fromkeys([PRESENT, generous, *parts]):
+        for start in dict.fromkeys([PRESENT, generous, *parts, self._held_back()]):
             self._descend(start, self._distinct())
         for values in (self._distinct(), self.grid):
             self._tried.clear()
@@ -276,6 +277,15 @@ class Search:
                 found.add(Change(kind, group, min(values)))
             elif kind == "levels" and not asked and level == first:
                 found.add(Change(kind, group, max(values)))
+        return frozenset(found)
+
+    def _held_back(self) -> Choice:
+        """Return the choice that limits each group without a goal: one limit alone only moves the room to another."""
+        names, found = {goal.group for goal in self.goals}, set()
+        for (kind, group), values in self.grid.items():
+            if kind == "limits" and group is not None and group.name not in names:
+                below = [value for value in values if value < self.load.percent(group)]
+                found |= {Change(kind, group, median_low(below))} if below else set()
         return frozenset(found)
 
     def _descend(self, start: Choice, values: Mapping[Knob, Iterable[int]]) -> None:

@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman import rows
+from presman.base.formats import listed
 from presman.base.release import SUPPORTED, Release
 from presman.rows import query_files
 from presman.rows.conversion import RecordType, field_types, null_row
@@ -250,8 +251,7 @@ def read(path: Path, record: RecordType) -> Query:
         raise query_files.QueryError(f"{path}: {error}") from error
     for key, words in _WORDS.items():
         if key in header and header[key] not in words:
-            known = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-            raise query_files.QueryError(f"{path}: {key} must be {known}, not {header[key]!r}")
+            raise query_files.QueryError(f"{path}: {key} must be {listed(words, 'or')}, not {header[key]!r}")
     detail_level = DetailLevel.HISTOGRAMS if "shown" in header else DetailLevel.NARROW
     needs, pack, only = header["needs"], header["pack"], header.get("only", "")
     return Query(path.stem, record, file.answers, cadence, needs, pack, since, file.sql, path, only, detail_level)

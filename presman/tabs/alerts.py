@@ -2,8 +2,7 @@
 
 import re
 
-from presman.analysis.alerts.alert_rules import is_wrong, worst_first, wrong
-from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.alerts.alert_rules import all_clear, is_wrong, not_known, worst_first, wrong
 from presman.analysis.readings.reading import Alert, Evidence, Reading
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import SystemCommand
 from textual.binding import BindingType
+from textual.events import DescendantFocus
 
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean
@@ -109,8 +110,10 @@ class MonitorApp(FrameApp):
 
     # ---- what widgets ask for
 
-    def on_descendant_focus(self) -> None:
-        """Offer the keys that do something there."""
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Remember where the focus is, and offer the keys that do something there."""
+        if self.begun:
+            self.panels.note_use(event.widget)
         if self.monitor.reading is not None:
             self.paint_lines()
 

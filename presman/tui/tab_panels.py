@@ -37,6 +37,11 @@ PACE = 0.15
 """Seconds between mounting two panels ahead of need."""
 
 
+def _focus(widget: Widget) -> None:
+    """Give the focus to a widget at once: Textual does it later, and of two who ask the later one wins."""
+    widget.screen.set_focus(widget)
+
+
 class TabPanels:
     """The panels made so far, one of them on show."""
 
@@ -46,7 +51,7 @@ class TabPanels:
         self._monitor = monitor
         self._made: dict[str, Panel] = {}
         self._painted: set[str] = set()
-        self._left: list[Widget | None] = []
+        self._used: dict[int, Widget] = {}
         self.saved = SavedView()
 
     @property
@@ -60,9 +65,14 @@ class TabPanels:
         return self._made[self._monitor.choices.panel]
 
     @property
+    def focused(self) -> Widget | None:
+        """What has the focus below whatever dialog is open: the dialog has one of its own."""
+        return self._app.screen_stack[0].focused
+
+    @property
     def grid(self) -> Grid | None:
         """The table that has the focus, else the first one of the tab."""
-        focused = self._app.focused
+        focused = self.focused
         if isinstance(focused, Grid) and self.present.shows(focused):
             return focused
         return next(iter(self.present.grids()), None)
@@ -91,28 +101,32 @@ class TabPanels:
 
     async def show(self, name: str) -> None:
         """Put the panel of a tab on show, and the others away."""
-        self._left.clear()
+        self._used.clear()
         self._monitor.choose(tab=name, scopes=())
         await self._show(name)
         self.filter()
 
     async def drill_into(self, scopes: tuple[DrillScope, ...]) -> None:
         """Show the list of the last of some scopes in the present tab; of the tab itself without any."""
-        before = len(self._monitor.choices.scopes)
-        if len(scopes) > before:
-            self._left += [self._app.focused] * (len(scopes) - before)
+        depth = min(len(self._monitor.choices.scopes), len(scopes))
+        self._used = {each: widget for each, widget in self._used.items() if each <= depth}
         self._monitor.choose(scopes=scopes)
         await self._show(self._monitor.choices.panel)
         self.filter()
 
+    def note_use(self, widget: Widget) -> None:
+        """Remember what was given the focus, if it is of the list on show: there it returns to from everywhere."""
+        if self.present.display and self.present.shows(widget):
+            self._used[len(self._monitor.choices.scopes)] = widget
+
     def focus_again(self) -> None:
-        """Give the focus back to what had it before the drill-down that was just left."""
-        depth = len(self._monitor.choices.scopes)
-        left, self._left[depth:] = self._left[depth:][:1], []
-        if left and left[0] is not None and self.present.shows(left[0]):
-            left[0].focus()
-        else:
-            self.focus_first()
+        """Give the focus to what had it when the list on show was left, else to its main table if it has any."""
+        used = self._used.get(len(self._monitor.choices.scopes))
+        grids = sorted(self.present.grids(), key=lambda grid: not self.present.is_main(grid))
+        if used is not None and self.present.shows(used):
+            _focus(used)
+        elif grids:
+            _focus(grids[0])
 
     async def _show(self, name: str) -> None:
         with self._app.batch_update():  # or it would be laid out before it has anything to show
@@ -127,7 +141,7 @@ class TabPanels:
         if moment is not None and self.present.is_mounted:
             self.present.show(moment)
             self._painted.add(self._monitor.choices.panel)
-            if self._app.focused is None or isinstance(self._app.focused, Grid):  # its table may be put away now
+            if self.focused is None or isinstance(self.focused, Grid):  # its table may be put away now
                 self.focus_first()
 
     def filter(self) -> None:
@@ -136,12 +150,9 @@ class TabPanels:
             grid.set_filter(self._monitor.choices.filter)
 
     def focus_first(self) -> None:
-        """Give the focus to a table of the present tab, the main one if it has any, unless something on it has it."""
-        focused: Widget | None = self._app.focused
-        if focused is None or not self.present.shows(focused):
-            grids = self.present.grids()
-            for grid in sorted(grids, key=lambda grid: not self.present.is_main(grid))[:1]:
-                grid.focus()
+        """Give the focus to a table of the present tab, the one that had it if any had, unless it is there already."""
+        if self.focused is None or not self.present.shows(self.focused):
+            self.focus_again()
 
     def mount_ahead(self) -> None:
         """Mount one panel that is not there yet, hidden, so that its key is answered at once; then the next."""
@@ -182,7 +193,6 @@ class PageReader:
         self._breadcrumb = ""
         self.row: Any = None
         """The row of a table that the page is about, None where it is about none."""
-        self._left: Widget | None = None
 
     @property
     def is_open(self) -> bool:
@@ -198,7 +208,7 @@ class PageReader:
         """Show the lines of the page that contain a text; once that is `done`, go back to it."""
         self._page.set_filter(needle)
         if done:
-            self._page.focus()
+            _focus(self._page)
 
     @property
     def text(self) -> str:
@@ -223,8 +233,6 @@ class PageReader:
 
         `found_by_search` makes lines that only a search brings up.
         """
-        if self._content is None:
-            self._left = self._app.focused
         self._content, self._breadcrumb, self.row = content, breadcrumb, row
         page = self._page
         page.set_filter("")
@@ -232,7 +240,7 @@ class PageReader:
         self._panels.present.display = False
         page.display = True
         page.scroll_to(y=0, animate=False)
-        page.focus()
+        _focus(page)
         self._repaint()
         self.look_at(focus)
 
@@ -242,15 +250,13 @@ class PageReader:
             breadcrumb: list[Line] = [((self._breadcrumb, "title"),)] if self._breadcrumb else []
             self._page.show_lines([*breadcrumb, *self._content(reading)])
 
-    def close(self, *, back: bool = True) -> None:
-        """Put the panel back, and (`back`) the focus to where it was."""
+    def close(self) -> None:
+        """Put the panel back, and the focus to where it was."""
         if self._content is not None:
             self._page.display = False
             self._panels.present.display = True
-            if back and self._left is not None and self._panels.present.shows(self._left):
-                self._left.focus()
             self._panels.focus_first()
-        self._content = self._left = self.row = None
+        self._content = self.row = None
 
     def look_at(self, focus: Focus | None) -> None:
         """Have one session read closely; without one only progress, and that only where the tab shows it.

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
-from presman.analysis.groups.entitlement import Load, frame, lasting, verdict, worst
+from presman.analysis.groups.entitlement import Load, frame_of, lasting, verdict, worst
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
@@ -20,6 +21,7 @@ from presman.rows.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlanHist
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
+from tests.tui import readings as screens
 
 FIXED = [instance(), active_plan(), row(GroupMetric, consumer_group_name="A", num_cpus=16)]
 
@@ -151,8 +153,10 @@ def plan(*rows: PlanDirective) -> PlanShares:
 
 
 def judge(shares: PlanShares, loads: dict[str, Load], name: str, **given: Any) -> Verdict:
-    found: dict[str, Any] = {"capacity": 16.0, "cpu_managed": "ON", "spare_host": False} | given
-    world = frame(shares=shares, loads={(0, group): load for group, load in loads.items()}, **found)
+    whole_plan = given.pop("whole_plan", True)
+    usual = {"num_cpus": 16.0, "cpu_managed": "ON", "caging": "OFF", "host_busy": None}
+    here = replace(screens.instance(), **usual | given)
+    world = frame_of(here, shares, {(0, group): load for group, load in loads.items()}, whole_plan)
     return verdict((0, name), world, world.full)
 
 
@@ -167,7 +171,7 @@ HALVES = plan(directive("P", "A", 50), directive("P", "B", 50), directive("P", "
         ({"A": Load(0, 0)}, {}, Verdict.IDLE),
         ({"A": Load(4, 0.01)}, {}, Verdict.NOT_THROTTLED),
         ({"A": Load(8, 4), "B": Load(8, 4)}, {}, Verdict.CONTENDED),
-        ({"A": Load(8, 4), "B": Load(8, 4)}, {"spare_host": True}, Verdict.CAGED),
+        ({"A": Load(8, 4), "B": Load(8, 4)}, {"caging": "ON", "host_cpus": 32.0}, Verdict.CAGED),
         ({"A": Load(2, 6), "B": Load(14, 0)}, {}, Verdict.STARVED),
         ({"A": Load(2, 6), "B": Load(14, 0)}, {"whole_plan": False}, Verdict.THROTTLED),
         ({"A": Load(0, 0, waiters=3), "B": Load(16, 0)}, {}, Verdict.STARVED),

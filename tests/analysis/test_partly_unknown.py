@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.alerts.alert_rules import all_clear, not_known
 from presman.analysis.groups.containers import worst_io
 from presman.analysis.groups.entitlement import worst
 from presman.analysis.readings.group_readings import IoVerdict, Verdict

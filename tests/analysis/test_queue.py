@@ -112,8 +112,8 @@ def test_too_large_for_the_target_is_one_judgement_everywhere() -> None:
     step = to_do(reading)
     assert step is not None
     assert step.text == (
-        "the head of Q is too large for the target: it may start only when no servers are in use; with a lower DOP it "
-        "starts sooner"
+        "the head of Q is too large for the target: it may start only when no servers are in use; run with a lower DOP "
+        "it starts sooner"
     )
 
 
@@ -126,7 +126,8 @@ def test_too_large_for_its_limit_is_critical_whenever_it_came() -> None:
     assert (alert.state, alert.short, alert.amount) == ("bad", "Q: 1 queued, head 0:10, too large for its limit", None)
     step = to_do(reading)
     assert step is not None
-    assert step.text == "the head of Q is too large for its limit: a lower DOP or another group lets it start"
+    run = "cancel it and run it with a lower DOP, or in another group"
+    assert step.text == f"the head of Q is too large for its limit: {run}"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.facts.plan_book import NOTHING
-from presman.analysis.groups.entitlement import Host, Load, frame, has_spare_host, host_of, lacks_little, lasting
+from presman.analysis.groups.entitlement import Host, Load, frame_of, has_spare_host, host_of, lacks_little, lasting
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
 from presman.analysis.readings.reading import Bucket, Reading
 from presman.analysis.readings.session_readings import Operation
@@ -160,13 +160,14 @@ def test_what_a_group_wants_and_is_due() -> None:
 
 
 def test_whether_all_cpus_are_used_by_the_groups_seen() -> None:
-    def of(used: float, capacity: float = 8.0, **facts: Any) -> Any:
-        return frame(capacity, "ON", False, NOTHING, {(0, "A"): Load(used, 0.0)}, **facts)
+    def of(used: float, capacity: float = 8.0, inside: bool = False, **facts: Any) -> Any:
+        here = replace(instance(), **{"num_cpus": capacity, "host_busy": None} | facts)
+        return frame_of(here, NOTHING, {(0, "A"): Load(used, 0.0)}, whole_plan=True, inside=inside)
 
     assert (of(8.0).full, of(8.0).divided) == (True, True)
     assert (of(4.0).full, of(4.0).divided) == (False, False)
     assert not of(0.0, 0.0).full
     assert of(1.0, inside=True).divided
-    assert not of(1.0, inside=True, host=Host.SPARE).divided
+    assert not of(1.0, inside=True, host_busy=0.5, host_cpus=8.0).divided
     assert lacks_little(8.0, 8.0)
     assert not lacks_little(1.0, 8.0)

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 import presman.sources.simulator
+from presman.analysis.alerts.alert_rules import all_clear, is_wrong, wrong
 from presman.analysis.assemble import analyse
+from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
+from presman.analysis.totals import totals
 from presman.base.release import Release
 from presman.forecast.forecaster import Forecaster
 from presman.polling.poller import Poller
@@ -124,6 +127,20 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
     assert set(told) == sources
 
 
+def nothing_is_called_well_that_is_not(reading: Reading) -> None:
+    """Of a full machine the fleet said "Nothing is wrong now" beside 73 % throttled."""
+    now = totals(reading)
+    if now.used is None or now.waiting is None or now.cpus is None or is_wrong(wrong(reading)):
+        return
+    full = now.used >= 0.95 * now.cpus and now.waiting >= 0.1 * now.cpus
+    (clear,) = all_clear(reading)
+    assert clear.state == ("note" if full else "good")
+    if full:
+        assert clear.short == f"All {now.cpus:.0f} CPUs are in use, {now.waiting:.1f} more are waited for"
+        assert clear.text.startswith(f"{clear.short}; ")
+    assert key_figures_of(reading).worst.startswith(clear.short if full else "Nothing is wrong now")
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_figures_agree_with_each_other(scenario: str) -> None:
     source, clock = started(scenario, 1)
@@ -134,6 +151,7 @@ def test_figures_agree_with_each_other(scenario: str) -> None:
         for instance in top.instances:
             rows = [each for each in reading.instance_groups(instance.inst_id) if each.used is not None]
             assert sum(each.used or 0 for each in rows) <= instance.num_cpus * 1.01 + 0.1
+        nothing_is_called_well_that_is_not(reading)
         for each in reading.groups:
             seen[each.verdict] += 1
             assert 0 <= each.share <= 1

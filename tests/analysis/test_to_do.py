@@ -31,6 +31,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.snapshot import GoneInstance
 from presman.tui.pages.advice_lines import why_not_ended
 from tests.tui.readings import busy, group, header, quiet, running, session
 
@@ -103,7 +104,18 @@ def test_who_holds_up_others_is_looked_at_first_and_not_ended() -> None:
 def test_a_head_that_never_fits_needs_another_degree() -> None:
     found = told(one_queue(running(526, **IDLE), cause=Cause.NEVER_FITS, shortages=()))
     assert (found.step, found.command) == (Step.CHANGE, None)
-    assert "a lower DOP or another group" in found.text
+    assert "run it with a lower DOP, or in another group" in found.text
+
+
+def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() -> None:
+    reading = one_queue(running(526), cause=Cause.NEVER_FITS, shortages=())
+    gone = (GoneInstance(2, "DB2", reading.at - timedelta(minutes=30)),)  # it has been gone for too long to come first
+    found = told(replace(reading, gone=gone))
+    assert found.text == (
+        "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
+        "2: cancel it and run it with a lower DOP, or in another group"
+    )
+    assert found.short == "BATCH's head is too large for its limit without instance 2: run it with a lower DOP"
 
 
 def test_where_nobody_is_idle_a_person_decides() -> None:
@@ -119,9 +131,9 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     [
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 8 servers; the head of BATCH is short of 32 servers: ending it is enough "
-            "once 24 more are free; wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 lets BATCH start once 24 more are free",
+            "MARTIN 1:526 (idle 15:00) keeps 8 servers; the head of BATCH is short of 32 servers, so ending it is not "
+            "enough; wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 frees 8 of 32 servers for BATCH",
         ),
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
@@ -132,14 +144,14 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         (
             running(526, idle=80.0, status="INACTIVE"),
             "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; idle 1:20, so perhaps between two "
-            "fetches: end it if it stays idle (DO offers it once it is idle for 2:00)",
-            "MARTIN 1:526 keeps 32 servers, idle 1:20: end it once it is idle for 2:00",
+            "fetches",
+            "wait: MARTIN 1:526 keeps 32 servers, idle 1:20; perhaps between two fetches",
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
-            "MARTIN 1:526 (idle 1:20) keeps 8 servers; the head of BATCH is short of 32 servers: ending it is enough "
-            "once 24 more are free; wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 lets BATCH start once 24 more are free",
+            "MARTIN 1:526 (idle 1:20) keeps 8 servers; the head of BATCH is short of 32 servers, so ending it is not "
+            "enough; wait, or decide whose work to end",
+            "wait: ending MARTIN 1:526 frees 8 of 32 servers for BATCH",
         ),
     ],
 )
@@ -253,7 +265,9 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     alone = "no idle session holds servers that the head of BATCH could use: wait, or decide whose work to end"
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
-    assert told(replace(reading, heads=(of_sales,))).text.endswith("; MAX_MBPS slows down what runs in SALES")
+    slowed = told(replace(reading, heads=(of_sales,)))
+    assert slowed.text.startswith("MAX_MBPS slows down what runs in SALES; no idle session")
+    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or decide")
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
@@ -498,8 +512,7 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     etl = replace(busy().heads[1], shortages=(Shortage(32, group="ETL"),), cause=Cause.GROUP)
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert told(both).text == (
-        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two "
-        "fetches: end it if it stays idle (DO offers it once it is idle for 2:00)"
+        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
     )
 
 
@@ -525,7 +538,7 @@ def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: 
     assert found.step is step
     if step is Step.WAIT:
         assert found.text == (
-            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; that has waited for 0:29 only"
+            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; the head has waited for 0:29 only"
         )
 
 

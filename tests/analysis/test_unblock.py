@@ -131,7 +131,7 @@ def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with
         waiting(9, "ETL", 16), holder(1, "BATCH", 16, idle=119), *(holder(n, "ETL", 16, elapsed=n) for n in (2, 3, 4)),
         active=64, plan=DAY, held={"BATCH": 16, "ETL": 48},
     )  # fmt: skip
-    pause = "idle 1:59, so perhaps between two fetches: end it if it stays idle"
+    pause = "idle 1:59, so perhaps between two fetches"
     assert one.sentence.endswith(f"that let it start; but U1 1:1: {pause}")
     assert [each.why_not for each in one.candidates][:3] == [
         pause, f"not enough alone, and of another one: {pause}", "not enough alone: it frees 16 of 32 servers",

@@ -125,6 +125,14 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         yield from not_told_of(reading, step, sorted(idle))
 
 
+def ordered(reading: Reading) -> Iterator[str]:
+    """Yield the words with which DO orders an end or promises a start though nobody's end is proven to help."""
+    step = to_do(reading)
+    for words in () if step is None or step.step is Step.END else (step.text, step.short):
+        if re.search(r"(?<!whether to )\bend it\b|\blets .* start|\bDO offers\b", words):
+            yield f"it orders an end, or promises what is not proven: {words}"
+
+
 def not_told_of(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     """Yield the idle holders of whom DO should tell, and does not."""
     offers = [plain(ends_it(each)) for each in unblock(reading)]
@@ -247,7 +255,7 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
     readings = list(play(source, clock, POLLS, EVERY))
     found = []
     for number, reading in enumerate(readings):
-        for wrong in (judged_twice, *OFFERS):
+        for wrong in (judged_twice, ordered, *OFFERS):
             found += [(number, each) for each in wrong(reading)]
         for size in SIZES:
             found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.ending import ending
 from presman.analysis.advice.to_do import Step, to_do
-from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.alerts.all_clear import all_clear, not_known
+from presman.analysis.alerts.alert_rules import all_clear, not_known, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance

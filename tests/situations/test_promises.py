@@ -332,14 +332,14 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
         (
             12,
             "more than the target's 64, 12 in use: it may start only when none are",
-            "the head of REPORTS is too large for the target: it may start only when no servers are in use; with a "
-            "lower DOP it starts sooner",
+            "the head of REPORTS is too large for the target: it may start only when no servers are in use; run with "
+            "a lower DOP it starts sooner",
         ),
         (
             0,
             "more than the target's 64, none are in use and it is still queued",
-            "the head of REPORTS is too large for the target: no servers are in use and it is still queued, so give it "
-            "a lower DOP",
+            "the head of REPORTS is too large for the target: no servers are in use and it is still queued, so cancel "
+            "it and run it with a lower DOP",
         ),
     ],
 )

@@ -123,8 +123,15 @@ SENTENCES = {
         ("wait, or decide: MARTIN 1:2659 keeps 16 servers", "keeps 16 servers"),
     ),
     "tenants": Sentence(
-        "Nothing is wrong: both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
-        ("in CDB$ROOT: no queue", "starved group", "contended, gets its share", "GOLD", "BRONZE"),
+        "The plan is met, but both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
+        (
+            "All 4 CPUs are in use",
+            "in CDB$ROOT: no queue",
+            "starved group",
+            "contended, gets its share",
+            "GOLD",
+            "BRONZE",
+        ),
     ),
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",

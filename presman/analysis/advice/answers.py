@@ -1,11 +1,13 @@
 """Answers: the one decision whose end is offered to let a head start, and why that of others is not.
 
 Whatever shows a command that ends somebody for a queue reads this: TO START IT, the list of copies, the pages, `why`,
-JSON and report; DO asks besides that no work is lost. Offered is only whose end is proven to help. He, alone or with
-those named with him, certainly frees all that the head is short of, and no other queue takes turns with it for these
-servers; or the forecast proves that the queue empties sooner. Whose end fails more than a statement, who pauses between
-two fetches, or who works where an idle holder is enough, is not offered, and while one looks at somebody first or waits
-for a start that comes by itself, nobody is.
+JSON and report. DO asks for more: that no work is lost.
+
+Somebody is offered only if it is proven that his end helps. Either he certainly frees all that the head is short of,
+alone or together with those named beside him, and no other queue takes turns with it for these servers; or the forecast
+proves that the queue empties sooner. Never offered is anybody whose end makes more fail than a statement, who pauses
+between two fetches, or who works while the end of an idle holder is enough. Nobody at all is offered while another
+session has to be looked at first, or while the head should start by itself soon.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, listed
+from presman.analysis.advice.contenders import Candidate, Unblock, is_proven
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect
-from presman.base.formats import counted, duration, in_about
+from presman.base.formats import counted, duration, in_about, listed
 
 NAMED = 3
 """Those of whom each would do alone that are offered beside each other: ① to ③, who lose least."""
@@ -108,11 +110,6 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
         return "an idle holder is enough, and no work is lost by that"
     return "those named first are enough"
-
-
-def is_proven(effect: EndingEffect | None) -> bool:
-    """Whether the forecast proves that the queue empties sooner by what matters."""
-    return effect is not None and effect.proven
 
 
 def is_new(found: Unblock) -> bool:

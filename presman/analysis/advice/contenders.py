@@ -22,10 +22,10 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
     RunningStatement,
-    WantsSource,
     group_title,
+    is_known,
 )
-from presman.base.formats import counted
+from presman.base.formats import counted, listed
 from presman.rows.commands import Command
 
 
@@ -145,15 +145,22 @@ class Unblock(Struct, frozen=True):
         if self.needed > 1:
             needed = tuple(each.statement for each in self.candidates[: self.needed] if each in ended)
             return (needed,) if needed else ()
-        return tuple(
-            (each.statement,) for each in ended if each.enough or (each.effect is not None and each.effect.proven)
-        )
+        return tuple((each.statement,) for each in ended if each.enough or is_proven(each.effect))
 
     @property
     def blockers(self) -> tuple[Candidate, ...]:
         """The candidates that others wait for, who hold servers themselves."""
-        names = {each.blocker for each in self.blocked}
-        return tuple(each for each in self.candidates if f"{each.statement.inst_id}:{each.statement.sid}" in names)
+        return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
+
+
+def is_proven(effect: EndingEffect | None) -> bool:
+    """Whether the forecast proves that the queue empties sooner by what matters."""
+    return effect is not None and effect.proven
+
+
+def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
+    """Whether any of these waits for a statement's session."""
+    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def contenders(
@@ -217,12 +224,7 @@ def too_large(
     left = _left_of_all(head, freed)
     room = None if left is None or head.wants is None else left + head.wants.high
     heads = {group_title(each): each for each in reading.heads}
-    return tuple(name for name in rivals if room is None or _most(heads[name]) > room)
-
-
-def _most(head: QueueHead) -> float:
-    known = head.wants is not None and head.wants.source is not WantsSource.MEAN
-    return head.wants.high if known and head.wants is not None else inf
+    return tuple(name for name in rivals if room is None or _wanted(heads[name]) > room)
 
 
 def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
@@ -252,7 +254,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
     whole = other.con_id > 2  # its limit may be that of its container
     usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
     room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
-    needs = first.low if first is not None and first.source is not WantsSource.MEAN else 0
+    needs = first.low if is_known(first) else 0
     return min(wanted, room) if room > 0 and room >= needs else 0
 
 
@@ -261,13 +263,7 @@ def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | 
     if head.target is None or head.wants is None or head.in_use is None:
         return None
     inst_ids = {inst_id for each in head.shortages for inst_id in each.inst_ids}
-    servers = (
-        sum(held for inst_id, held in each.servers_by_instance.items() if inst_id in inst_ids)
-        if inst_ids
-        else each.servers
-        for each in freed
-    )
-    return head.target - head.in_use + sum(servers) - head.wants.high
+    return head.target - head.in_use + sum(each.held_on(inst_ids) for each in freed) - head.wants.high
 
 
 def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> float | None:
@@ -290,7 +286,7 @@ def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:
-    """Return that one that has waited as long as a head wants more, so that its servers may start nobody, else ""."""
+    """Return that another that has waited as long as a head wants more, so that nobody may start; "" if none does."""
     if not head.equals or head.wants is None:
         return ""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
@@ -301,20 +297,9 @@ def first_may_want_more(head: QueueHead, reading: Reading) -> str:
     return f"another that waited as long {wants}, and which is first is not known"
 
 
-def _wanted(each: QueuedStatement) -> float:
+def _wanted(each: QueuedStatement | QueueHead) -> float:
     """Return how many servers a queued statement wants at most."""
-    known = each.wants is not None and each.wants.source is not WantsSource.MEAN
-    return each.wants.high if known and each.wants is not None else inf
-
-
-def any_of(names: Sequence[str]) -> str:
-    """Return names of which one is meant."""
-    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as one says them."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    return each.wants.high if is_known(each.wants) else inf
 
 
 def want_the_same(names: Sequence[str]) -> str:

@@ -123,7 +123,7 @@ def pause(each: RunningStatement) -> str:
     """Return that an idle holder may only pause between two fetches, "" where it is idle for too long for that."""
     if each.idle is None or each.idle >= LONG_IDLE or each.status == SNIPED:
         return ""
-    return f"idle {each.idle_time}, so perhaps between two fetches: end it if it stays idle"
+    return f"idle {each.idle_time}, so perhaps between two fetches"
 
 
 def time_left(statement: RunningStatement) -> float | None:

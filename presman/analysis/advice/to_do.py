@@ -20,17 +20,15 @@ from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from presman.analysis.advice.answers import NO_USE, gain, helps_nobody, is_new, is_proven
-from presman.analysis.advice.contenders import Candidate, Unblock, listed, want_the_same
+from presman.analysis.advice.answers import NO_USE, gain, helps_nobody
+from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, want_the_same
 from presman.analysis.advice.ending import (
-    LONG_IDLE,
     NEARLY_DONE,
     Ending,
     ending,
     ends_in,
     idle_to_end,
     objection,
-    pause,
     refusal,
     time_left,
 )
@@ -47,11 +45,12 @@ from presman.analysis.advice.unblock import (
     unblock,
 )
 from presman.analysis.alerts.alert_rules import NEWS, is_wrong, worst_first, wrong
+from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, number, percent
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed, number, percent
 from presman.rows.commands import Command
 
 
@@ -91,6 +90,11 @@ class ToDo(NamedTuple):
     def script(self) -> str:
         """All commands as text, a line each."""
         return "\n".join(each.text for each in self.commands)
+
+    @property
+    def lines(self) -> list[str]:
+        """What to do, and below it each command with whom it hits, as a text without a screen has it."""
+        return [f"DO {self.text}", *(f"   {each.text}  -- affects {self.affects}" for each in self.commands)]
 
 
 @once
@@ -263,24 +267,37 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
     if head.cause is Cause.NEVER_FITS:
-        return _too_large(found)
+        return _too_large(found, reading)
     return _patience(found, reading)
 
 
-def _too_large(found: Unblock) -> ToDo:
-    """Return what to do about a head that wants more than there is: one waits where the end of the others is known."""
+def _too_large(found: Unblock, reading: Reading) -> ToDo:
+    """Return what to do about a head that wants more than there is: one waits where the end of the others is known.
+
+    What is queued keeps its degree: a lower one takes a new run. Limits are parts of what the instances that are left
+    have, so where one is gone, that comes first.
+    """
     head = found.head
     name, who = _name(head), _head_in_words(head)
     if head.starts_alone and found.by_itself:
         return _wait_for(found, "may start")
-    helps, short = "a lower DOP or another group lets it start", f"{name}'s head is {head.why}: a lower DOP helps"
+    without = _without_whom(reading)
+    helps = "cancel it and run it with a lower DOP, or in another group"
+    short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
     if head.starts_alone:
-        helps = "it may start only when no servers are in use; with a lower DOP it starts sooner"
-        short = f"{name} may start only when no servers are in use, or with a lower DOP"
+        helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
+        short = f"{name} may start only when no servers are in use{without}"
     if head.starts_alone and head.in_use == 0:
-        helps = "no servers are in use and it is still queued, so give it a lower DOP"
-        short = f"{name}'s head is {head.why}: a lower DOP helps"
-    return ToDo(Step.CHANGE, f"{who} is {head.why}: {helps}", short, "parallel", subject=name)
+        helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
+        short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+    of = f", which is that of the instances that are left{without}" if without else ""
+    return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
+
+
+def _without_whom(reading: Reading) -> str:
+    """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
+    gone = [str(each.inst_id) for each in reading.gone]
+    return f" without {'instance' if len(gone) == 1 else 'instances'} {listed(gone)}" if gone else ""
 
 
 def _name(head: QueueHead) -> str:
@@ -296,18 +313,15 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
     """Return that one waits for who should end: promised only where nobody else could take the servers."""
     name, who, last = _name(found.head), _head_in_words(found.head), found.by_itself[-1]
     about, when = in_about(time_left(last)), _when(found, last)
+    text, short = f"wait: {who} may start {about}, {when}", f"wait: {name} may start {about}"
     if found.rivals:
-        text = f"wait: {who} may start {about}, {when}; {want_the_same(found.rivals)}"
-        short = f"wait: {name} may start {about}; so may {listed(found.rivals)}"
-        return ToDo(Step.WAIT, text, short, "parallel", subject=name)
-    if found.unsure:
-        text = f"wait: {who} may start {about}, {when}; {found.unsure}"
-        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
-    if found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
+        text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
+    elif found.unsure:
+        text = f"{text}; {found.unsure}"
+    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
         text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
-        return ToDo(Step.WAIT, text, f"wait: {name} may start {about}", "parallel", subject=name)
-    text = f"wait: {who} {starts} {about}, {when}"
-    short = f"wait: {name} {starts.partition(' by ')[0]} {about}"
+    else:
+        text, short = f"wait: {who} {starts} {about}, {when}", f"wait: {name} {starts.partition(' by ')[0]} {about}"
     return ToDo(Step.WAIT, text, short, "parallel", subject=name)
 
 
@@ -384,17 +398,17 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
     else:
-        text = f"no idle session holds servers that {who} could use: wait, or decide whose work to end"
-        text += _slowed_by_io(found, reading)
-        short = f"wait, or decide whose work to end for {name}"
+        slowed = _slowed_by_io(found, reading)
+        text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
+        short = f"{slowed}wait, or decide whose work to end for {name}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit makes what runs in the head's container take longer, "" where none does."""
+    """Return which I/O limit makes what runs in the head's container take longer: the cause stands before the rest."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"; {pdb.held_by or 'its I/O limit'} slows down what runs in {pdb.name}"
+    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
@@ -417,19 +431,16 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
-    why = why or (f"that has waited for {duration(found.head.statement.waited)} only" if is_new(found) else "")
     why = why or candidate.why_not
-    short = f"wait: {keeps}, idle {each.idle_time}; {why}"
-    if why == pause(each) and not found.in_vain:  # time is all that speaks against it
-        offer = f"once it is idle for {duration(LONG_IDLE)}"
-        why, short = f"{why} (DO offers it {offer})", f"{keeps}, idle {each.idle_time}: end it {offer}"
-    return f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{_lasting_cure(reading)}", short
+    idle = f"idle {each.idle_time}"
+    text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{_lasting_cure(reading)}"
+    return text, f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
     """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
 
-    What is enough changes with each statement that ends, so the text also says how many more servers it takes.
+    What is enough changes with each statement that ends, and who is served then is not known: no start is promised.
     """
     each, who = candidate.statement, _head_in_words(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
@@ -440,8 +451,9 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     if helps_nobody(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
     elif candidate.frees == candidate.perhaps and more > 0:
-        why = f"{who} is short of {counted(missing, 'server')}: ending it is enough once {more} more are free"
-        short = f"wait: ending {each.who} lets {_name(found.head)} start once {more} more are free"
+        why = f"{who} is short of {counted(missing, 'server')}, so ending it is not enough"
+        freed = f"{candidate.frees} of {counted(missing, 'server')}"
+        short = f"wait: ending {each.who} frees {freed} for {_name(found.head)}"
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 
@@ -455,11 +467,8 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
 
 
 def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
-    session = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == held.blocker), None)
-    idle = f", idle {duration(session.last_call)}" if session is not None and session.status == "INACTIVE" else ""
-    who = f"{session.who}{idle}" if session is not None else f"session {held.blocker}"
-    text = f"look at {who}: {held.who} waits for it and holds {counted(held.servers, 'server')}"
-    return ToDo(Step.LOOK, text, f"look at {who}: {held.who} waits for it", "top", subject=name)
+    short = f"look at {session_words(held.blocker, reading) or f'session {held.blocker}'}: {held.who} waits for it"
+    return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)
 
 
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:

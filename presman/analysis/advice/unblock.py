@@ -12,20 +12,20 @@ that. A start is promised only where no other queue could take the servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.answers import answered, is_new, is_proven
+from presman.analysis.advice.answers import answered, is_new
 from presman.analysis.advice.contenders import (
     Candidate,
     Unblock,
-    any_of,
     contenders,
     first_may_want_more,
-    listed,
+    is_blocker,
+    is_proven,
     take_turns,
     too_large,
     want_the_same,
@@ -53,7 +53,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     group_title,
 )
-from presman.base.formats import counted, duration, in_about
+from presman.base.formats import counted, duration, in_about, listed
 
 
 class Freeing(Struct, frozen=True, eq=False):
@@ -80,17 +80,10 @@ def freeing(statement: RunningStatement, shortages: Sequence[Shortage], counts: 
     for shortage in shortages:
         helps = _concerns(statement, shortage)
         counted = counts.of_statement(statement, everybody=shortage.everybody)
-        servers = _held(statement, shortage)
+        servers = statement.held_on(shortage.inst_ids)
         low.append(servers if helps and counted else 0)
         high.append(servers if helps and counted is not False else 0)
     return Freeing(statement, tuple(low), tuple(high)) if any(high) else None
-
-
-def _held(statement: RunningStatement, shortage: Shortage) -> int:
-    """Return the servers a statement holds where the head's may run."""
-    if not shortage.inst_ids:
-        return statement.servers
-    return sum(held for inst_id, held in statement.servers_by_instance.items() if inst_id in shortage.inst_ids)
 
 
 def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
@@ -118,11 +111,6 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
     if counts.of_statement(statement, everybody=shortage.everybody) is False:
         return "the queue does not count its servers"
     return "its servers run on other instances"
-
-
-def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
-    """Whether any of these waits for a statement's session."""
-    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def in_order(
@@ -256,7 +244,7 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
 
 
 def _smallest_first(helper: Freeing) -> tuple[float, ...]:
-    """The same among those who would do alone: of idle holders the smallest comes first, for as much is enough."""
+    """The same for those who would do alone, but that of idle holders the smallest comes first: it is enough, too."""
     each = helper.statement
     if not helper.idle or helper.ends_in is not None:
         return _by_harm(helper)
@@ -266,7 +254,9 @@ def _smallest_first(helper: Freeing) -> tuple[float, ...]:
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return "it is too large for its limit: ending others may not help; a lower DOP or another group will"
+        return (
+            "it is too large for its limit: ending others may not help, a run with a lower DOP or in another group may"
+        )
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
@@ -317,39 +307,31 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(_refused_holders(refused)))
         return "those that can be ended are not known to free enough, so nobody is named"
-    if (
-        found.soon is None
-        and found.itself is None
-        and is_new(found)
-        and not any(each.commands for each in found.candidates)
-    ):
+    offers_nobody = found.soon is None and not any(each.commands for each in found.candidates)
+    if offers_nobody and found.itself is None and is_new(found):
         return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
-    return _turns(found, reading) if _is_contested(found) else _chosen(found, found.candidates[: found.needed])
-
-
-def _is_contested(found: Unblock) -> bool:
-    """Whether nobody is offered because other queues take turns with this one."""
-    return bool(found.turns) and found.soon is None and not any(each.commands for each in found.candidates)
+    is_contested = offers_nobody and bool(found.turns)
+    return _turns(found, reading) if is_contested else _chosen(found, found.candidates[: found.needed])
 
 
 def _turns(found: Unblock, reading: Reading) -> str:
     """Say who is idle with servers that several queues may get, and who of them is first; else that they take turns."""
     idle = [each.statement for each in found.candidates if each.statement.idle is not None]
     if not idle:
-        free = f"{any_of(found.turns)} may get the next servers that come free: {found.order}"
+        free = f"{listed(found.turns, 'or')} may get the next servers that come free: {found.order}"
         return f"{free}, so nobody's end is proven to help"
     each = max(idle, key=lambda one: one.servers)
     queues, doubt = served_by(each, found.turns, reading)
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     others = [name for name in found.turns if name not in queues]
     turns = f"; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
-    return f"{keeps} that {any_of(queues)} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
+    return f"{keeps} that {listed(queues, 'or')} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
 
 
 def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -> tuple[list[str], str]:
-    """Return which queues an idle holder's servers are for, and that they are none for his own, or may be none.
+    """Return which queues an idle holder's servers are for, and in words that his own is, or may be, none of them.
 
-    That is so where the limit that holds his group back does not count them, or may not.
+    His own is not where the limit that holds his group back does not count these servers.
     """
     group = (each.con_id, each.group)
     holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)

@@ -1,7 +1,8 @@
 """Alert rules: one list, for screens, texts, checks and event counts.
 
 Those of CPU (less than is due, a limit, no plan, a host shared) and of what else holds back (a quiesced database,
-session pools, I/O limits, a plan that changed) stand here; those of the parallel queue in `queue_alerts.py`.
+session pools, I/O limits, a plan that changed) stand here, and what is said where none of them speaks; those of the
+parallel queue stand in `queue_alerts.py`.
 """
 
 from collections import Counter
@@ -13,12 +14,23 @@ from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
-from presman.base.formats import clock, counted, duration, number
+from presman.analysis.readings.reading import (
+    Alert,
+    InstanceReading,
+    Reading,
+    Severity,
+    added,
+    instance_name,
+    sum_of_known,
+)
+from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
 FULL = 0.95
 """The part of the CPUs from which they count as all in use."""
+
+_MUCH = 0.1
+"""The part of the CPUs from which on it is told that as much is waited for."""
 
 OTHERS = 0.25
 """The part of a host's CPUs that somebody else must use to be named for it where nobody here is held up by that."""
@@ -110,8 +122,7 @@ def _limited_by(reading: Reading, instance: InstanceReading, others: float) -> s
 def _used_beside(reading: Reading, instance: InstanceReading) -> float:
     """Return the CPUs that other instances of the database are known to use on the host of an instance."""
     beside = [each for each in reading.header.instances if each.host and each.host == instance.host]
-    used = [_used(reading, each.inst_id) for each in beside if each.inst_id != instance.inst_id]
-    return sum(each for each in used if each is not None)
+    return sum_of_known(_used(reading, each.inst_id) for each in beside if each.inst_id != instance.inst_id) or 0.0
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
@@ -120,8 +131,7 @@ def _used(reading: Reading, inst_id: int) -> float | None:
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
     groups = [group for group in reading.instance_groups(inst_id) if group.usage is not None]
-    used = [None if group.doubt else group.used for group in groups]
-    return None if None in used or not used else sum(each for each in used if each is not None)
+    return added(None if group.doubt else group.used for group in groups) if groups else None
 
 
 def _where(instance: InstanceReading, reading: Reading) -> str:
@@ -201,20 +211,17 @@ def instances_gone(reading: Reading) -> list[Alert]:
     held: Counter[int] = Counter()
     for row in reading.running:
         held[row.inst_id] += row.servers * row.orphaned
-    still = {
-        inst_id: f"{counted(n, 'server')} elsewhere still held for what it ran" for inst_id, n in held.items() if n
-    }
-    found = []
-    for each in reading.gone:
-        name = instance_name(each.inst_id, each.instance_name)
-        ago = duration((reading.at - each.last_seen).total_seconds())
-        short = f"{name} is gone, last seen {ago} ago"
-        text = f"I{short[1:]}, at {clock(each.last_seen)}: its CPUs and parallel servers are away with it"
-        text = "; ".join((text, *filter(None, (still.pop(each.inst_id, ""),))))
-        found.append(Alert("warn", "▲", text, short, "instance_gone", str(each.inst_id)))
-    for inst_id, text in still.items():
-        short = f"{instance_name(inst_id)} is gone"
-        found.append(Alert("warn", "▲", f"I{short[1:]}: {text}", short, "instance_gone", str(inst_id)))
+    seen, found = {each.inst_id: each for each in reading.gone}, []
+    for inst_id in dict.fromkeys((*seen, *(+held))):
+        short, at, away = f"{instance_name(inst_id)} is gone", "", []
+        if (last := seen.get(inst_id)) is not None:
+            ago = duration((reading.at - last.last_seen).total_seconds())
+            short = f"{instance_name(inst_id, last.instance_name)} is gone, last seen {ago} ago"
+            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are away with it"]
+        if held[inst_id]:
+            away.append(f"{counted(held[inst_id], 'server')} elsewhere still held for what it ran")
+        text = f"I{short[1:]}{at}: {'; '.join(away)}"
+        found.append(Alert("warn", "▲", text, short, "instance_gone", str(inst_id)))
     return found
 
 
@@ -299,3 +306,67 @@ def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
     idle = [alert for alert in ranked if alert.glyph == queue_alerts.IDLE]
     others = [alert for alert in ranked if alert.glyph != queue_alerts.IDLE]
     return (*others[:1], *idle, *others[1:])
+
+
+# ---- All-clear: what is known not to be there, by which views, and of what nothing is known.
+
+_CLEARED_BY = {
+    "queue_waits": "queue",
+    "cpu_starved": "starved group",
+    "cpu_zero_share": "starved group",
+    "downgraded": "downgrade",
+    "downgrades": "downgrade",
+}
+"""What there is where a rule speaks, though a threshold may have made its alert a note."""
+
+
+def all_clear(reading: Reading) -> list[Alert]:
+    """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
+    alerted = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
+    alerted |= {"queue"} if reading.queue else set()
+    known = [each for each in reading.basis if not each.lacking and each.what not in alerted]
+    if not known:
+        return []
+    where = f" in {reading.header.container}" if reading.header.container else ""
+    whole = len(known) == len(reading.basis)
+    views_read = tuple(dict.fromkeys(view for each in known for view in each.views))
+    views = ", ".join(views_read)
+    absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
+    if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
+        absent += f" in {spelled(max(1.0, reading.interval))}"
+    names = [each.what for each in known]
+    if busy := _busy(reading):  # the plan may be met, and everybody be slow
+        brief = short = busy
+        text = f"{busy}; {f'{where.lstrip()}: ' * bool(where)}{absent}"
+    elif whole:
+        brief = f"Nothing is wrong now{where}"
+        short = f"Nothing is wrong now{where}: no {listed(names, 'or')}"
+        text = f"Nothing is wrong{where}: {absent}"
+    else:
+        text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
+        brief = short
+    between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
+    return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, between=between)]
+
+
+def _busy(reading: Reading) -> str:
+    """Return that all CPUs of an instance are in use while much more is waited for, "" where that is not so."""
+    full, more = [], 0.0
+    for each in reading.header.instances:
+        used, rows = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
+        waiting = sum(row.waiting or 0.0 for row in rows)
+        if used is not None and each.num_cpus and used >= FULL * each.num_cpus and waiting >= _MUCH * each.num_cpus:
+            full.append(each)
+            more += waiting
+    if not full:
+        return ""
+    where = f" of instance {listed([str(each.inst_id) for each in full])}"
+    here = where if len(reading.header.instances) > 1 else ""
+    return f"All {sum(each.num_cpus for each in full):.0f} CPUs{here} are in use, {number(more)} more are waited for"
+
+
+def not_known(reading: Reading) -> list[Alert]:
+    """Say of what nothing is known, and why."""
+    unknown = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
+    short = f"not known: {', '.join(f'a {each.what}' for each in reading.basis if each.lacking)}"
+    return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

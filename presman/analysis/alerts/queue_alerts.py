@@ -1,8 +1,11 @@
 """Alerts of the parallel queue: heads that wait, who holds servers and does nothing with them, downgrades."""
 
 from collections import Counter
+from collections.abc import Sequence
+from operator import add
 from typing import NamedTuple
 
+from presman.analysis import totals
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import why_not_counted
 from presman.analysis.readings.reading import Alert, Reading, Severity
@@ -13,7 +16,6 @@ from presman.analysis.readings.statement_readings import (
     group_title,
     is_downgrade,
 )
-from presman.analysis.totals import downgrades_in_a_minute
 from presman.base.formats import counted, duration, percent, spelled
 
 IDLE = "○"
@@ -93,12 +95,16 @@ def idle_holders(reading: Reading) -> list[Alert]:
     if not idle:
         return []
     held = sum(statement.servers for statement in idle)
-    who = ", ".join(f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {s.idle_time})" for s in idle[:3])
+    who = _first_three([f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {s.idle_time})" for s in idle])
     longest = max(statement.idle or 0.0 for statement in idle)
     short = f"{counted(len(idle), 'idle holder')} keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
-    text = f"{short}: {who}{' …' if len(idle) > 3 else ''}"
     doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")
-    return [Alert("warn", IDLE, "; ".join(filter(None, (text, doubt))), short, "idle_holder", amount=longest)]
+    text = "; ".join(filter(None, (f"{short}: {who}", doubt)))
+    return [Alert("warn", IDLE, text, short, "idle_holder", amount=longest)]
+
+
+def _first_three(statements: Sequence[str]) -> str:
+    return ", ".join(statements[:3]) + " …" * (len(statements) > 3)
 
 
 def blocked_holders(reading: Reading) -> list[Alert]:
@@ -107,33 +113,28 @@ def blocked_holders(reading: Reading) -> list[Alert]:
     if not blocked:
         return []
     held = sum(statement.servers for statement in blocked)
-    who = ", ".join(
-        f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {_session_words(s.blocker, reading)}"
-        for s in blocked[:3]
-    )
+    waits = [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for " for s in blocked]
+    blockers = [session_words(s.blocker, reading) or s.blocker for s in blocked]
     short = f"{counted(held, 'server')} held by blocked statements"
-    return [
-        Alert("warn", "▲", f"{short}: {who}{' …' if len(blocked) > 3 else ''}", short, "blocked_holder", amount=held)
-    ]
+    text = f"{short}: {_first_three(list(map(add, waits, blockers)))}"
+    return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
 
 
-def _session_words(blocker: str, reading: Reading) -> str:
-    """Return a session in words, as far as it can be seen."""
+def session_words(blocker: str, reading: Reading) -> str:
+    """Return a session that others wait for in words, "" where it cannot be seen."""
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
-        return blocker
+        return ""
     idle = f", idle {duration(found.last_call)}" if found.status == "INACTIVE" else ""
     return f"{found.who}{idle}"
 
 
 def downgraded(reading: Reading) -> list[Alert]:
     """Tell which statements run with fewer servers than they asked for."""
-    running = [statement for statement in reading.running if statement.downgraded > 0 and not statement.orphaned]
-    if not running:
+    if not (running := totals.downgraded(reading.running)):
         return []
-    who = ", ".join(f"{s.sql_id} {s.degree}/{s.requested}" for s in running[:3])
     short = f"{counted(len(running), 'statement')} downgraded"
-    text = f"{short}: {who}{' …' if len(running) > 3 else ''}"
+    text = f"{short}: {_first_three([f'{s.sql_id} {s.degree}/{s.requested}' for s in running])}"
     return [Alert("warn", "▼", text, short, "downgraded", amount=len(running))]
 
 
@@ -166,7 +167,7 @@ def downgrades(reading: Reading) -> list[Alert]:
     by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # the most lost first
     since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
     text = f"{short}{since}: {by_class} (V$SYSSTAT)"
-    return [Alert("warn", "▼", text, short, "downgrades", amount=downgrades_in_a_minute(reading))]
+    return [Alert("warn", "▼", text, short, "downgrades", amount=totals.downgrades_in_a_minute(reading))]
 
 
 def servers_at_maximum(reading: Reading) -> list[Alert]:

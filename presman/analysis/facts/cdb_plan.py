@@ -12,6 +12,7 @@ from typing import NamedTuple
 from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.readings.reading import grouped
 from presman.base.release import Release
 from presman.rows.instance_rows import PdbMetric
 from presman.rows.plan_rows import CdbPlanDirective, RsrcPlan
@@ -144,10 +145,7 @@ def _plan(plans: PlanFacts, inst_id: int) -> _CdbPlan:
 
 
 def _by_plan(rows: Iterable[CdbPlanDirective]) -> dict[str, _CdbPlan]:
-    found: dict[str, list[CdbPlanDirective]] = {}
-    for row in rows:
-        if row.status != PENDING:
-            found.setdefault(row.plan, []).append(row)
+    found = grouped((row for row in rows if row.status != PENDING), lambda row: row.plan)
     return {
         plan: _CdbPlan(
             {row.pluggable_database: row for row in own if row.pluggable_database},

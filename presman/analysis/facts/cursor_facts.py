@@ -7,7 +7,6 @@ gives an empty story.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from presman.analysis.readings.reading import grouped
 from presman.analysis.readings.statement_readings import DopStory
 from presman.base.text import clean
 from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG
@@ -117,10 +117,8 @@ class CursorFacts(Struct, frozen=True, dict=True):
     @cached_property
     def plans(self) -> tuple[tuple[PxPlanLine, ...], ...]:
         """The lines of each plan that was read."""
-        found: dict[tuple[int, str, int], list[PxPlanLine]] = defaultdict(list)
-        for line in self.snapshot.rows(PxPlanLine):
-            found[line.inst_id, line.sql_id, line.child_number].append(line)
-        return tuple(map(tuple, found.values()))
+        lines = grouped(self.snapshot.rows(PxPlanLine), lambda line: (line.inst_id, line.sql_id, line.child_number))
+        return tuple(map(tuple, lines.values()))
 
     @cached_property
     def _lines(self) -> Mapping[Any, tuple[PxPlanLine, ...]]:

@@ -9,6 +9,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
+from presman.analysis.readings.reading import grouped
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import SEED, Pdb
@@ -213,10 +214,5 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
 def _books(plans: tuple[ContainerPlan, ...], rows: tuple[ContainerPlanDirective, ...]) -> dict[int, PlanBook]:
     """Return the plans of each container from what the CDB_ views say."""
-    directives: dict[int, list[PlanDirective]] = {}
-    for row in rows:
-        directives.setdefault(row.con_id, []).append(row)
-    named: dict[int, list[Plan]] = {}
-    for each in plans:
-        named.setdefault(each.con_id, []).append(each)
+    named, directives = grouped(plans, lambda row: row.con_id), grouped(rows, lambda row: row.con_id)
     return {con_id: PlanBook.read(named.get(con_id, ()), found) for con_id, found in directives.items()}

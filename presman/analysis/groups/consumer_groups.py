@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from presman.analysis.readings.group_readings import (
     SessionTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import CLUSTER, InstanceReading
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, added, grouped, sum_of_known
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.totals import queue_totals, session_totals, sums_of, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
@@ -99,13 +99,9 @@ def groups(
     """
     counted = _counted(facts, found, waits)
     by_instance = [_instance(facts, instance, counted) for instance in instances]
-    by_key: dict[Key, list[GroupReading]] = {}
-    for rows in by_instance:
-        for row in rows:
-            by_key.setdefault((row.con_id, row.name), []).append(row)
+    by_key = grouped(chain.from_iterable(by_instance), lambda row: (row.con_id, row.name))
     keys = sorted(by_key, key=lambda key: (-max([row.share for row in by_key[key]]), *key))
-    totals = [rows_used for rows in by_instance if (rows_used := _all_used(rows)) is not None]
-    together = sum(totals) if totals else None
+    together = sum_of_known(map(_all_used, by_instance))
     cluster = [_cluster(facts, by_key[key], budgets, together) for key in keys]
     if len(instances) < 2:
         return tuple(cluster)
@@ -134,9 +130,17 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
     }
     before, seconds = by_group(facts.deltas.before(ConsumerGroup)), facts.deltas.interval(ConsumerGroup)
     grown = of_groups(facts.deltas, rows, before)
-    loads: dict[int, dict[Key, entitlement.Load]] = {}
-    if seconds is not None and "consumed_cpu_time" not in section.absent:
-        loads = _loads(rows, before, grown, exhausted, seconds)
+    loads: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
+    milliseconds = 0.0 if seconds is None or "consumed_cpu_time" in section.absent else seconds * 1000
+    for group_key, deltas in grown.items() if milliseconds else ():
+        row = rows[group_key]
+        loads[row.inst_id][row.con_id, row.name] = entitlement.Load(
+            deltas.consumed_cpu_time / milliseconds,
+            deltas.cpu_wait_time / milliseconds,
+            row.execution_waiters,
+            entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
+            exhausted.get(group_key),
+        )
     return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds, not section.absent)
 
 
@@ -221,28 +225,6 @@ def _why_due_unknown(here: _OnInstance, key: Key) -> str:
     if (key[0], UNNAMED) in here.frame.shares.shares:
         return f"the plan of {here.containers[key[0]]} cannot be read"
     return "no plan that can be read names it" if not here.frame.shares.shares else "the active plan does not name it"
-
-
-def _loads(
-    rows: Mapping[GroupKey, ConsumerGroup],
-    before: Mapping[GroupKey, ConsumerGroup],
-    grown: Mapping[GroupKey, CounterDeltas],
-    exhausted: Mapping[GroupKey, float | None],
-    seconds: float,
-) -> dict[int, dict[Key, entitlement.Load]]:
-    """Return the loads of the groups on each instance."""
-    milliseconds = seconds * 1000
-    found: dict[int, dict[Key, entitlement.Load]] = defaultdict(dict)
-    for group_key, deltas in grown.items():
-        row = rows[group_key]
-        found[row.inst_id][row.con_id, row.name] = entitlement.Load(
-            deltas.consumed_cpu_time / milliseconds,
-            deltas.cpu_wait_time / milliseconds,
-            row.execution_waiters,
-            entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
-            exhausted.get(group_key),
-        )
-    return found
 
 
 def _has_activity(row: ConsumerGroup | None, deltas: CounterDeltas | None) -> bool:
@@ -362,8 +344,8 @@ def _cluster(
     if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
         measured = _by_field([row for row in rows if row.usage is not None] or rows)
     capacity, claims, allowed = sum(each.capacity), _not_none(each.entitled), _not_none(each.limit_allowed)
-    found |= {name: _sum(getattr(each, name)) for name in _ADDED}
-    found |= {name: _sum(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
+    found |= {name: added(getattr(each, name)) for name in _ADDED}
+    found |= {name: added(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
     found |= {name: max(_not_none(getattr(each, name)), default=None) for name in _MOST}
     return first._replace(
         in_plan=any(each.in_plan),
@@ -376,7 +358,7 @@ def _cluster(
         sessions=SessionTotals._make(sums_of(each.sessions)),
         pool=session_pools.together(each.pool),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
-        limit_used=_sum(_not_none(each.limit_used)) if allowed else None,
+        limit_used=sum(_not_none(each.limit_used)) if allowed else None,
         limit_allowed=sum(allowed) if allowed else None,
         usage=together_used(measured.usage),
         **found,
@@ -390,10 +372,3 @@ def _by_field(rows: Iterable[GroupReading]) -> Any:
 
 def _not_none(values: Iterable[Any]) -> list[Any]:
     return [value for value in values if value is not None]
-
-
-def _sum(values: Collection[Any]) -> Any:
-    try:
-        return sum(values)
-    except TypeError:  # None was among them
-        return None

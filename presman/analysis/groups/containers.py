@@ -30,7 +30,7 @@ from presman.analysis.readings.group_readings import (
     demand,
     throttled_percent,
 )
-from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, added, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, added, grouped, sum_of_known
 from presman.analysis.totals import together_used, usage_of_container
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import CPU_COLUMNS, ConsumerGroup
@@ -114,10 +114,7 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
         for instance in reading.header.instances
         for row in _instance(facts, instance)
     ]
-    by_container: dict[int, list[PdbReading]] = {}
-    for row in by_instance:
-        by_container.setdefault(row.con_id, []).append(row)
-    cluster = [_together(rows) for _, rows in sorted(by_container.items())]
+    cluster = [_together(rows) for _, rows in sorted(grouped(by_instance, lambda row: row.con_id).items())]
     return tuple(cluster + (by_instance if len(reading.header.instances) > 1 else []))
 
 

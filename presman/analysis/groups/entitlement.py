@@ -145,33 +145,20 @@ def has_spare_host(instance: InstanceReading) -> bool:
     return caged and (instance.host_busy is None or instance.host_busy < FULL)
 
 
-def frame(
-    capacity: float,
-    cpu_managed: str,
-    spare_host: bool,
-    shares: PlanShares,
-    loads: Mapping[Key, Load],
-    whole_plan: bool = True,
-    inside: bool = False,
-    host: Host = Host.UNKNOWN,
+def frame_of(
+    instance: InstanceReading, shares: PlanShares, loads: Mapping[Key, Load], whole_plan: bool, *, inside: bool = False
 ) -> Frame:
-    """Return the frame with everyone's claim worked out.
+    """Return the frame of an instance with everyone's claim worked out.
 
     `inside` tells that only one container is seen: what others leave it is not known, so it has what its groups used.
     """
+    capacity, managed = instance.num_cpus, instance.cpu_managed
+    spare, host = has_spare_host(instance), host_of(instance)
     used = sum(load.used for load in loads.values())
     loads = {**loads, **_unnamed(shares, loads)}
     whole = used / capacity if capacity > 0 and (inside or DIVIDED * capacity <= used <= capacity) else 1.0
     claims, capped = _claims(shares, loads, capacity, min(1.0, whole)), _capped(shares, loads, capacity)
-    return Frame(capacity, cpu_managed, spare_host, shares, loads, claims, whole_plan, capped, used, inside, host)
-
-
-def frame_of(
-    instance: InstanceReading, shares: PlanShares, loads: Mapping[Key, Load], whole_plan: bool, *, inside: bool = False
-) -> Frame:
-    """Return the frame of an instance."""
-    spare, host = has_spare_host(instance), host_of(instance)
-    return frame(instance.num_cpus, instance.cpu_managed, spare, shares, loads, whole_plan, inside, host)
+    return Frame(capacity, managed, spare, shares, loads, claims, whole_plan, capped, used, inside, host)
 
 
 def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whole: float) -> dict[Key, float]:

@@ -10,7 +10,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool
-from presman.analysis.readings.reading import Quiesce
+from presman.analysis.readings.reading import Quiesce, added, grouped, largest
 from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
@@ -27,18 +27,15 @@ class PoolWaits(NamedTuple):
 
 def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
     """Return who waits for the pool of each group on each instance (V$SESSION)."""
-    found: dict[GroupKey, list[Session]] = {}
-    for row in facts.sessions.users:
-        if row.event == POOL_WAIT and is_pooled(row.event, row.state):
-            found.setdefault((row.inst_id, row.con_id, facts.sessions.group_of(row)), []).append(row)
+    pooled = (row for row in facts.sessions.users if row.event == POOL_WAIT and is_pooled(row.event, row.state))
+    found = grouped(pooled, lambda row: (row.inst_id, row.con_id, facts.sessions.group_of(row)))
     return {group_key: PoolWaits(len(rows), _longest(rows)) for group_key, rows in found.items()}
 
 
 def _longest(rows: Iterable[Session]) -> float | None:
     """Return the seconds the first session has waited; None if that is missing for any of them."""
-    micro = [row.wait_time_micro for row in rows]
-    known = [each for each in micro if each is not None]
-    return max(known) / 1e6 if known and len(known) == len(micro) else None
+    micro = largest(row.wait_time_micro for row in rows)
+    return None if micro is None else micro / 1e6
 
 
 def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWaits]) -> Quiesce | None:
@@ -81,10 +78,9 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
     found = [each for each in pools if each is not None]
     if not found:
         return None
-    limits = [each.allowed for each in found if each.allowed is not None]
     longest = [each.longest for each in found if each.longest is not None]
     return ActiveSessionPool(
-        sum(limits) if len(limits) == len(found) else None,
+        added(each.allowed for each in found),
         sum(each.queued for each in found),
         max(longest, default=None),
         found[0].timeout,

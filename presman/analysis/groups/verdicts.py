@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from presman.analysis.groups.entitlement import FULL, QUIET, lacks_little
+from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
-from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
-from presman.base.formats import counted
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, sum_of_known
+from presman.base.formats import counted, listed
 
 if TYPE_CHECKING:
     from presman.analysis.groups.containers import PdbReading
@@ -211,8 +211,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: 
             due += claim
             missing += max(0.0, claim - row.used) if row.verdict is Verdict.STARVED else 0.0
     doubt = next((row.doubt for row in rows if row.doubt), "")
-    used = [row.used for row in rows if row.used is not None and not doubt]
-    total = sum(used) if used else None
+    total = None if doubt else sum_of_known(row.used for row in rows)
     score = 100 * (1 - missing / due) if due > 0 else None
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
@@ -267,7 +266,7 @@ def _listed(names: tuple[str, ...]) -> str:
     """Return some names, three at most."""
     if len(names) > 3:
         return f"{', '.join(names[:2])} and {counted(len(names) - 2, 'other')}"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    return listed(names)
 
 
 def _shareless(groups: Iterable[GroupReading]) -> str:
@@ -286,8 +285,8 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         host = f" of {instance.host_cpus:.0f} CPUs" if instance.host_cpus else ""
         facts += f", host{host} {100 * busy:.0f} % busy"
     if used >= FULL * instance.num_cpus:
-        caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
-        why = "CPU_COUNT is used up, the host has spare CPU" if caged and (busy or 0) < FULL else "all CPUs are in use"
+        spare = has_spare_host(instance)
+        why = "CPU_COUNT is used up, the host has spare CPU" if spare else "all CPUs are in use"
         return f"{facts}: {why}."
     if {row.verdict for row in groups} & _WAITING == {Verdict.CAPPED}:
         return f"{facts}: groups wait because of a limit, not for lack of CPU."

@@ -18,6 +18,7 @@ from presman.analysis.readings.reading import (
     Reading,
     WaitReading,
     added,
+    grouped,
 )
 
 PERMILLES = (500, 900, 950, 990, 999)
@@ -243,16 +244,11 @@ def together(histograms: Iterable[Histogram]) -> Histogram | None:
     parts = list(histograms)
     if len(parts) < 2:
         return parts[0] if parts else None
-    counts: dict[int, int] = {}
-    deltas: dict[int, int] | None = {}
-    for bucket in (bucket for part in parts for bucket in part.buckets):
-        counts[bucket.upper_us] = counts.get(bucket.upper_us, 0) + bucket.count
-        if bucket.delta is None:
-            deltas = None
-        elif deltas is not None:
-            deltas[bucket.upper_us] = deltas.get(bucket.upper_us, 0) + bucket.delta
+    found = grouped((bucket for part in parts for bucket in part.buckets), lambda bucket: bucket.upper_us)
+    has_deltas = all(bucket.delta is not None for same in found.values() for bucket in same)
     buckets = tuple(
-        Bucket(upper, count, None if deltas is None else deltas[upper]) for upper, count in sorted(counts.items())
+        Bucket(upper, sum(each.count for each in same), added(each.delta for each in same) if has_deltas else None)
+        for upper, same in sorted(found.items())
     )
     first = parts[0]
     startup, latest = _sum(part.startup for part in parts), _sum(part.now for part in parts)
@@ -297,15 +293,12 @@ def events(reading: Reading, *, by_instance: bool = False) -> tuple[EventLatency
 
     Their instances are summed up unless they are wanted `by_instance`.
     """
-    several = len(reading.header.instances) > 1
-    waits: dict[tuple[int, str], list[WaitReading]] = {}
-    for wait in reading.waits:
-        inst_id = wait.inst_id if by_instance or not several else CLUSTER
-        waits.setdefault((inst_id, wait.event), []).append(wait)
-    counted: dict[tuple[int, str], list[Histogram]] = {}
-    for histogram in reading.histograms:
-        inst_id = histogram.inst_id if by_instance or not several else CLUSTER
-        counted.setdefault((inst_id, histogram.event), []).append(histogram)
+    apart = by_instance or len(reading.header.instances) < 2
+
+    def key(row: WaitReading | Histogram) -> tuple[int, str]:
+        return row.inst_id if apart else CLUSTER, row.event
+
+    waits, counted = grouped(reading.waits, key), grouped(reading.histograms, key)
     found = [_event(key, waits.get(key, []), counted.get(key, [])) for key in waits.keys() | counted.keys()]
     return tuple(sorted(found, key=lambda each: (-(each.sessions or 0.0), each.event, each.inst_id)))
 

@@ -282,7 +282,7 @@ class Track(Struct):
 
     def window(self, end: float, seconds: float) -> Latency:
         """Return the waits of the last `seconds` before `end` (epoch seconds), as far as they were polled."""
-        counts: dict[int, int] = {}
+        counts = Counter[int]()
         covered = 0.0
         waits = micros = 0
         measured = True
@@ -296,8 +296,7 @@ class Track(Struct):
                 measured = False
             else:
                 waits, micros = waits + column.waited.waits, micros + column.waited.microseconds
-            for number, count in column.counts.items():
-                counts[number] = counts.get(number, 0) + count
+            counts.update(column.counts)
         bounds = {self.history.bound(number): count for number, count in counts.items()}
         waited = EventWaits(waits, micros) if measured and waits else None
         return latency((self.inst_id, self.event), HistogramSpan.WINDOW, bounds, covered or None, waited)

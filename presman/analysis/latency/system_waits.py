@@ -23,10 +23,11 @@ from presman.analysis.readings.reading import (
     RedoHealth,
     WaitReading,
     added,
+    grouped,
+    largest,
 )
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
-from presman.rows.session_rows import Session
 from presman.rows.snapshot import Snapshot
 
 _event, _statistic = attrgetter("inst_id", "event"), attrgetter("inst_id", "name")
@@ -221,19 +222,12 @@ def _less(after: int | None, before: int | None) -> int | None:
 
 def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
     """Return who waits now by instance and event (V$SESSION: users' sessions), without idle waits."""
-    waiting: dict[tuple[int, str], list[Session]] = {}
-    for session in facts.sessions.users:
-        if session.state == "WAITING" and session.wait_class != "Idle" and session.event:
-            waiting.setdefault((session.inst_id, session.event), []).append(session)
+    users = facts.sessions.users
+    waiting = (row for row in users if row.state == "WAITING" and row.wait_class != "Idle" and row.event)
     return {
-        key: WaitingNow(found[0].wait_class, len(found), _longest([each.wait_time_micro for each in found]))
-        for key, found in waiting.items()
+        key: WaitingNow(found[0].wait_class, len(found), largest(each.wait_time_micro for each in found))
+        for key, found in grouped(waiting, _event).items()
     }
-
-
-def _longest(micro: list[int | None]) -> int | None:
-    known = [each for each in micro if each is not None]
-    return max(known) if len(known) == len(micro) else None
 
 
 def _outlasts(now: WaitingNow | None, seconds: float) -> bool:

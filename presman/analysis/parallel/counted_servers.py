@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, grouped
 from presman.analysis.readings.statement_readings import Executing, RunningStatement, group_title
-
-_Identity = tuple[int, int, int]
 
 
 class Counted(Struct, frozen=True):
@@ -26,17 +24,15 @@ class Counted(Struct, frozen=True):
     What polls before have shown of a statement (:class:`Bypassed`) holds as long as it runs.
     """
 
-    in_group: Mapping[_Identity, bool | None]
-    in_target: Mapping[_Identity, bool | None]
+    in_group: Mapping[Executing, bool | None]
+    in_target: Mapping[Executing, bool | None]
 
     @classmethod
     def of(cls, reading: Reading) -> Counted:
         """Compare what is counted with what statements hold."""
         groups = {(group.con_id, group.name): group.px_servers or 0 for group in reading.cluster_groups()}
-        held: dict[tuple[int, str], list[RunningStatement]] = {}
-        for each in reading.running:
-            held.setdefault((each.con_id, each.group), []).append(each)
-        in_group: dict[_Identity, bool | None] = {}
+        held = grouped(reading.running, lambda each: (each.con_id, each.group))
+        in_group: dict[Executing, bool | None] = {}
         for key, number in groups.items():
             in_group |= _in_group(held.get(key, []), number, reading.bypassed)
         counted, whole = reading.header.servers.counted, _sum(reading.running)
@@ -52,7 +48,7 @@ class Counted(Struct, frozen=True):
         None where that is not known.
         """
         known = self.in_target if everybody else self.in_group
-        return known.get((statement.inst_id, statement.sid, statement.serial), True)
+        return known.get(statement.executing(), True)
 
 
 class Bypassed:
@@ -80,31 +76,31 @@ _POLLS = 3
 
 def _in_group(
     statements: Sequence[RunningStatement], number: int, bypassed: Collection[Executing]
-) -> Mapping[_Identity, bool | None]:
+) -> Mapping[Executing, bool | None]:
     """Return which statements of a group that counts so many servers it does not, or may not, count."""
     known = [each for each in statements if each.executing() in bypassed]
     beyond = _sum(statements) - number - _sum(known)
     if not known or beyond < 0:  # then what was known does not hold
         return _divide(statements, _sum(statements) - number)
     found = _divide([each for each in statements if each not in known], beyond)
-    return {**found, **{(each.inst_id, each.sid, each.serial): False for each in known}}
+    return {**found, **{each.executing(): False for each in known}}
 
 
 def _sum(statements: Iterable[RunningStatement]) -> int:
     return sum(each.servers for each in statements)
 
 
-def _divide(statements: Sequence[RunningStatement], beyond: int) -> dict[_Identity, bool | None]:
+def _divide(statements: Sequence[RunningStatement], beyond: int) -> dict[Executing, bool | None]:
     """Return the statements that are not, or may not be, counted where all hold so many servers `beyond` the count."""
     if not beyond:
         return {}
-    found: dict[_Identity, bool | None] = {}
+    found: dict[Executing, bool | None] = {}
     by_size: dict[int, bool | None] = {}
     for each in statements:
         if each.servers not in by_size:
             by_size[each.servers] = _is_counted(each, statements, beyond)
         if by_size[each.servers] is not True:
-            found[each.inst_id, each.sid, each.serial] = by_size[each.servers]
+            found[each.executing()] = by_size[each.servers]
     return found
 
 

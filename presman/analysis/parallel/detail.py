@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from presman.analysis.facts.facts import Facts
+from presman.analysis.readings.reading import grouped
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
 from presman.analysis.readings.statement_readings import DopStory
 from presman.rows.cursor_rows import CursorTotals, PlanLine
@@ -154,17 +155,10 @@ def _process(program: str) -> str:
 
 def skew(servers: Iterable[ServerWork]) -> tuple[SetSkew, ...]:
     """Return how uneven the work of each server set is: the busiest server over the mean, 1 if all do the same."""
-    sets: dict[int, list[ServerWork]] = defaultdict(list)
-    for server in servers:
-        sets[server.server_set].append(server)
+    sets = sorted(grouped(servers, lambda server: server.server_set).items())
     return tuple(
-        SetSkew(
-            number,
-            len(members),
-            _uneven([each.cpu for each in members]),
-            _uneven([each.megabytes for each in members]),
-        )
-        for number, members in sorted(sets.items())
+        SetSkew(number, len(each), _uneven([one.cpu for one in each]), _uneven([one.megabytes for one in each]))
+        for number, each in sets
     )
 
 

@@ -39,6 +39,7 @@ from presman.analysis.readings.statement_readings import (
     Servers,
     Shortage,
     WantsSource,
+    is_known,
 )
 from presman.base.formats import counted
 from presman.rows.group_rows import ConsumerGroup
@@ -78,7 +79,7 @@ class QueueState(NamedTuple):
     def has_room(self, wants: Servers | None) -> bool:
         """Whether the servers counted leave room for these."""
         free = self.free
-        return wants is not None and wants.source is not WantsSource.MEAN and free is not None and wants.high <= free
+        return is_known(wants) and free is not None and wants.high <= free
 
     @property
     def free(self) -> int | None:
@@ -222,7 +223,7 @@ def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) 
     if (other.con_id, other.group) == (head.con_id, head.group):
         return False
     rooms = [limit.free for limit in queues.limits((other.con_id, other.group), other.inst_id)]
-    if other.wants is None or other.wants.source is WantsSource.MEAN:
+    if not is_known(other.wants):
         return all(room > 0 for room in rooms)
     free = queues.budgets[ROOT].free
     return free is not None and free < other.wants.high and all(other.wants.low <= room for room in rooms)

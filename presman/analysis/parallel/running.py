@@ -157,8 +157,9 @@ def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[Running
 def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
     """Return the statements, marked where a view did not answer, so that others tell of a later moment.
 
-    Left out is whose coordinator has become INACTIVE, or is gone, since its servers were read: it has ended, or is an
-    idle holder, and nothing tells which. Whose session was read before its servers is not queued any more.
+    A statement is left out if its coordinator has become INACTIVE, or is gone, since its servers were read: it has
+    ended or is an idle holder, and nothing tells which. If servers were read after the session, it is not queued any
+    more.
     """
     sections = {record: facts.snapshot.section(record) for record in _OF_ONE_MOMENT}
     late = [record for record, section in sections.items() if section.problem is not None and section.problem.late]

@@ -8,7 +8,7 @@ from presman.analysis.facts.cdb_plan import percent_fraction, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.reading import CLUSTER, ServerPool
+from presman.analysis.readings.reading import CLUSTER, ServerPool, added
 from presman.analysis.view_availability import unavailable
 from presman.base.release import Release
 from presman.rows.group_rows import ConsumerGroup
@@ -94,19 +94,13 @@ def together(found: Iterable[ServerPool]) -> ServerPool:
     """Return the cluster's pool: the target of the queue is the sum over the instances."""
     parts = tuple(found)
     _, *numbers = ServerPool.__struct_fields__
-    return ServerPool(CLUSTER, *(_sum(getattr(pool, name) for pool in parts) for name in numbers))
+    return ServerPool(CLUSTER, *(added(getattr(pool, name) for pool in parts) if parts else None for name in numbers))
 
 
 def is_coordinator(row: PxSession) -> bool:
     """Whether a row of V$PX_SESSION is the query coordinator itself: it has neither degree nor another's SID."""
     is_own_qc = row.sid == row.qcsid and (row.qcinst_id is None or row.qcinst_id == row.inst_id)
     return is_own_qc and row.degree is None
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    """Return the sum, None if there is nothing to sum or a part is not known."""
-    known = tuple(values)
-    return None if not known or None in known else sum(value for value in known if value is not None)
 
 
 def budget_of(pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ()) -> ServerBudget:
@@ -144,9 +138,8 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     limits = []
     inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
     if not inside:
-        targets = [_own_target(facts, inst_id, con_id) for inst_id in inst_ids]
-        known = [each for each in targets if each is not None]
-        limits += [sum(known)] if targets and len(known) == len(targets) else []
+        own = added(_own_target(facts, inst_id, con_id) for inst_id in inst_ids) if inst_ids else None
+        limits += [] if own is None else [own]
     given = _given(facts, con_id, inside=inside)
     limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]

@@ -136,13 +136,10 @@ def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, s
 def _hour(sums: list[float], seconds: float) -> Usual:
     queued, active, servers = sums
     return Usual(
-        seconds=seconds,
-        percent_queued=None,
-        mean_wait=None,
+        seconds,
         queued_share=queued / (queued + active) if queued + active > 0 else None,
         mean_servers=servers / active if active > 0 else None,
         mean_queue=queued / seconds,
-        timeouts=None,
     )
 
 
@@ -171,7 +168,7 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
             for marks in (recent, hour)
         )
         past = _together(known.get(key), watched, reading.at)
-        present = now or Usual(0.0, None, None, None, None, float(group.px_queued or 0), None)
+        present = now or Usual(0.0, mean_queue=float(group.px_queued or 0))
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
     return tuple(found)
 
@@ -187,7 +184,7 @@ def _together(history: HourReading | None, watched: Usual | None, at: datetime) 
     if history.until is None or at - history.until <= timedelta(seconds=mine) - MINUTE:
         return watched if mine >= before else history.usual
     seconds, queue = before + mine, before * (history.usual.mean_queue or 0.0) + mine * (watched.mean_queue or 0.0)
-    return Usual(seconds, None, None, None, None, queue / seconds, None) if seconds else None
+    return Usual(seconds, mean_queue=queue / seconds) if seconds else None
 
 
 def _is_worse(group: GroupReading, now: Usual, hour: Usual | None, plan: Usual | None) -> bool:

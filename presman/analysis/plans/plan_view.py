@@ -15,7 +15,7 @@ from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, Plan
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.reading import CLUSTER, Reading, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, Reading, grouped, sum_of_known
 from presman.rows.conversion import null_row
 from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
@@ -206,21 +206,13 @@ def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
 
 def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
     """Return which instances run which plan in a container that is open there, in order of instances."""
-    plans: dict[str, list[int]] = {}
-    for inst_id in facts.system.inst_ids:
-        if con_id > ROOT and con_id not in facts.plans.containers(inst_id):
-            continue
-        plans.setdefault(facts.plans.plan_of(inst_id, con_id), []).append(inst_id)
-    return plans
+    there = [each for each in facts.system.inst_ids if con_id <= ROOT or con_id in facts.plans.containers(each)]
+    return grouped(there, lambda inst_id: facts.plans.plan_of(inst_id, con_id))
 
 
 def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str], list[GroupReading]]:
     """Return the rows of some instances (0: of the cluster) by group."""
-    found: dict[tuple[int, str], list[GroupReading]] = {}
-    for row in reading.groups:
-        if row.inst_id in inst_ids:
-            found.setdefault((row.con_id, row.name), []).append(row)
-    return found
+    return grouped((row for row in reading.groups if row.inst_id in inst_ids), lambda row: (row.con_id, row.name))
 
 
 def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:

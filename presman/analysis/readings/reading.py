@@ -7,10 +7,10 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +33,10 @@ from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance
 
 # ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
+
+Row = TypeVar("Row")
+RowKey = TypeVar("RowKey", bound=Hashable)
+Number = TypeVar("Number", int, float)
 
 CLUSTER = 0
 """The `inst_id` of figures over all instances."""
@@ -279,17 +283,32 @@ class WaitReading(Struct, frozen=True):
         return self.per_second * (self.mean_ms or 0.0) / 1000
 
 
+def grouped(rows: Iterable[Row], key: Callable[[Row], RowKey]) -> dict[RowKey, list[Row]]:
+    """Return rows by what they have in common, in the order in which they come."""
+    found: dict[RowKey, list[Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
 def sum_of_known(parts: Iterable[float | None]) -> float | None:
     """Return the sum of the parts that are known, None where none is."""
     known = [each for each in parts if each is not None]
     return sum(known) if known else None
 
 
-def added(parts: Iterable[float | None]) -> float | None:
+def added(parts: Iterable[Number | None]) -> Number | None:
     """Return the sum, None where a part is not known."""
+    try:
+        return sum(parts)  # type: ignore[arg-type]
+    except TypeError:  # None was among them
+        return None
+
+
+def largest(parts: Iterable[Number | None]) -> Number | None:
+    """Return the largest, None where a part is not known, or there is none."""
     values = list(parts)
-    known = [each for each in values if each is not None]
-    return sum(known) if len(known) == len(values) else None
+    return None if None in values else max(values, default=None)  # type: ignore[type-var]
 
 
 class InstanceTotals(Struct, frozen=True):
@@ -361,6 +380,9 @@ class UnansweredQuery(Struct, frozen=True):
     view: str
     text: str
     cure: str
+
+    def __str__(self) -> str:
+        return f"{self.view or self.query}: {self.text} {self.cure}".rstrip()
 
 
 class LateView(Struct, frozen=True):

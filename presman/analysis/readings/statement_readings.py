@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
+from typing import TypeGuard
 
 from msgspec import Struct, field
 
@@ -98,6 +99,11 @@ class Servers(Struct, frozen=True):
         if self.source is WantsSource.MEAN:
             return f"~{self.low}"
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+def is_known(wants: Servers | None) -> TypeGuard[Servers]:
+    """Whether it is known what one statement wants: of how many are like it, a mean over its group tells nothing."""
+    return wants is not None and wants.source is not WantsSource.MEAN
 
 
 def group_title(row: ParallelStatement | QueueHead) -> str:
@@ -312,6 +318,12 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
         """The session by user, instance and SID."""
         return session_name(self.user, self.kind, self.inst_id, self.sid)
 
+    def held_on(self, inst_ids: Collection[int]) -> int:
+        """Return the servers it holds on some instances; all that it holds where none are named."""
+        if not inst_ids:
+            return self.servers
+        return sum(held for inst_id, held in self.servers_by_instance.items() if inst_id in inst_ids)
+
     @property
     def idle_time(self) -> str:
         """How long it has been idle, in words."""
@@ -319,7 +331,10 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
-    """Return how many run on how many servers, and apart how many are gone that still have some; what there is."""
+    """Return how many statements run on how many servers and, apart, how many are gone that still hold some.
+
+    Of which there are none, nothing is said.
+    """
     counts = {False: [0, 0], True: [0, 0]}
     for each in statements:
         counts[each.orphaned][0] += 1
@@ -441,12 +456,12 @@ class Usual(Struct, frozen=True):
     """
 
     seconds: float | None
-    percent_queued: float | None
-    mean_wait: float | None
-    queued_share: float | None
-    mean_servers: float | None
-    mean_queue: float | None
-    timeouts: int | None
+    percent_queued: float | None = None
+    mean_wait: float | None = None
+    queued_share: float | None = None
+    mean_servers: float | None = None
+    mean_queue: float | None = None
+    timeouts: int | None = None
 
 
 class HourReading(Struct, frozen=True):

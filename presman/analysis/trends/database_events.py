@@ -19,8 +19,8 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
-from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, instance_name
-from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, grouped, instance_name
+from presman.analysis.readings.statement_readings import Executing, QueuedStatement
 from presman.base.formats import clock, counted, spelled
 from presman.rows.instance_rows import Pdb
 from presman.rows.snapshot import Snapshot
@@ -125,7 +125,7 @@ class EventWatch:
         self._instances: dict[int, _Instance] = {}
         self._open_pdbs: frozenset[_OpenPdb] | None = None
         self._verdicts: dict[tuple[int, str], _Verdicts] = {}
-        self._downgraded: dict[tuple[int, int, int, str], datetime] = {}
+        self._downgraded: dict[Executing, datetime] = {}
 
     @property
     def alerts(self) -> dict[str, ReportedAlert]:
@@ -220,7 +220,7 @@ class EventWatch:
         for each in reading.running:
             if each.downgraded <= 0:
                 continue
-            key = (each.inst_id, each.sid, each.serial, each.sql_id)
+            key = each.executing()
             self._downgraded[key] = known.get(key, reading.at)
             if key not in known:
                 text = (
@@ -231,7 +231,7 @@ class EventWatch:
 
 
 def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return that the plan changed, in the words of V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name where there is none."""
+    """Return that the plan changed, as V$RSRC_PLAN_HISTORY has it: V$RSRC_PLAN has a name even where no plan is set."""
     old, new, switched = before.header.plan, now.header.plan, now.switched
     if old == new:
         return []
@@ -273,10 +273,7 @@ def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
 
 
 def _by_group(reading: Reading) -> dict[tuple[int, str], list[QueuedStatement]]:
-    found: dict[tuple[int, str], list[QueuedStatement]] = {}
-    for each in reading.queue:
-        found.setdefault((each.con_id, each.group), []).append(each)
-    return found
+    return grouped(reading.queue, lambda each: (each.con_id, each.group))
 
 
 def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:

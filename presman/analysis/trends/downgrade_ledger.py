@@ -7,11 +7,11 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Executing
 
 KEPT = 500
 """Downgrades remembered."""
 
-_Who = tuple[int, int, int, str]
 _SAME_START = timedelta(seconds=5)
 """The start of an execution is known to the second, and read off a moving clock."""
 
@@ -41,7 +41,7 @@ class DowngradeLedger:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._entries: deque[Downgrade] = deque(maxlen=kept)
-        self._running: dict[_Who, datetime | None] = {}
+        self._running: dict[Executing, datetime | None] = {}
         self._last: datetime | None = None
 
     def __len__(self) -> int:
@@ -55,18 +55,18 @@ class DowngradeLedger:
         if self._last is not None and reading.at < self._last:
             self._running.clear()
         self._last = reading.at
-        now: dict[_Who, datetime | None] = {}
+        now: dict[Executing, datetime | None] = {}
         for each in reading.running:
             if each.downgraded <= 0:
                 continue
-            who = (each.inst_id, each.sid, each.serial, each.sql_id)
+            who = each.executing()
             start = None if each.elapsed is None else reading.at - timedelta(seconds=each.elapsed)
             now[who] = start
             if not self._is_known(who, start):
                 self._entries.append(Downgrade(reading.at, *_of_statement(each)))
         self._running = now
 
-    def _is_known(self, who: _Who, start: datetime | None) -> bool:
+    def _is_known(self, who: Executing, start: datetime | None) -> bool:
         """Whether the same execution was there at the reading before; another one of the same SQL starts later."""
         if who not in self._running:
             return False

@@ -65,7 +65,7 @@ class StatementRuns:
     """The executions of the last while, by when they came."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._open: dict[tuple[int, int, int, str], StatementRun] = {}
+        self._open: dict[Executing, StatementRun] = {}
         self._ended: deque[StatementRun] = deque(maxlen=kept)
         self._last: datetime | None = None
 
@@ -88,12 +88,8 @@ class StatementRuns:
             self._open.clear()
             self._ended.clear()
         self._last = reading.at
-        seen = set()
-        for waiting in reading.queue:
-            seen.add(self._queued(waiting, reading.at))
-        for holder in reading.running:
-            if not holder.orphaned:
-                seen.add(self._running(holder, reading.at))
+        seen = {self._queued(each, reading.at) for each in reading.queue}
+        seen |= {self._running(each, reading.at) for each in reading.running if not each.orphaned}
         halfway = reading.at if before is None or before > reading.at else before + (reading.at - before) / 2
         if reading.why_unavailable("V$PX_SESSION"):
             return
@@ -102,8 +98,8 @@ class StatementRuns:
             if key not in seen and (run.started is not None or queue_is_visible):
                 self._end(key, halfway)
 
-    def _queued(self, row: QueuedStatement, at: datetime) -> tuple[int, int, int, str]:
-        key = (row.inst_id, row.sid, row.serial, row.sql_id)
+    def _queued(self, row: QueuedStatement, at: datetime) -> Executing:
+        key = row.executing()
         since = at - _lasting(row.waited or 0.0)
         run = self._open.get(key)
         if run is not None and (run.started is not None or since - run.began > _SAME):
@@ -117,8 +113,8 @@ class StatementRuns:
         run.waiting_at = at
         return key
 
-    def _running(self, row: RunningStatement, at: datetime) -> tuple[int, int, int, str]:
-        key = (row.inst_id, row.sid, row.serial, row.sql_id)
+    def _running(self, row: RunningStatement, at: datetime) -> Executing:
+        key = row.executing()
         run = self._open.get(key)
         # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
         known = row.elapsed if row.elapsed is not None else row.idle
@@ -138,7 +134,7 @@ class StatementRuns:
         run.idle = at - _lasting(row.idle) if row.idle is not None else None
         return key
 
-    def _end(self, key: tuple[int, int, int, str], at: datetime) -> None:
+    def _end(self, key: Executing, at: datetime) -> None:
         run = self._open.pop(key)
         run.ended = at
         self._ended.append(run)

@@ -20,7 +20,7 @@ THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light",
 
 async def show_tab(app: FrameApp, name: str) -> None:
     """Show a tab."""
-    app.reader.close(back=False)
+    app.reader.close()
     await app.panels.show(name)
     app.read_enough()
     app.reader.look_at(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from presman.analysis.advice.contenders import Candidate, Unblock, any_of
+from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
 from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import effect_words, no_use, refused_holder, unblock_of
@@ -16,7 +16,7 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     RunningStatement,
 )
-from presman.base.formats import ABSENT, counted, duration, in_about
+from presman.base.formats import ABSENT, counted, duration, in_about, listed
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command, CommandKind
 
@@ -61,7 +61,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
 
 def perhaps_others(found: Unblock) -> Line:
     """Return that others may get the servers that come free, () where nobody else wants them."""
-    return ((f"; {any_of(found.rivals)} may get them first", "warn"),) if found.rivals else ()
+    return ((f"; {listed(found.rivals, 'or')} may get them first", "warn"),) if found.rivals else ()
 
 
 def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[Run]:

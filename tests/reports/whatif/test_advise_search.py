@@ -220,6 +220,18 @@ def test_the_change_of_a_group_is_tried_at_another() -> None:
     assert [*found._exchanged(of_batch)] == [found.best], "what the group with the goal has stays its own"
 
 
+def test_several_groups_are_held_back_together() -> None:
+    # REPORTS start at once if BATCH and ETL both have a limit: of one that has it the other takes the room.
+    arrivals, plan, goal = planted("target too small", 8012)
+    found = Search(ObservedLoad.of(arrivals, plan, [goal], 8012), [goal], [], FAMILIES["target too small"])
+    found.courses = 1
+    assert found._held_back() == limit(BATCH, 50) | limit(ETL, 50)
+    found.run(lambda *_: None)
+    assert found.best == limit(BATCH, 50) | limit(ETL, 50) | {Change("target", None, 48)}
+    assert found.scored[found.best].waits == (0.0,)
+    assert len(found.scored) <= 76, "of 768 choices"
+
+
 def test_what_could_not_be_the_best_is_left_out() -> None:
     """Twice the servers cost 0.5 and a change 0.02 even if all goals, which count 1, are met and nobody loses."""
     found, larger = search(("target", "limits")), frozenset({Change("target", None, 128)})

@@ -1,0 +1,50 @@
+"""Whatever was opened over or in place of a table: when it is left, the table and the row are those of before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from presman.actions.gateway import Gateway
+from tests.tui.drive import Stage, acted
+from tests.tui.test_live import playing
+
+OPENED_AND_LEFT = {
+    "page about the row": ("d", "escape"),
+    "help": ("question_mark", "q"),
+    "actions": ("a", "escape"),
+    "an action, asked": ("a", "1", "n", "enter"),
+    "what can be copied": ("c", "escape"),
+    "columns": ("O", "escape"),
+    "what if": ("W", "escape"),
+    "filter": ("slash", "escape"),
+    "go to": ("colon", "escape"),
+    "a time": ("J", "escape"),
+    "commands": ("ctrl+p", "escape"),
+}
+
+
+def place(acting: Stage) -> tuple[Any, Any]:
+    """Return the table that has the focus and which row is under its cursor."""
+    grid = acting.app.focused
+    return grid.table.key, grid.table.identity(grid.row)
+
+
+@pytest.mark.parametrize("way", OPENED_AND_LEFT)
+@acted
+async def test_the_cursor_is_where_it_was(way: str) -> None:
+    *inside, leave = OPENED_AND_LEFT[way]
+    async with playing("holders", (120, 35)) as (acting, polls):
+        await polls(3)
+        acting.app.gateway = Gateway()
+        await acting.keys("4", "tab", "down")
+        before = place(acting)
+        assert before[0] == "running"
+        first = acting.screen
+        await acting.keys(*inside)
+        assert acting.screen != first
+        await polls(2)
+        await acting.keys(leave)
+        await polls(1)
+        assert place(acting) == before
