@@ -17,12 +17,13 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.analysis.advice.ending import ending, ends_in, victim_of
+from presman.actions.remarks import remarks
+from presman.analysis.advice.ending import ending, victim_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement
 from presman.analysis.session_list import GV_QUERY
-from presman.base.formats import ABSENT, in_about, spelled
+from presman.base.formats import ABSENT, spelled
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
@@ -40,7 +41,7 @@ class ActionDialog(ModalScreen[Command | None]):
     CSS = """
     ActionDialog { align: center middle; }
     ActionDialog > Vertical {
-        width: 90%; max-width: 130; height: auto; max-height: 90%;
+        width: 90%; max-width: 130; height: auto; max-height: 100%;
         border: round $error; padding: 0 2; background: $panel;
     }
     ActionDialog Input { margin: 1 0 0 0; border: none; height: 1; padding: 0; display: none; }
@@ -51,10 +52,11 @@ class ActionDialog(ModalScreen[Command | None]):
         *(Binding(str(n), f"choose({n})", f"choose {n}", show=False) for n in range(1, 10)),
     ]
 
-    def __init__(self, about: str, commands: Sequence[Command], *, cluster: bool = False) -> None:
+    def __init__(self, about: Callable[[Reading], str], commands: Sequence[Command], reading: Reading) -> None:
         super().__init__()
-        self._about = about
-        self._cluster = cluster
+        self._tell = about
+        self._about = about(reading)
+        self._cluster = len(reading.header.instances) > 1
         self._commands = commands
         self._chosen: Command | None = None
 
@@ -66,7 +68,17 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def _menu(self) -> str:
         rows = [f"{n}  {self._kind(each)}\n   {each.text}" for n, each in enumerate(self._commands, start=1)]
-        return "\n".join([self._about, "", *rows, "", "A digit chooses, Esc leaves. Nothing is sent yet."])
+        return "\n".join([self._about, "A digit chooses, Esc leaves. Nothing is sent yet.", "", *rows])
+
+    def arrive(self, reading: Reading) -> None:
+        """Tell what is known of the session now: it goes on while somebody decides."""
+        self._about = self._tell(reading)
+        if self.is_current:
+            self._show()
+
+    def _show(self) -> None:
+        text = self._menu() if self._chosen is None else question(self._about, self._chosen)
+        self.query_one("#action-text", Static).update(Content(text))
 
     def _kind(self, command: Command) -> str:
         """Say what a command does; a switch of group works from the session's own instance alone."""
@@ -80,7 +92,7 @@ class ActionDialog(ModalScreen[Command | None]):
         if self._chosen is not None or not 0 < number <= len(self._commands):
             return
         self._chosen = self._commands[number - 1]
-        self.query_one("#action-text", Static).update(Content(question(self._about, self._chosen)))
+        self._show()
         line = self.query_one(Input)
         line.display, line.disabled = True, False
         line.focus()
@@ -130,25 +142,6 @@ def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
 def refusal(row: Any, reading: Reading) -> str:
     """Return why nothing is offered for a session or statement, "" where something is or the row is neither."""
     return ending(row, reading).refused if isinstance(row, _Row) else ""
-
-
-def remarks(row: Any, reading: Reading) -> tuple[str, ...]:
-    """Return what to know before anything is done to a row: who blocks it, or that it ends by itself."""
-    blocker = getattr(row, "blocker", "")
-    found = []
-    if blocker:
-        who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
-        name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
-        found.append(f"It is blocked by {name}: look at that session first.")
-    session = (row.inst_id, row.sid, row.serial)
-    running = next((each for each in reading.running if (each.inst_id, each.sid, each.serial) == session), None)
-    left = ends_in(running) if running is not None else None
-    if left is not None:
-        found.append(f"It should end by itself {in_about(left)}.")
-    kind = getattr(row, "kind", None)
-    if kind is not None:
-        found.append(f"It is {kind.name}: if it is ended, {kind.loss}.")
-    return tuple(found)
 
 
 def _switches(victim: Victim, row: ParallelStatement | SessionReading, reading: Reading) -> list[Command]:
@@ -284,6 +277,8 @@ class ActionRunner:
 class Gateway(ActionRunner):
     """Asks what to do, and does it. Given to the monitor only where actions were allowed."""
 
+    _dialog: ActionDialog | None = None
+
     def has_actions(self, row: Any, reading: Reading) -> bool:
         """Whether something can be done with a row."""
         return bool(available_actions(row, reading))
@@ -294,15 +289,24 @@ class Gateway(ActionRunner):
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and `send` what was confirmed."""
-        commands = available_actions(row, reading)
-        about = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
-        about = "\n".join([about, *remarks(row, reading)])
+        who = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
+
+        def about(now: Reading) -> str:
+            return "\n".join([who, *remarks(row, now, reading)])
 
         def answered(command: Command | None) -> None:
+            self._dialog = None
             if command is not None:
                 send(command)
 
-        app.push_screen(ActionDialog(about, commands, cluster=len(reading.header.instances) > 1), answered)
+        self._dialog = ActionDialog(about, available_actions(row, reading), reading)
+        app.clear_notifications()  # they would lie over it
+        app.push_screen(self._dialog, answered)
+
+    def arrive(self, reading: Reading) -> None:
+        """Have the dialog that is open tell what is known now."""
+        if self._dialog is not None:
+            self._dialog.arrive(reading)
 
 
 def changed(command: Command, session: Session | None) -> str:

@@ -230,3 +230,6 @@ class ActionGateway(Protocol):
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
         """Ask what to do with a row, and `send` what was confirmed."""
+
+    def arrive(self, reading: Reading) -> None:
+        """Tell whoever is asked what is known now."""

@@ -151,6 +151,8 @@ class FrameApp(KeyedApp):
             self.repaint()
         if self.following is not None:
             self._follow(self.following, event.reading)
+        if self.gateway is not None:
+            self.gateway.arrive(event.reading)
         if self.news is not None and self.news.is_any(event.reading, monitor.link):
             self.bell()
         self.poll_recording.write(event.snapshot, event.reading)

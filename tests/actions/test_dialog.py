@@ -7,11 +7,13 @@ import json
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from presman.actions.gateway import ActionDialog, Gateway, default_log, remarks
+from presman.actions.gateway import ActionDialog, Gateway, default_log
+from presman.actions.remarks import remarks
+from presman.analysis.readings.reading import UnavailableView
 from presman.rows.commands import CommandKind
 from presman.tui.feed import Acted
 from tests.tui.drive import Stage, acted, stage
-from tests.tui.readings import busy, cluster, running, session
+from tests.tui.readings import busy, cluster, queued, running, session
 
 
 async def open_dialog(acting: Stage) -> str:
@@ -124,3 +126,52 @@ async def test_what_is_confirmed_twice_at_once_is_sent_once() -> None:
             line.post_message(Input.Submitted(line, "y"))
         await acting.settle()
         assert len(acting.feed.told) == 1
+
+
+@acted
+async def test_it_says_that_it_is_queued_and_whom_do_names_also_when_it_is_asked_to_confirm() -> None:
+    """Nobody is to kill who waits where he means who holds; what C told before lies over no command."""
+    async with stage(busy(), size=(80, 24)) as acting:
+        await acting.keys("C")
+        screen = " ".join((await open_dialog(acting)).replace("│", " ").split())
+        for words in ("and holds no servers: ending it frees none.", "DO names MARTIN 1:526, not this one."):
+            assert words in screen
+        assert "Esc leaves. Nothing is sent yet." in screen
+        assert all(each.kind.value in screen for each in acting.app.screen._commands)
+        asked = " ".join((await acting.press("3")).replace("│", " ").split())
+        assert "ending it frees none." in asked
+        assert "DO names MARTIN 1:526, not this one." in asked
+
+
+@acted
+async def test_it_tells_what_has_changed_while_it_asks() -> None:
+    waits = busy()
+    first = waits.queue[0]
+    runs = running(first.sid, serial=first.serial, sql_id=first.sql_id)
+    for press in ((), ("2",)):
+        async with stage(waits, size=(140, 40)) as acting:
+            await open_dialog(acting)
+            await acting.keys(*press)
+            assert "Meanwhile" not in acting.screen
+            await acting.show(replace(waits, queue=waits.queue[1:], running=(runs,)))
+            assert (
+                "Meanwhile it is not queued any more, and it holds servers now: nothing would be sent." in acting.screen
+            )
+            await acting.show(waits)
+            assert "Meanwhile" not in acting.screen
+            await acting.keys("escape")
+            await acting.show(waits)
+
+
+def test_what_changed_is_told_only_where_the_views_tell() -> None:
+    row = queued()
+    session_of = {"inst_id": row.inst_id, "serial": row.serial}
+    waits = replace(busy(), queue=(row,), running=())
+    both = replace(waits, running=(running(row.sid, **session_of),))
+    gone = replace(waits, queue=())
+    unseen = replace(gone, unseen=(*gone.unseen, UnavailableView("GV$SESSION", "ORA-00942")))
+    assert "holds 32 servers with another statement" in " ".join(remarks(row, both))
+    assert "and it holds no servers now" in " ".join(remarks(row, gone, waits))
+    assert "it is queued, with another statement" in " ".join(remarks(row, waits, gone))
+    assert not any("Meanwhile" in each for each in remarks(row, unseen, waits))
+    assert not any("Meanwhile" in each for each in remarks(row, waits, waits))

@@ -12,13 +12,20 @@ from tests.tui.readings import busy, queued
 
 
 def arrived(
-    *, whole: bool = True, frozen: bool = False, cost: float | None = 0.1, problem: str = "", news: bool = False
+    *,
+    whole: bool = True,
+    frozen: bool = False,
+    cost: float | None = 0.1,
+    problem: str = "",
+    news: bool = False,
+    acts: bool = False,
 ) -> list[str]:
     done: list[str] = []
 
     def note(name: str) -> Any:
         return lambda *_, **__: done.append(name)
 
+    gateway = SimpleNamespace(arrive=note("asked")) if acts else None
     monitor = SimpleNamespace(
         cost=cost, is_frozen=frozen, link=None, foresight=None, preview=note("preview"), arrive=note("arrive")
     )
@@ -28,7 +35,7 @@ def arrived(
         poll_recording=SimpleNamespace(write=note("kept")), recording=SimpleNamespace(write=lambda _: problem),
         read_enough=note("enough"), notify=note("told"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
         panels=SimpleNamespace(mount_ahead=None, forget_unseen=None),
-        set_interval=note("each"),
+        set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
     event: Any = SimpleNamespace(whole=whole, reading=None, snapshot=None, age=0.0, foresight=None)
     FrameApp.on_arrived(app, event)
@@ -44,6 +51,7 @@ def arrived(
         ({"cost": None}, ["arrive", "moments", "all", "kept", "timer", "timer", "timer", "each"]),
         ({"problem": "full"}, ["arrive", "moments", "all", "kept", "enough", "lines", "told", "bell"]),
         ({"news": True}, ["arrive", "moments", "all", "bell", "kept"]),
+        ({"acts": True}, ["arrive", "moments", "all", "asked", "kept"]),
     ],
 )
 def test_what_is_done_with_a_reading(how: dict[str, Any], done: list[str]) -> None:
