@@ -20,6 +20,7 @@ from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.terminal_app import run_until_ended
+from presman.tui.widgets.grid import keys_in_table
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def help_lines(keys: Sequence[Key]) -> list[Line]:
     from presman.tui.pages.content import help_page  # it takes imports that the first frame does not wait for
 
     states = [(state.text, state.level, told) for state, told in STATES.items()]
-    return help_page("Fleet", keys, [FLEET], NOTES, states)
+    return help_page("Fleet", keys, keys_in_table(), [FLEET], NOTES, states)
 
 
 class FleetApp(FleetFrame):

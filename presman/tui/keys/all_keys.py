@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def show_help(app: FrameApp) -> None:
     """Show the keys and the columns of this tab."""
     from presman.tui.pages.content import help_of, help_of_others
+    from presman.tui.widgets.grid import keys_in_table
 
     present = app.panels.present.tab
-    content = help_of(present, drill_keys.where(app), listed(app))
+    content = help_of(present, drill_keys.where(app), listed(app), keys_in_table())
     app.reader.open(content, found_by_search=partial(help_of_others, present))
 
 

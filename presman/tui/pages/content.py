@@ -38,7 +38,6 @@ from presman.tui.pages.detail_lines import (
     usual_lines,
 )
 from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
-from presman.tui.widgets.grid import Grid
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
@@ -90,10 +89,10 @@ def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
     return [((heading, "title"), (name, style), (after, "title")), *lines[1:]] if heading else lines
 
 
-def help_of(tab: Tab, title: str, keys: Iterable[Key]) -> Content:
+def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[Binding]) -> Content:
     """Return the help of a tab; it does not depend on the data."""
     always, at_times = ([each.table for each in tab.rows() if each.optional is away] for away in (False, True))
-    lines = help_page(title, keys, always, tab.notes, at_times=at_times)
+    lines = help_page(title, keys, in_table, always, tab.notes, at_times=at_times)
     return lambda _reading: lines
 
 
@@ -117,8 +116,8 @@ _STATES = (
 )
 
 
-def help_page(tab: str, keys: Iterable[Key], tables: Sequence[Table[Any]], more: Sequence[str] = (),
-              states: Sequence[tuple[str, str, str]] = _STATES,
+def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables: Sequence[Table[Any]],
+              more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES,
               at_times: Sequence[Table[Any]] = ()) -> list[Line]:  # fmt: skip
     """Return the help of a tab: every column with its source, what else there is to know, its keys, the states.
 
@@ -133,7 +132,6 @@ def help_page(tab: str, keys: Iterable[Key], tables: Sequence[Table[Any]], more:
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]
     lines += [((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")) for key in keys]
-    in_table = (each for each in Grid.BINDINGS if isinstance(each, Binding) and each.action != "open")
     lines += [((f"  {each.key_display or each.key:<8}", "key"), (each.description, "")) for each in in_table]
     lines += [(), (("States", "title"),)]
     return lines + [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]

@@ -235,6 +235,11 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
                 self.action_open()
 
 
+def keys_in_table() -> list[Binding]:
+    """Return the keys of any table that the app has none for."""
+    return [each for each in Grid.BINDINGS if isinstance(each, Binding) and each.action != "open"]
+
+
 def lines_needed(grid: Grid) -> int:
     """Return how many lines show all of a table."""
     return grid.drawing.height(grid.scrollable_content_region.width)
