@@ -26,7 +26,7 @@ from presman.base.release import Release
 from presman.forecast.durations import Durations, Lasted, durations
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.whatif_replay import Replayed, Rules, bypassing, replay, rules_under
+from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
@@ -155,7 +155,7 @@ class ObservedLoad(Struct, frozen=True):
         asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
         cut = asked[int(TRAINED * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
-        rules = rules_under(arrivals, plan.tree, one_queue=plan.one_queue)
+        rules = changed(observed_rules(arrivals), plan=plan.tree, one_queue=plan.one_queue)
         return cls(ArrivalDay.of(arrivals), ArrivalDay.of(early), rules, plan, seed, skipped)
 
     @property

@@ -23,7 +23,7 @@ from presman.reports.advise_load import (
     short_of_cpu,
 )
 from presman.reports.advise_script import Scripts, written
-from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
+from presman.reports.advise_search import Scored, Search, bounds, meets, percents, quantile, servers_needed, sizes
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, observed
 
@@ -286,12 +286,8 @@ def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
     return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
 
 
-def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
-    return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
-
-
 def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal]) -> bool:
-    return bool(finals) and _meets(finals[0][1], goals)
+    return bool(finals) and meets(finals[0][1], goals)
 
 
 def _promised(
@@ -393,7 +389,7 @@ def _replayed_choice(
     changes = tuple(in_words(load, each) for each in sorted(choice, key=str))
     replayed = {*after.groups[load.skipped :]}
     groups = tuple(_group_waits(group, before, after) for group in load.groups if group in replayed)
-    return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
+    return ReplayedChoice(changes, meets(after, goals), after.replayed.peak, groups)
 
 
 def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> GroupWaits:

@@ -9,7 +9,7 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -150,7 +150,8 @@ ASSUMPTIONS = (
 COURSES = 9
 """How often a replay is played, each time with other draws between the groups."""
 
-_UNLIMITED = 1_000_000
+UNLIMITED = 1_000_000
+"""Servers of a target that is not known."""
 _SETTLED = 1.0
 """Seconds of waiting that are still called none: polls see no more."""
 
@@ -193,7 +194,7 @@ class Replayed(Struct, frozen=True):
 
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     """Return the rules in force when the statements were observed: for each group the newest known."""
-    target = next((each.target for each in reversed(arrivals) if each.target), _UNLIMITED)
+    target = next((each.target for each in reversed(arrivals) if each.target), UNLIMITED)
     rules = Rules(target, {}, {}, {}, {}, {})
     for each in arrivals:
         group = Group(each.con_id, each.group)
@@ -206,11 +207,6 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
             getattr(rules, name)[group] = value
         rules.actions[group] = each.action  # type: ignore[index]
     return rules
-
-
-def rules_under(arrivals: Sequence[Arrival], plan: PlanNode | None, *, one_queue: bool = False) -> Rules:
-    """Return what held when the statements were observed, with the order of a plan that was seen."""
-    return replace(observed_rules(arrivals), plan=plan, one_queue=one_queue)
 
 
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
@@ -237,16 +233,10 @@ def replay(
     them, and each statement's wait is the median of its waits.
     """
     never_queue = bypassing(arrivals) if free is None else free
-    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", never_queue) for course in range(courses)]
+    played = [_Play(arrivals, rules, f"{seed}/whatif/{course}", never_queue).run() for course in range(courses)]
     together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
     waits = [[one.waited for one in each.statements] for each in played]
     return Replayed(together, median_high(each.peak for each in played), _spread(waits))
-
-
-def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:
-    play = _Play(arrivals, rules, seed, free)
-    play.run()
-    return Replayed(tuple(play.statements), play.peak)
 
 
 def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
@@ -272,7 +262,7 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
     queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
-    return Limits(rules.target, _UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
+    return Limits(rules.target, UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
@@ -293,10 +283,10 @@ class _Play:
         self._events: list[tuple[float, int, int, int]] = []
         self._tickets: dict[int, QueueEntry] = {}
         self._left: set[int] = set()
-        self.statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
-        self.peak = 0
+        self._statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
+        self._peak = 0
 
-    def run(self) -> None:
+    def run(self) -> Replayed:
         """Play to the end of the observation."""
         for order, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
             heappush(self._events, (came, 1, order, number))
@@ -312,6 +302,7 @@ class _Play:
         for number, ticket in self._tickets.items():
             if number not in self._left and not ticket.running:
                 self._waited(number, self._end)
+        return Replayed(tuple(self._statements), self._peak)
 
     def _at(self, now: float) -> None:
         while self._events and self._events[0][0] <= now:
@@ -343,7 +334,7 @@ class _Play:
 
     def _start(self, number: int, now: float) -> None:
         self._left.add(number)
-        self.peak = max(self.peak, self._queue.in_use)
+        self._peak = max(self._peak, self._queue.in_use)
         heappush(self._events, (now + self._run_time(number, now), 0, number, number))
 
     def _run_time(self, number: int, now: float) -> float:
@@ -358,7 +349,7 @@ class _Play:
     def _waited(self, number: int, now: float, *, timed_out: bool = False) -> None:
         ticket = self._tickets[number]
         self._left.add(number)
-        self.statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+        self._statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
 
 
 def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:
@@ -392,21 +383,19 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
     by_start = sorted(
         (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
     )
-    coming = iter(by_start)
-    next_one = next(coming, None)
-    in_use, held = 0, Counter[Group]()
+    coming, in_use, held = deque(by_start), 0, Counter[Group]()
     # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
     for number in by_start:
         each, start = arrivals[number], _starts(arrivals[number])
-        while next_one is not None and _starts(arrivals[next_one]) < start - _SETTLED:
-            heappush(ends, (_starts(arrivals[next_one]) + (arrivals[next_one].ran or 0.0), next_one))
-            in_use += arrivals[next_one].servers
-            held[_group(arrivals[next_one])] += arrivals[next_one].servers
-            next_one = next(coming, None)
+        while coming and _starts(arrivals[coming[0]]) < start - _SETTLED:
+            begun = arrivals[coming[0]]
+            heappush(ends, (_starts(begun) + (begun.ran or 0.0), coming.popleft()))
+            in_use += begun.servers
+            held[_group(begun)] += begun.servers
         while ends and ends[0][0] <= start + 2 * _SETTLED:
-            _, over = heappop(ends)
-            in_use -= arrivals[over].servers
-            held[_group(arrivals[over])] -= arrivals[over].servers
+            over = arrivals[heappop(ends)[1]]
+            in_use -= over.servers
+            held[_group(over)] -= over.servers
         if number not in found and each.waited <= _SETTLED and _is_past(each, in_use, held[_group(each)]):
             found.add(number)
     return frozenset(found)

@@ -177,7 +177,8 @@ OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
 
 def _each_second(figure: str) -> OfGroup:
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        for index, (value, seconds) in enumerate(_paired(_total(instances, figure, len(lines.times)), lines)):
+        total = _total(instances, figure, len(lines.times))
+        for index, (value, seconds) in enumerate(zip(total, lines.seconds, strict=True)):
             if seconds > 0 and not isnan(value):
                 yield index, value * seconds, seconds
 
@@ -217,10 +218,6 @@ def _growth(figure: str) -> OfGroup:
             before = at, number, total
 
     return quotients
-
-
-def _paired(line: Sequence[float], lines: GroupLines) -> Iterator[tuple[float, float]]:
-    return zip(line, lines.seconds, strict=True)
 
 
 _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {

@@ -276,6 +276,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact("sessions", f"{count(row.active_sessions)} active, {slices}"),
+        *([fact("quiesced", f"{counted(row.held, 'session')} held", "warn")] if row.held else []),
         *_session_pool(row),
         BLANK,
         title("Parallel execution"),
