@@ -397,12 +397,8 @@ class Poller:
             query = still.get(record)
             if query and query not in due and not self._asked.rests(record, now) and is_wanted():
                 due.append(query)
-        is_container, is_root, is_cluster = (
-            self._asked.has_containers(),
-            self._asked.is_root(),
-            self._asked.is_cluster(),
-        )
-        answers = {"": True, "cdb": is_container, "root": is_root, "cluster": is_cluster}
+        answers = {"": True, "cdb": self._asked.has_containers(), "root": self._asked.is_root()}
+        answers["cluster"] = self._asked.is_cluster()
         slow = (sessions := asked(Session)) is not None and sessions.late
         due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
         # The count reads the view that is slow first where there are many sessions: last, so that it holds nobody up.

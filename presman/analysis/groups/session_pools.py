@@ -3,14 +3,15 @@
 While the database is quiesced, sessions wait for the same event, and for no place in a pool.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
-from presman.analysis.readings.group_readings import ActiveSessionPool
-from presman.analysis.readings.reading import Quiesce, added, grouped, largest
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
+from presman.analysis.readings.reading import CLUSTER, Quiesce, added, grouped, largest
 from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
@@ -54,6 +55,16 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
         None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
         max(longest, default=None),
     )
+
+
+def held_by_quiesce(rows: Iterable[GroupReading], found: Mapping[GroupKey, PoolWaits]) -> tuple[GroupReading, ...]:
+    """Return the groups of a quiesced database: those whose sessions wait get no CPU for them, whatever the plan."""
+    held: Counter[GroupKey] = Counter()
+    for (inst_id, con_id, name), each in found.items():
+        held[inst_id, con_id, name] += each.sessions
+        held[CLUSTER, con_id, name] += each.sessions
+    counted = ((row, held[row.inst_id, row.con_id, row.name]) for row in rows)
+    return tuple(row._replace(verdict=Verdict.QUIESCED, held=number) if number else row for row, number in counted)
 
 
 def pool(
