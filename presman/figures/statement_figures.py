@@ -134,11 +134,8 @@ def why_unforeseen(reading: Reading) -> str:
 
 def place(row: QueuedStatement, reading: Reading) -> str:
     """Return which of its queue a statement is; of several that have waited as long nobody knows who is first."""
-    alike = [
-        each.position
-        for each in reading.queue
-        if (each.con_id, each.group) == (row.con_id, row.group) and has_waited_alike(each, row)
-    ]
+    queue = (each for each in reading.queue if (each.con_id, each.group) == (row.con_id, row.group))
+    alike = [each.position for each in queue if has_waited_alike(each, row)]
     if len(alike) < 2 or row.event == NEXT_IN_LINE:
         return f"number {row.position}"
     if min(alike) == 1:

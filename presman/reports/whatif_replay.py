@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
-from presman.base.formats import counted, duration
+from presman.base.formats import count, counted, duration
 from presman.base.private_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.forecast.scheduler import (
@@ -140,11 +140,16 @@ ASSUMPTIONS = (
     "each statement needs all the servers it had, and its run time does not depend on what else runs",
     "statements that never started are assumed to run for the mean time of their group",
     "statements that already ran at the start, or started above a limit, are not queued",
-    "statements queued before the start or still queued at the end waited at least that long: both waits, observed "
-    "and replayed, are cut there, so many such statements make medians look alike",
-    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level unless --level "
-    "says otherwise",
+    "statements that were there before the start are replayed, and not counted: no setting of then changes how long "
+    "they had waited",
+    "statements still queued at the end waited at least that long: a wait with ≥ may be longer, by what nobody knows",
     "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
+)
+
+BY_PLAN = "the plan at the end orders the groups: level by level, and at random, weighted by the plan, on a level"
+ON_ONE_LEVEL = (
+    "a file of arrivals names no plan: which group comes next is random, weighted by guaranteed shares, and all are on "
+    "one level unless --level names theirs, which then holds for all that is replayed"
 )
 
 COURSES = 9
@@ -173,11 +178,12 @@ class Rules(Struct, frozen=True):
 
 
 class ReplayedStatement(NamedTuple):
-    """A statement in the replay: seconds in the queue, and whether it timed out."""
+    """A statement in the replay: seconds in the queue, whether it timed out, and whether it still waits at the end."""
 
     group: Group
     waited: float
     timed_out: bool
+    is_cut: bool = False
 
 
 class Replayed(Struct, frozen=True):
@@ -211,7 +217,10 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
 
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
-    return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
+    return tuple(
+        ReplayedStatement(_group(each), each.waited, _timed_out(each), each.outcome is ArrivalOutcome.QUEUED)
+        for each in arrivals
+    )
 
 
 def _timed_out(each: Arrival) -> bool:
@@ -301,7 +310,7 @@ class _Play:
             self._pump(now)
         for number, ticket in self._tickets.items():
             if number not in self._left and not ticket.running:
-                self._waited(number, self._end)
+                self._waited(number, self._end, is_cut=True)
         return Replayed(tuple(self._statements), self._peak)
 
     def _at(self, now: float) -> None:
@@ -346,10 +355,10 @@ class _Play:
         started_before = (self._begin - each.at).total_seconds() - each.waited
         return max(0.0, each.ran - max(0.0, started_before))
 
-    def _waited(self, number: int, now: float, *, timed_out: bool = False) -> None:
+    def _waited(self, number: int, now: float, *, timed_out: bool = False, is_cut: bool = False) -> None:
         ticket = self._tickets[number]
         self._left.add(number)
-        self._statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+        self._statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out, is_cut)
 
 
 def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:
@@ -438,7 +447,9 @@ def changed(rules: Rules, **changes: object) -> Rules:
 
 
 class WaitSummary(NamedTuple):
-    """The waits of some statements, those without any among them: seconds."""
+    """The waits of some statements, those without any among them: seconds; `longer` tells which of median, p95 and
+    longest may well be longer than that, because statements still waited at the end.
+    """
 
     statements: int
     queued: int
@@ -446,21 +457,33 @@ class WaitSummary(NamedTuple):
     p95: float
     longest: float
     timeouts: int
+    longer: tuple[bool, bool, bool] = (False, False, False)
 
 
 def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
     """Return the waits of statements; zeros for none."""
-    ordered = sorted(each.waited for each in statements)
-    if not ordered:
+    if not statements:
         return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
+    known = _three([each.waited for each in statements])
+    most = _three([inf if each.is_cut else each.waited for each in statements])
     return WaitSummary(
-        statements=len(ordered),
-        queued=sum(wait > 1.0 for wait in ordered),
-        median=median(ordered),
-        p95=ordered[max(0, -(-95 * len(ordered) // 100) - 1)],
-        longest=ordered[-1],
-        timeouts=sum(each.timed_out for each in statements),
+        len(statements),
+        sum(each.waited > 1.0 for each in statements),
+        *known,
+        sum(each.timed_out for each in statements),
+        (is_longer(known[0], most[0]), is_longer(known[1], most[1]), is_longer(known[2], most[2])),
     )
+
+
+def _three(some: Iterable[float]) -> tuple[float, float, float]:
+    """Return median, 95th percentile and longest of waits."""
+    ordered = sorted(some)
+    return median(ordered), ordered[max(0, -(-95 * len(ordered) // 100) - 1)], ordered[-1]
+
+
+def is_longer(known: float, most: float) -> bool:
+    """Whether a wait is worth telling apart from what it is if who still waits at the end never starts."""
+    return most > 1.05 * known + 1
 
 
 def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float:
@@ -479,32 +502,53 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
     )
 
 
-def report(
-    observed: Sequence[ReplayedStatement], same: Replayed, other: Replayed | None, seconds: float, caution: str = ""
-) -> str:
-    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline.
-
-    `caution` is what is to be known of the other settings before their figures are read.
+class ReplayTold(NamedTuple):
+    """What a report needs to be told: how many are replayed and not counted, how the groups are ordered, how screens
+    name them, and what is to be known of the other settings before their figures are read.
     """
+
+    before: int = 0
+    order: str = ON_ONE_LEVEL
+    titles: Mapping[Group, str] = {}
+    caution: str = ""
+
+
+REPLAY_TOLD = ReplayTold()
+
+
+def report(
+    observed: Sequence[ReplayedStatement],
+    same: Replayed,
+    other: Replayed | None,
+    seconds: float,
+    told: ReplayTold = REPLAY_TOLD,
+) -> str:
+    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
     missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
+    came = counted(len(observed), "parallel statement")
     lines = [
-        f"{len(observed)} parallel statements in {duration(seconds)}; mean wait {mean:.1f} s",
+        f"{came} in {duration(seconds)}{there_before(told.before)}; mean wait {mean:.1f} s",
         f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
         + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
         *([_drawn(same.spread)] if same.spread > 1 else []),
-        *([caution] if caution else []),
+        *([told.caution] if told.caution else []),
         "",
         _head(),
     ]
-    for name, group in _groups(observed):
+    for name, group in _groups(observed, told.titles):
         lines.append(_line(name, "observed", waits(_of(observed, group)), None))
         lines.append(_line("", "replayed", waits(_of(same.statements, group)), same.peak if group is None else None))
         if other is not None:
             lines.append(
                 _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
             )
-    lines += ["", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]
+    lines += ["", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, told.order))]
     return "\n".join(lines) + "\n"
+
+
+def there_before(many: int) -> str:
+    """Say how many statements are replayed without being counted."""
+    return f" (and {count(many)} that were there before: replayed, not counted)" if many else ""
 
 
 def _drawn(spread: float) -> str:
@@ -515,9 +559,14 @@ def _drawn(spread: float) -> str:
     )
 
 
-def _groups(statements: Sequence[ReplayedStatement]) -> list[tuple[str, Group | None]]:
+def titled(group: Group, titles: Mapping[Group, str]) -> str:
+    """Return a group as screens name it; with the number of its container where that is not known."""
+    return titles.get(group) or (f"{group.name}#{group.con_id}" if group.con_id else group.name)
+
+
+def _groups(statements: Sequence[ReplayedStatement], titles: Mapping[Group, str]) -> list[tuple[str, Group | None]]:
     groups = sorted({each.group for each in statements})
-    names = [f"{group.name}#{group.con_id}" if group.con_id else group.name for group in groups]
+    names = [titled(group, titles) for group in groups]
     return [("all", None), *zip(names, groups, strict=True)]
 
 
@@ -526,12 +575,18 @@ def _of(statements: Sequence[ReplayedStatement], group: Group | None) -> list[Re
 
 
 def _head() -> str:
-    times = f"{'median':>8} {'p95':>8} {'max':>8}"
+    times = f"{'median':>10} {'p95':>10} {'max':>10}"
     return f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
 
 
+def wait_words(seconds: float | None, longer: bool = False) -> str:
+    """Return a wait in words, `longer` if it may well be longer; None is one that timed out."""
+    return "timed out" if seconds is None else f"{'≥ ' * longer}{duration(seconds)}"
+
+
 def _line(name: str, kind: str, found: WaitSummary, peak: int | None) -> str:
-    times = " ".join(f"{duration(value):>8}" for value in (found.median, found.p95, found.longest))
+    three = zip((found.median, found.p95, found.longest), found.longer, strict=True)
+    times = " ".join(f"{wait_words(value, longer=longer):>10}" for value, longer in three)
     servers = "" if peak is None else str(peak)
     counts = f"{found.statements:>10} {found.queued:>7} {times} {found.timeouts:>8} {servers:>5}"
     return f"{name:<22} {kind:<9} {counts}".rstrip()

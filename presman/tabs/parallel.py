@@ -132,12 +132,8 @@ def _downgrades(reading: Reading, watch: Watch) -> Line:
 
 def by_class(counted: Mapping[str, int]) -> str:
     """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
-    parts = (
-        f"{count(value)} {downgrade_in_words(name)}"
-        for name, value in sorted(counted.items())
-        if value and is_downgrade(name)
-    )
-    text = ", ".join(parts)
+    found = [(value, name) for name, value in sorted(counted.items()) if value and is_downgrade(name)]
+    text = ", ".join(f"{count(value)} {downgrade_in_words(name)}" for value, name in found)
     return f"last hour: {text}" if text else ""
 
 

@@ -197,7 +197,10 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         assert int(figures["servers"]) == pool.in_use
         waiting = totals(poll.reading).waiting
         assert waiting is None or poll.reading.header.cpu_managed == "ON", "nobody counts waits that no plan makes"
-        assert ("waited for" in now) == (figures["cpu_waiting"] != "U") == (waiting is not None)
+        held = int(figures["quiesce_held"])
+        assert (f"; {held} sessions held by the quiesce; " in now) == (held > 0)
+        assert (figures["cpu_waiting"] != "U") == (waiting is not None)
+        assert ("waited for" in now) == (waiting is not None and not held), "who is held wants CPU that nobody counts"
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
         assert now.endswith(f"; {counted(len(severe), 'alert')}")
         step = to_do(poll.reading)

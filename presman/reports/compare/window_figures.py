@@ -34,6 +34,7 @@ CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
     "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"
 )  # fmt: skip
 SECTIONS = (CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS)
+MEAN_WAIT = "mean ms (estimated)"
 ALL = "all"
 """The subject of what is not of one group."""
 
@@ -335,7 +336,7 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
         series[FigureKey(LATENCY, event, "waits/s")] = [
             Value(count, each.seconds) for count, each in zip(waits, bins, strict=True)
         ]
-        series[FigureKey(LATENCY, event, "mean ms (estimated)")] = [
+        series[FigureKey(LATENCY, event, MEAN_WAIT)] = [
             Value(each, count) for each, count in zip(took, waits, strict=True)
         ]
     return series
