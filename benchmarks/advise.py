@@ -24,7 +24,7 @@ from presman.forecast.scheduler import Group
 from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad, ObservedPlan, other_days
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import Search, bounds, quantile
-from presman.reports.whatif_replay import replay, rules_under
+from presman.reports.whatif_replay import changed, observed_rules, replay
 from presman.rows.plan_rows import PlanDirective
 
 BEGIN = datetime(2026, 11, 22, tzinfo=UTC)
@@ -78,7 +78,7 @@ def planted(family: str, seed: int, statements: int = 60, draw: int = 0) -> Plan
     arrivals = [_arrival(at, fresh.choice(GROUPS), sizes, runs, fresh, target, limit) for at in came]
     last = arrivals[-1].at + timedelta(seconds=600)
     arrivals = [each._replace(last=last) for each in arrivals]
-    found = replay(arrivals, rules_under(arrivals, plan.tree), seed, 1, frozenset())
+    found = replay(arrivals, changed(observed_rules(arrivals), plan=plan.tree), seed, 1, frozenset())
     return Planted(
         [each._replace(waited=one.waited) for each, one in zip(arrivals, found.statements, strict=True)],
         plan,
@@ -164,7 +164,7 @@ def day(statements: int = 5000, seed: int = 1) -> Planted:
                 when, 0, group, servers, 0.0, ran, ArrivalOutcome.ENDED, 128, limit, 0.25, None, "", BEGIN, last
             )
         )  # fmt: skip
-    found = replay(arrivals, rules_under(arrivals, None), seed, 1, frozenset())
+    found = replay(arrivals, observed_rules(arrivals), seed, 1, frozenset())
     arrivals = [each._replace(waited=one.waited) for each, one in zip(arrivals, found.statements, strict=True)]
     return Planted(arrivals, ObservedPlan(), Goal("BATCH", 0.95, 60.0))
 

@@ -109,7 +109,8 @@ class Totals(Struct, frozen=True):
     """Figures over all groups and instances; None where what they are made of could not be read.
 
     `queued` statements wait in the parallel statement queue (V$SESSION), the one that came first for `longest` seconds;
-    `pool_queued` sessions wait for their group's active session pool. `servers` processes are in use
+    `pool_queued` sessions wait for their group's active session pool, `held` until the database is no longer quiesced.
+    `servers` processes are in use
     (V$PX_PROCESS_SYSSTAT), of `target` (PARALLEL_SERVERS_TARGET) and at most `maximum`; `idle_held` of them are held by
     idle statements. `downgraded` statements run with fewer than they asked for; `downgrades` operations were downgraded
     per minute since the last poll (V$SYSSTAT). `used` and `waiting` are CPUs since the
@@ -128,6 +129,7 @@ class Totals(Struct, frozen=True):
     waiting: float | None
     cpus: float | None
     downgrades: float | None = None
+    held: int | None = 0
 
 
 def totals(reading: Reading) -> Totals:
@@ -150,6 +152,7 @@ def totals(reading: Reading) -> Totals:
         used=added(None if each.doubt else each.used for each in groups) if groups else None,
         waiting=added(None if each.doubt else each.waiting for each in groups) if groups else None,
         cpus=reading.header.num_cpus or None,
+        held=0 if reading.quiesce is None else reading.quiesce.waiting,
     )
 
 

@@ -49,24 +49,18 @@ class _OfAddress(Generic[Key]):
     """The connections of an address that may have to go: since when each is as it is, the oldest first."""
 
     def __init__(self) -> None:
-        self.silent: dict[Key, float] = {}
-        self.asked: dict[Key, float] = {}
+        self.at: dict[Standing, dict[Key, float]] = {Standing.SILENT: {}, Standing.ASKED: {}}
 
     def __len__(self) -> int:
-        return len(self.silent) + len(self.asked)
-
-    def at(self, standing: Standing) -> dict[Key, float]:
-        """Return those of a standing."""
-        return self.silent if standing is Standing.SILENT else self.asked
+        return sum(map(len, self.at.values()))
 
     def first_to_go(self, now: float) -> Key | None:
         """Return which has to go, None if each waits for the answer to what it has just asked."""
-        for oldest in (self.silent, self.asked):
-            for key, since in oldest.items():
-                if now - since >= GRACE:
-                    return key
-                break
-        return next(iter(self.silent), None)
+        for each in self.at.values():
+            key, since = next(iter(each.items()), (None, now))
+            if now - since >= GRACE:
+                return key
+        return next(iter(self.at[Standing.SILENT]), None)
 
 
 class Places(Generic[Key]):
@@ -123,14 +117,14 @@ class Places(Generic[Key]):
         self._taken[key] = place
         if place.standing is not Standing.SAFE:
             of_address = self._bound.setdefault(place.address, _OfAddress())
-            of_address.at(place.standing)[key] = place.since
+            of_address.at[place.standing][key] = place.since
             self._count(place.address, len(of_address) - 1, len(of_address))
 
     def _remove(self, key: Key) -> None:
         place = self._taken.pop(key, None)
         if place is not None and place.standing is not Standing.SAFE:
             of_address = self._bound[place.address]
-            del of_address.at(place.standing)[key]
+            del of_address.at[place.standing][key]
             self._count(place.address, len(of_address) + 1, len(of_address))
 
     def _count(self, address: str, before: int, now: int) -> None:

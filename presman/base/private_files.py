@@ -33,13 +33,7 @@ def open_private(path: Path, flags: int) -> int:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path.parent.stat().st_uid != os.geteuid():
         raise OSError(errno.EPERM, "its folder belongs to another user", str(path))
-    safe = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, safe | (flags & ~os.O_TRUNC), 0o600)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "it is a link", str(path)) from None
-        raise
+    descriptor = _opened(path, os.O_WRONLY | os.O_CREAT | (flags & ~os.O_TRUNC))
     try:
         _check(os.fstat(descriptor), path)
         os.fchmod(descriptor, 0o600)
@@ -51,7 +45,7 @@ def open_private(path: Path, flags: int) -> int:
     return descriptor
 
 
-def replace_private(path: Path, content: bytes) -> None:
+def replace_private(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Write a file that only the user can read, as a whole or not at all; of a pipe or a device its content.
 
     What is there is replaced. Raises OSError.
@@ -60,10 +54,13 @@ def replace_private(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), mode)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
@@ -75,18 +72,21 @@ def read_private(path: Path, most: int) -> bytes:
 
     Raises OSError where there is none, a link, something that is no file, somebody else's, or more than that.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "it is a link", str(path)) from None
-        raise
-    with os.fdopen(descriptor, "rb") as file:
-        _check(os.fstat(descriptor), path)
+    with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
+        _check(os.fstat(file.fileno()), path)
         found = file.read(most + 1)
     if len(found) > most:
         raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
     return found
+
+
+def _opened(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link", str(path)) from None
+        raise
 
 
 def _check(found: os.stat_result, path: Path) -> None:

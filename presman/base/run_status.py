@@ -21,6 +21,7 @@ from presman import __version__
 from presman.base.formats import spelled
 from presman.base.log_event import LogEvent, Report
 from presman.base.private_files import open_private, read_private, state_folder
+from presman.base.running_out import IN_USE, bytes_of_process
 
 FORMAT = 1
 """Grows when a name changes its meaning or goes away; new names come without notice."""
@@ -349,8 +350,7 @@ def cpu_seconds() -> float:
 
 def memory_mb() -> float:
     """Return the memory that is in use, in MB; where the system does not tell, the most that ever was."""
-    with suppress(OSError, ValueError, IndexError):
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    if (in_use := bytes_of_process(IN_USE)) is not None:
+        return in_use / 2**20
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (2**20 if sys.platform == "darwin" else 2**10)

@@ -5,6 +5,8 @@ import gc
 import os
 import resource
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 _FILES, _MEMORY, _PROCESSES = "open files have run out", "memory has run out", "processes and threads have run out"
 
@@ -124,13 +126,21 @@ def _files_left() -> int:
 
 
 def _is_full_of_memory(room: int = STACK) -> bool:
-    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    allowed, addresses = resource.getrlimit(resource.RLIMIT_AS)[0], bytes_of_process(ADDRESSES)
+    return addresses is not None and allowed != resource.RLIM_INFINITY and addresses + room > allowed
+
+
+ADDRESSES, IN_USE, DATA = 0, 1, 5
+"""What Linux tells of the memory of a process, by its place in statm."""
+
+
+def bytes_of_process(place: int) -> int | None:
+    """Return how much of this process is at a place of statm, None where nobody tells."""
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
-            pages = int(file.read().split()[0])
+        with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - for each answer of a driver
+            return int(file.read().split()[place]) * resource.getpagesize()
     except (OSError, MemoryError):
-        return False
-    return allowed != resource.RLIM_INFINITY and pages * os.sysconf("SC_PAGE_SIZE") + room > allowed
+        return None
 
 
 def _allowed(what: str) -> str:
@@ -162,3 +172,46 @@ def collect_rarely() -> None:
     A round over everything stops all threads: for half a second where two hundred databases are known.
     """
     gc.set_threshold(*SELDOM)
+
+
+# ---- What a driver may take while it reads an answer. That of Oracle makes lists as long as a number in the answer
+# says before it looks whether so much follows. Where it reads in the middle of something else that may be any number.
+
+ROOM = 256 << 20
+"""Bytes of data that may come to those there are while an answer is read: 150,000 sessions have so many."""
+
+
+class AnswerMemory:
+    """The limit of data of this process while answers are read, in one thread or in many."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._under_way = 0
+        self._usual = resource.RLIM_INFINITY, resource.RLIM_INFINITY
+
+    @contextmanager
+    def bounded(self, room: int = ROOM) -> Iterator[None]:
+        """Let what asks for more than `room` meanwhile fail with MemoryError; of several at a time from the last on."""
+        with self._turn:
+            if not self._under_way:
+                self._usual = resource.getrlimit(resource.RLIMIT_DATA)
+            self._under_way += 1
+            self._allow(bytes_of_process(DATA), room)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._under_way -= 1
+                if not self._under_way:
+                    self._allow(None)
+
+    def _allow(self, present: int | None, room: int = 0) -> None:
+        """Allow so many bytes of data and room for more, or as many as usual where those are fewer or nobody knows."""
+        soft, hard = self._usual
+        most = soft if present is None or -1 < soft < present + room else present + room  # -1: no limit
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+ANSWERS = AnswerMemory()
+"""That of this process."""

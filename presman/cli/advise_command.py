@@ -13,8 +13,7 @@ from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_format, command_parser, option
-from presman.cli.whatif_command import add_observed, arrivals_of, refuse_unseen
-from presman.reports.advise_load import ObservedPlan, observed_plan
+from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unseen
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
 from presman.reports.advise_text import as_page, as_text
@@ -98,8 +97,6 @@ def run(options: Namespace) -> int:
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
     found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
-    if len(watched.plans) > 1:
-        console.note("the plan was changed meanwhile: statements are replayed under the last one")
     if options.format == "json":
         from presman.output.json_document import plain, written
 
@@ -122,25 +119,18 @@ def _write(options: Namespace, text: str) -> None:
     console.note(f"advice in {path}")
 
 
-class _Watched:
-    """Keeps the newest polls of a target, which have its plan, and what groups wanted of CPU at all of them."""
+class _Watched(WatchedPlan):
+    """Keeps the plan of a target, and what groups wanted of CPU at all of its polls."""
 
     def __init__(self) -> None:
-        self.plans: set[str] = set()
+        super().__init__()
         self.demands = CpuDemands()
         self._cache = RowCache()
-        self._last: ReadingCame | None = None
 
     def hear(self, came: ReadingCame) -> None:
         """Take a poll."""
-        self.plans.add(came.reading.header.plan)
-        self._last = came
+        super().hear(came)
         self.demands.take(Facts.of(came.previous, came.snapshot, self._cache), came.reading)
-
-    def plan(self) -> ObservedPlan:
-        """Return the plan that was seen last."""
-        came = self._last
-        return ObservedPlan() if came is None else observed_plan(came.previous, came.snapshot, came.reading)
 
 
 class _Progress:

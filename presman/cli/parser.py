@@ -179,8 +179,8 @@ def _read(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def of_group(least: float, most: float) -> Callable[[str], tuple[str, float]]:
-    """Return what reads GROUP=NUMBER, of numbers between two bounds."""
+def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str], tuple[str, float]]:
+    """Return what reads GROUP=NUMBER, of numbers between two bounds, `whole` ones if asked for."""
 
     def read(text: str) -> tuple[str, float]:
         name, mark, number = text.rpartition("=")
@@ -192,6 +192,8 @@ def of_group(least: float, most: float) -> Callable[[str], tuple[str, float]]:
             raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{text!r}: the number is from {least:.0f} to {most:.0f}")
+        if whole and value != int(value):
+            raise argparse.ArgumentTypeError(f"{text!r}: the number is a whole one")
         return name.upper(), value
 
     return read

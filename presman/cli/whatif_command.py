@@ -2,13 +2,14 @@
 
 import math
 from argparse import ArgumentTypeError, Namespace
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.reading import ServerPool
 from presman.analysis.trends.statement_runs import Arrival, ArrivalTracker
 from presman.base.errors import did_you_mean
 from presman.base.private_files import is_file
@@ -16,16 +17,19 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, option, positive
 from presman.forecast.scheduler import Group
+from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
 from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import (
+    BY_PLAN,
+    COURSES,
+    ON_ONE_LEVEL,
     ArrivalsError,
-    Rules,
+    Replayed,
+    ReplayTold,
     beyond_maximum,
     changed,
     observed,
-    observed_rules,
     read_arrivals,
-    replay,
     report,
 )
 from presman.rows.queries import DetailLevel
@@ -58,9 +62,9 @@ def arguments() -> Parser:
         type=positive,
     )
     for name, number, text in (
-        ("limit", of_group(0, 100), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        ("level", of_group(1, 8), "level (1 to 8) of a group in the plan; without it all are on one level"),
-        ("timeout", of_group(0, 1e7), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
+        ("limit", of_group(0, 100, whole=True), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
+        ("level", of_group(1, 8, whole=True), "level (1 to 8) of a group in the plan; of CSV also the one it had"),
+        ("timeout", of_group(0, 1e7, whole=True), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
         ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
         ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
     ):
@@ -92,15 +96,48 @@ def run(options: Namespace) -> None:
     if options.share or options.cpu_limit:
         _show_cpu(options)
         return
-    pools = deque[ServerPool](maxlen=1)
-    arrivals = arrivals_of(options, lambda came: pools.append(came.reading.header.servers))
-    rules = observed_rules(arrivals)
-    others = _changed_rules(rules, arrivals, options)
+    watched = WatchedPlan()
+    arrivals = arrivals_of(options, watched.hear)
+    plan = watched.plan()
+    load = ObservedLoad.of(arrivals, plan, (), options.seed)
+    choice = _choice(load, options)
+    if plan.tree is None and options.level:
+        levels = {each.group: each.value for each in choice if each.kind == "levels"}
+        load = replace(load, rules=changed(load.rules, levels=levels))
+        choice = frozenset(each for each in choice if each.kind != "levels")
     seconds = (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
-    same = replay(arrivals, _leveled(rules, arrivals, options), options.seed)
-    other = None if others is None else replay(arrivals, others, options.seed)
-    caution = beyond_maximum(options.servers_target, pools[-1].maximum if pools else None)
-    console.show(report(observed(arrivals), same, other, seconds, caution))
+    same = _counted(load, PRESENT)
+    other = _counted(load, choice) if choice else None
+    order = ON_ONE_LEVEL if plan.tree is None else BY_PLAN
+    caution = beyond_maximum(options.servers_target, plan.maximum)
+    told = ReplayTold(load.skipped, order, plan.titles, caution)
+    console.show(report(observed(arrivals)[load.skipped :], same, other, seconds, told))
+
+
+class WatchedPlan:
+    """Keeps the newest poll of a target, which has its plan, and tells where that is not the one of all polls."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._last: ReadingCame | None = None
+
+    def hear(self, came: ReadingCame) -> None:
+        """Take a poll."""
+        self._names.add(came.reading.header.plan)
+        self._last = came
+
+    def plan(self) -> ObservedPlan:
+        """Return the plan that was seen last."""
+        if len(self._names) > 1:
+            console.note("the plan was changed meanwhile: statements are replayed under the last one")
+        came = self._last
+        return ObservedPlan() if came is None else observed_plan(came.previous, came.snapshot, came.reading)
+
+
+def _counted(load: ObservedLoad, choice: Choice) -> Replayed:
+    """Return a replay without the statements that were there before."""
+    found = load.played(choice, COURSES).replayed
+    return replace(found, statements=found.statements[load.skipped :])
 
 
 def _refuse_repeated(options: Namespace) -> None:
@@ -183,25 +220,31 @@ def _watched(options: Namespace, on_poll: Callable[[ReadingCame], None]) -> list
     return sorted(found, key=lambda each: each.at)
 
 
-def _leveled(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules:
-    levels = _by_group(options.level, arrivals, "--level")
-    return changed(rules, levels={group: int(level) for group, level in levels.items()})
+def _choice(load: ObservedLoad, options: Namespace) -> Choice:
+    """Return the changes asked for. Raises Failure for one of a level that a plan does not have."""
+    target = options.servers_target
+    found = set() if target is None else {Change("target", None, target)}
+    for given, kind in (("limit", "limits"), ("level", "levels"), ("timeout", "timeouts")):
+        values = _by_group(getattr(options, given), load.arrivals, f"--{given}")
+        found |= {Change(kind, group, int(value)) for group, value in values.items()}
+    for each in found:
+        if each.kind == "levels" and load.plan.tree is not None and each.group is not None:
+            _check_level(load, each.group)
+    return frozenset(found)
 
 
-def _changed_rules(rules: Rules, arrivals: list[Arrival], options: Namespace) -> Rules | None:
-    """Return the rules asked for, None if nothing is to be changed."""
-    if options.servers_target is None and not options.limit and not options.timeout:
-        return None
-    target = options.servers_target or rules.target
-    percents = _by_group(options.limit, arrivals, "--limit")
-    limits = {group: int(target * percent // 100) for group, percent in percents.items()}
-    if options.servers_target is not None:
-        limits = {group: limit * target // rules.target for group, limit in rules.limits.items()} | limits
-    timeouts = _by_group(options.timeout, arrivals, "--timeout")
-    return changed(_leveled(rules, arrivals, options), target=target, limits=limits, timeouts=timeouts)
+def _check_level(load: ObservedLoad, group: Group) -> None:
+    """Raise Failure for a group that the plan which was seen gives no level that could be another."""
+    if not load.plan.is_ordered:
+        raise Failure(
+            "--level: groups stand in subplans or several containers, divide by shares, or one queue serves all of "
+            "them: other levels are not replayed"
+        )
+    if load.level(group) is None:
+        raise Failure(f"--level: the plan gives {group.name} no level of its own")
 
 
-def _by_group(given: list[tuple[str, float]], arrivals: list[Arrival], option: str) -> dict[Group, float]:
+def _by_group(given: list[tuple[str, float]], arrivals: Sequence[Arrival], option: str) -> dict[Group, float]:
     """Return the figures of an option by group. Raises Failure for a group that nobody was in."""
     refuse_unseen(option, [name for name, _ in given], sorted({each.group for each in arrivals}))
     return {Group(each.con_id, each.group): value for name, value in given for each in arrivals if each.group == name}

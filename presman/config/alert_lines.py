@@ -100,22 +100,18 @@ def _amount(text: str, rule: AlertRule) -> float:
     if rule.unit is None:
         raise ValueError(f"{rule.key} has no amount: severity=warning or severity=critical")
     if rule.unit == "s":
-        return _time(text)
+        return seconds_of(text)
     return _plain(text.removesuffix("%") if rule.unit == "%" else text)
 
 
-def _time(text: str, *_: object) -> float:
-    return seconds_of(text)
-
-
-def _plain(text: str, *_: object) -> float:
+def _plain(text: str) -> float:
     if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text):
         raise ValueError(f"{text!r} is not a number")
     return float(text)
 
 
 def _hold(text: str, *_: object) -> float:
-    seconds = _time(text)
+    seconds = seconds_of(text)
     if seconds > _LONGEST:
         raise ValueError(f"for={text} is longer than a day")
     return seconds

@@ -283,9 +283,13 @@ def read_config(path: Path) -> Config:
     return Config(path, MappingProxyType(sections), warnings)
 
 
+def new_parser() -> configparser.ConfigParser:
+    """Return what reads a file. No section is special to it: [DEFAULT] would inherit passwords."""
+    return configparser.ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+
+
 def _parse(text: str, path: Path) -> configparser.ConfigParser:
-    # No section is special to the parser: [DEFAULT] would inherit passwords.
-    parser = configparser.ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+    parser = new_parser()
     try:
         parser.read_string(text)
     except configparser.DuplicateSectionError as error:

@@ -3,17 +3,16 @@
 import os
 import re
 from collections.abc import Mapping
-from configparser import ConfigParser, Error
-from contextlib import suppress
+from configparser import Error
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.errors import InputError
-from presman.base.private_files import expanded, is_file, is_folder
+from presman.base.private_files import expanded, is_file, is_folder, replace_private
 from presman.base.secret import Secret
-from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings
+from presman.config.config_file import DEFAULTS, LARGEST, NAME, Config, ConfigError, Settings, new_parser
 from presman.config.target import Target
 from presman.config.targets import entries, parse_target
 
@@ -117,29 +116,23 @@ def wants_tls(answers: Answers, known: Mapping[str, str]) -> bool:
 def wallet_trouble(folder: str, *, thick: bool = False) -> str:
     """Return what is the matter with a wallet's folder, "" if the driver can read it."""
     try:
-        return _wallet_trouble(expanded(folder), thick)
+        path = expanded(folder)
+        if not is_folder(path):
+            return f"no such folder: {path}"
+        if thick or is_file(path / "ewallet.pem"):
+            return ""
+        if is_file(path / "cwallet.sso"):
+            return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
     except OSError as error:
         return f"{folder}: {error.strerror or error}"
     except InputError as error:
         return str(error)
-
-
-def _wallet_trouble(path: Path, thick: bool) -> str:
-    if not is_folder(path):
-        return f"no such folder: {path}"
-    if thick or is_file(path / "ewallet.pem"):
-        return ""
-    if is_file(path / "cwallet.sso"):
-        return "it has cwallet.sso, which takes --thick; the thin driver reads ewallet.pem"
     return "it has no ewallet.pem"
 
 
 # ---- Writing a section of config.ini: whatever else stands in the file, comments too, stays as it is.
 
-OWNED = (
-    "connection_string", "dsn", "user", "password", "password_command", "mode", "config_dir", "wallet_location",
-    "wallet_password", "thick", "lib_dir",
-)  # fmt: skip
+OWNED = ("connection_string", "dsn", "user", "password", "password_command", "mode", *_HOW)
 """What says who connects where; of a section that is replaced it goes, and all else stays."""
 
 _HEADER = re.compile(r"\[(.+)\]")
@@ -204,7 +197,7 @@ def _check(before: str, after: str, name: str, values: Mapping[str, str]) -> Non
 
 
 def _parsed(text: str) -> dict[str, dict[str, str]]:
-    parser = ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
+    parser = new_parser()
     try:
         parser.read_string(text.removeprefix("\ufeff"))
     except Error:
@@ -224,7 +217,8 @@ def write_section(path: Path, name: str, values: Mapping[str, str], *, secret: b
         if len(text) > LARGEST:
             raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is no config.ini")
         data = with_section(text, name, values).encode("utf-8")
-        _replace(path, data, 0o600 if mode is None else mode & 0o700 if secret else mode)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_private(path, data, 0o600 if mode is None else mode & 0o700 if secret else mode)
     except (ValueError, OSError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ConfigError(f"cannot write {path}: {reason}; it is as it was") from None
@@ -239,20 +233,3 @@ def _mode(path: Path) -> int | None:
     if found.st_uid != os.geteuid():
         raise PermissionError(1, "it belongs to another user")
     return found.st_mode & 0o777
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), mode)
-        beside.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise

@@ -142,7 +142,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "warning, ▬ note. Files have one word for the worst.", "state.word", text=state_text,
           order=lambda row: (row.rank, row.state.word), width=18, most=56, state=lambda row: row.state.level,
           vital=True),
-    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ● not throttled: it hardly waits for "
+    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, "
+          "database quiesced: its sessions wait until the quiesce ends. ● not throttled: it hardly waits for "
           "CPU. ▬ at its limit: UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which "
           "it is in). ▬ contended, gets its share: all CPUs "
           "are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and other "

@@ -126,7 +126,7 @@ def brief(name: str, span: Latency | None, width: int) -> Line:
     amount = f"{compact(rate)}/s" if rate is not None and rate >= 1 else f"{count(span.waits)} waits"
     parts = [
         f"{amount:<8}",
-        f"{f'avg {_short_time(mean)}{_error(span)}':<20}",
+        f"avg {_time(mean, '.3g')}{_error(span)}".ljust(20),
         *(f"{what} {percentile_bound(span.percentiles[index]):<7}" for what, index in (("p50", 0), ("p99", 3))),
         f"max {bound_text(span.longest)}",
     ]
@@ -135,13 +135,6 @@ def brief(name: str, span: Latency | None, width: int) -> Line:
     while len(parts) > 1 and len(label + "  ".join(parts)) > width:
         parts.pop()
     return ((label, "title"), ("  ".join(parts), ""))
-
-
-def _short_time(microsecond: float | None) -> str:
-    """Return a mean in three digits."""
-    if microsecond is None or microsecond >= 1e6:
-        return ABSENT if microsecond is None else microseconds(microsecond)
-    return f"{microsecond / 1000:.3g} ms"
 
 
 def percentile_bound(percentile: Percentile) -> str:
@@ -154,10 +147,10 @@ def _rate(span: Latency) -> str:
     return "" if rate is None else f" ({compact(rate) if rate >= 1 else f'{rate:.2g}'}/s)"
 
 
-def _time(microsecond: float | None) -> str:
+def _time(microsecond: float | None, digits: str = ",.3f") -> str:
     if microsecond is None or microsecond >= 1e6:
         return ABSENT if microsecond is None else microseconds(microsecond)
-    return f"{microsecond / 1000:,.3f} ms"
+    return f"{microsecond / 1000:{digits}} ms"
 
 
 def _error(span: Latency) -> str:

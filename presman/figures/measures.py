@@ -181,12 +181,7 @@ MEASURES: Mapping[str, Measure[Any]] = MappingProxyType(
                 detail_level=DetailLevel.IDLE_SESSIONS,
             ),
             Measure(
-                "latency",
-                _bucket_rows,
-                _LATENCY,
-                ("mean_ms",),
-                _latency_means,
-                detail_level=DetailLevel.HISTOGRAMS,
+                "latency", _bucket_rows, _LATENCY, ("mean_ms",), _latency_means, detail_level=DetailLevel.HISTOGRAMS
             ),
             Measure("arrivals", lambda _: (), _ARRIVALS, (_QUEUED_KEY,), _queued),
             _of_groups("emphasis", IN_EMPHASIS, "guaranteed_share"),

@@ -98,7 +98,7 @@ def summary(now: Totals, alerts: int, target: str) -> str:
     if now.used is not None:
         of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
         parts.append(f"{number(now.used)}{of_all} CPUs used")
-    if now.waiting is not None:
+    if now.waiting is not None and not now.held:  # who is held wants CPU, too
         parts.append("hardly any waited for" if now.waiting < 0.05 else f"{number(now.waiting)} waited for")
     of_target = f" of target {target}" if now.target is not None else ""
     if now.servers is not None:
@@ -108,4 +108,6 @@ def summary(now: Totals, alerts: int, target: str) -> str:
         parts.append(f"{counted(now.queued, 'statement')} queued{longest}")
     if now.pool_queued:
         parts.append(f"{counted(now.pool_queued, 'session')} waiting for an active session pool")
+    if now.held:
+        parts.append(f"{counted(now.held, 'session')} held by the quiesce")
     return "; ".join([*parts, counted(alerts, "alert")])

@@ -233,6 +233,7 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
         _figure("queued", now.queued, "", _limits(settings, "queue_length")),
         _figure("queue_wait", now.longest, "s", _limits(settings, "queue_waits")),
         _figure("pool_queued", now.pool_queued, ""),
+        _figure("quiesce_held", now.held, ""),
         _figure("servers", now.servers, "", most=now.maximum),
         _figure("servers_idle_held", now.idle_held, ""),
         _figure("downgraded", now.downgraded, "", _limits(settings, "downgraded")),

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.unblock import effect_words, no_use, unblock_of
+from presman.analysis.alerts.alert_rules import quiesced
 from presman.analysis.parallel.queue_heads import has_waited_alike
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Executing,
     ParallelStatement,
@@ -23,6 +25,7 @@ from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
+from presman.rows.session_state import POOL_WAIT
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
@@ -44,7 +47,7 @@ class AskedStatement(NamedTuple):
             return cls(sql_id=text.lower())
         return cls(sid=int(found[2]), inst_id=int(found[1] or 0))
 
-    def is_about(self, row: ParallelStatement) -> bool:
+    def is_about(self, row: ParallelStatement | SessionReading) -> bool:
         """Whether it is that statement."""
         if self.sql_id:
             return row.sql_id.lower() == self.sql_id
@@ -95,7 +98,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     """Return the answer in a few lines. Ends in a newline."""
     row = found_in(reading, asked)
     if row is None:
-        lines: Iterable[str] = [_nobody(reading, asked)]
+        lines: Iterable[str] = _nobody(reading, asked)
     elif isinstance(row, RunningStatement):
         lines = _running(row, history)
     else:
@@ -103,10 +106,24 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     return "".join(f"{line}\n" for line in lines)
 
 
-def _nobody(reading: Reading, asked: AskedStatement) -> str:
+def _held(reading: Reading, asked: AskedStatement) -> SessionReading | None:
+    """Return the session that a quiesce of the database holds, the longest if several do what is asked about."""
+    if reading.quiesce is None:
+        return None
+    held = (row for row in reading.sessions if row.event == POOL_WAIT and asked.is_about(row))
+    return max(held, key=lambda row: row.waited or 0.0, default=None)
+
+
+def _nobody(reading: Reading, asked: AskedStatement) -> Iterator[str]:
+    row = _held(reading, asked)
+    if row is not None:
+        who = f"session {row.inst_id}:{row.sid},{row.serial} of {row.user or '?'} in {row.group}"
+        yield f"{who} has waited for {spelled(row.waited)}: {QueueReason.QUIESCED.value} ({word(QueueReason.QUIESCED)})"
+        yield from (f"  {alert.text}" for alert in quiesced(reading))
+        return
     running = sum(not each.orphaned for each in reading.running)
     counts = f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel"
-    return f"{asked} is neither queued nor running in parallel ({counts})"
+    yield f"{asked} is neither queued nor running in parallel ({counts})"
 
 
 def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
@@ -179,10 +196,12 @@ def _who(row: QueuedStatement | RunningStatement) -> str:
 
 
 def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
-    """Return the answer as a JSON document: `state` is queued, running or gone."""
+    """Return the answer as a JSON document: `state` is queued, running, gone, or held by a quiesce."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
     found["state"] = "gone" if row is None else "running" if isinstance(row, RunningStatement) else "queued"
+    if row is None and _held(reading, asked) is not None:
+        found |= {"state": "held", "reason": word(QueueReason.QUIESCED)}
     if row is not None:
         found["statement"] = plain(row)
         found |= {"watched_since": plain(history.begun), "reasons": [plain(each._asdict()) for each in history.of(row)]}

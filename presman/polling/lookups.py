@@ -80,7 +80,7 @@ class BusyTexts:
         for row in sessions:
             if row.status == "ACTIVE" and row.sql_id and row.type != BACKGROUND:
                 self._samples[row.sql_id] += 1
-                self._cursors.setdefault(row.sql_id, CursorKey(row.inst_id, row.sql_id, row.sql_child_number or 0))
+                self._cursors.setdefault(row.sql_id, _present(row))
         self._asked = self._asked or now
         if self._faded is None or now - self._faded >= EVERY or now < self._faded:
             self._fade()

@@ -179,9 +179,8 @@ class Sampler:
 
     def _read_now(self) -> None:
         """Poll without waiting for the next tick, but for a database that lets nobody in: that locks accounts."""
-        with self._woken:
-            self._poll_now = self._poll_now or self.polled.refused is None
-            self._woken.notify_all()
+        if self.polled.refused is None:
+            self.poll_now()
 
     def stop(self, patience: float = PATIENCE) -> bool:
         """End the thread, also in the middle of a read; return whether it ended within `patience` seconds.

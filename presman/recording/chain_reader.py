@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, case, func, literal_column, select
+from sqlalchemy import Select, Table, case, func, literal_column, select
 
 from presman.base.formats import counted
 from presman.base.private_files import expanded
@@ -375,8 +375,8 @@ def polls_until(chain: Chain, wanted: int, *, included: bool) -> int:
     return int(_one(chain, select(func.count()).where(*_polls_of(chain), is_before)) or 0)
 
 
-def _polls_of(chain: Chain) -> tuple[Any, Any]:
-    c = POLLS.c
+def _polls_of(chain: Chain, table: Table = POLLS) -> tuple[Any, Any]:
+    c = table.c
     return c.database_id == chain.database_id, c.poll.between(chain.chain, chain.chain + chain.polls - 1)
 
 
@@ -392,9 +392,8 @@ def _one(chain: Chain, statement: Any) -> Any:
 def blocks_of(chain: Chain) -> Any:
     """Return the SELECT of a chain's blocks: by their polls, which the key of the table has."""
     c = BLOCKS.c
-    polls = c.poll.between(chain.chain, chain.chain + chain.polls - 1)
     content = case((func.length(c.content) <= _LONGEST_BLOCK, c.content))
-    return select(content.label("content")).where(c.database_id == chain.database_id, polls, c.chain == chain.chain)
+    return select(content.label("content")).where(*_polls_of(chain, BLOCKS), c.chain == chain.chain)
 
 
 _CONTENTS = command(

@@ -52,7 +52,7 @@ class KeptFigure:
         self.is_text = figure.unit.name in _TEXTUAL
         self.is_long = figure.key == "sql_text"
         self.is_scaled = not self.is_text and figure.unit.name not in _WHOLE
-        self.keep: Callable[[Any], Any] = _of_text if self.is_text else _in_parts if self.is_scaled else kept
+        self.keep: Callable[[Any], Any] = _of_text if self.is_text else scaled if self.is_scaled else kept
 
     def kept(self, row: Any) -> Any:
         """Return what is kept of it for a row."""
@@ -61,10 +61,6 @@ class KeptFigure:
 
 def _of_text(value: Any) -> Any:
     return value.name.lower() if isinstance(value, Enum) else value
-
-
-def _in_parts(value: Any) -> Any:
-    return _whole(value * SCALE) if value else value
 
 
 def kept(value: Any) -> Any:

@@ -27,7 +27,6 @@ from presman.recording.playback_values import (
     THERE,
     DamagedPolls,
     PlaybackPart,
-    PollMark,
     Row,
     StatementLife,
     Stretch,
@@ -36,10 +35,9 @@ from presman.recording.playback_values import (
     is_number,
     life_of,
     lives,
-    mark_of,
     whole,
 )
-from presman.recording.schema import EVENTS, POLLS
+from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 from presman.rows.snapshot import Snapshot
@@ -296,16 +294,6 @@ class Playback(StoredRows):
         """Return the rows of a measure between two instants: what CSV has, by the same names. Raises KeyError."""
         statement = text(window_selects()[measure] + " ORDER BY p.poll" * (measure != "latency"))
         return self.each(lambda row: figure_row(measure, row), statement, start, end)
-
-    def marks(self, start: datetime | None = None, end: datetime | None = None) -> list[PollMark]:
-        """Return the polls between two instants as marks: queue, servers, CPUs."""
-        c = POLLS.c
-        statement = (
-            select(c.at, c.queued, c.servers_in_use, c.servers_target, c.used_cpus, c.waited_cpus)
-            .where(c.database_id == text(":database_id"), c.poll.between(text(":first"), text(":last")))
-            .order_by(c.poll)
-        )
-        return self.each(mark_of, statement, start, end)
 
     def strip(self, count: int) -> list[Stretch]:
         """Return the whole playback in `count` stretches of equal length, oldest first."""

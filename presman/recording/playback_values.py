@@ -12,7 +12,6 @@ from presman.base.text import clean, clean_lines
 from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
 from presman.recording.codec.shapes import instant
-from presman.recording.measure_tables import SCALE
 from presman.recording.store import Store
 
 Row = dict[str, Any]
@@ -27,17 +26,6 @@ _ALWAYS = frozenset({"arrived", "consumer_group"})
 
 NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
 """What numbers come as, PostgreSQL's too, and the largest that a column keeps."""
-
-
-class PollMark(NamedTuple):
-    """What is known of a poll without reading it: CPUs used and waited for over all groups, queue, parallel servers."""
-
-    at: datetime
-    queued: int
-    servers_in_use: int | None
-    servers_target: int | None
-    used_cpus: float | None
-    waited_cpus: float | None
 
 
 class Stretch(NamedTuple):
@@ -160,14 +148,6 @@ def figure_row(measure: str, values: Row) -> Row:
     return found
 
 
-def mark_of(row: Row) -> PollMark:
-    """Return a row of `polls` as a mark."""
-    return PollMark(
-        instant(row["at"]), 0 + row["queued"], a_number(row["servers_in_use"]), a_number(row["servers_target"]),
-        _whole(row["used_cpus"]), _whole(row["waited_cpus"]),
-    )  # fmt: skip
-
-
 def event_of(row: Row) -> DatabaseEvent:
     """Return a row of `events` as an event."""
     return DatabaseEvent(instant(row["at"]), *(clean(row[key]) for key in ("kind", "consumer_group", "sql_id", "text")))
@@ -200,8 +180,3 @@ def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
             came=min(before.came, life.came), held_from=before.held_from or life.held_from,
         )  # fmt: skip
     return list(lives.values())
-
-
-def _whole(parts: int | None) -> float | None:
-    found: float | None = a_number(parts)
-    return None if found is None else found / SCALE

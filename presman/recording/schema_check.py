@@ -105,15 +105,10 @@ def is_damaged(found: list[Definition]) -> bool:
     return [tuple(map(len, each)) for each in changed] == lengths[: len(changed)]
 
 
-def verified(connection: sqlite3.Connection) -> None:
-    """Close a connection to a file in which something else is defined than presman makes, and raise sqlite3.Error."""
-    try:
-        foreign = foreign_definition(definitions(connection))
-        if foreign:
-            raise ForeignSchemaError(f"its {foreign} is not what a recorder makes")
-    except sqlite3.Error:
-        connection.close()
-        raise
+def verify(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.Error for a connection to a file in which something else is defined than presman makes."""
+    if foreign := foreign_definition(definitions(connection)):
+        raise ForeignSchemaError(f"its {foreign} is not what a recorder makes")
 
 
 def foreign_relation(connection: Connection, *, writing: bool) -> str:

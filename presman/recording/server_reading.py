@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg.waiting import Ready, Wait
 
-from presman.base.answer_memory import ANSWERS
+from presman.base.running_out import ANSWERS
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ _TURN = 0.5
 """Seconds from one look at the clock to the next."""
 
 
-def bound(connection: psycopg.Connection[Any]) -> None:
+def bound(connection: psycopg.Connection[Any], _record: object) -> None:
     """Have a connection that reads write nothing, end what takes too long, and fail what takes too much memory.
 
     What a signal interrupts is not waited for: psycopg would give the server ten seconds to say that it has given up.

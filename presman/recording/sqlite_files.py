@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, Pool, create_engine, event
 from sqlalchemy.exc import DisconnectionError
 
 from presman.recording.schema import APPLICATION_ID, LAYOUT
-from presman.recording.schema_check import verified
+from presman.recording.schema_check import verify
 from presman.recording.statement_limits import StatementLimits
 from presman.recording.store_errors import ForeignSchemaError
 
@@ -80,7 +80,7 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
         limits.hold(connection)
         connection.execute("PRAGMA trusted_schema=OFF")
         if path.stat().st_size:
-            verified(connection)
+            verify(connection)
         else:
             marks = f"application_id={APPLICATION_ID}", f"user_version={LAYOUT}"
             for pragma in ("page_size=8192", "auto_vacuum=INCREMENTAL", *marks):
@@ -249,7 +249,7 @@ def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLim
     def connect() -> ReadConnection:
         connection = connected_for_reading(path, note, limits)
         with closed_on_error(connection):
-            verified(connection)
+            verify(connection)
         return connection
 
     def check_out(connection: ReadConnection, *_: Any) -> None:

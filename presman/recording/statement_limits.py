@@ -52,19 +52,15 @@ class StatementLimits:
         self._raised: BaseException | None = None
         self.most_rows = _ROWS_OF_A_SERVER
         self.most_bytes = _BYTES_OF_A_SERVER
-        self.end()
+        self._looks_left = self._text_left = inf
 
     def begin(self) -> None:
         """Reset the count: another query follows."""
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
-        self._looks_left: float = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
-        self._text_left: float = _TEXT + size
+        self._looks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
+        self._text_left = _TEXT + size
         self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
         self.most_bytes = _TEXT + size
-
-    def end(self) -> None:
-        """Bound nothing any more: what follows is presman's own; signals still end it."""
-        self._looks_left = self._text_left = inf
 
     def hold(self, connection: sqlite3.Connection) -> None:
         """Have a connection keep to the limits."""
@@ -156,7 +152,7 @@ def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | N
     """
     files = connection.execute(_FILES, _NAMES).scalar()
     if files is None or files <= enough:
-        return _whole(files)
+        return files and int(files)
     # First: where another recorder removes its own meanwhile, what comes out is too small, and not too much goes.
     share = 1.0 if targets is None else float(connection.execute(_SHARE, {"targets": targets}).scalar() or 0.0)
     for name in _NAMES["names"]:
@@ -164,13 +160,9 @@ def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | N
     least, rows = connection.execute(_COUNTED_ROWS, {**_NAMES, **_LEFT_OUT, "row": _ROW}).one()
     if least is None or least < 0:  # a table that was never looked at
         return None
-    beside = sum(_whole(connection.execute(text(_sum_of(column))).scalar()) or 0 for column in _LONG)
+    beside = sum(int(connection.execute(text(_sum_of(column))).scalar() or 0) for column in _LONG)
     return int(share * min(int(files), int(rows) + beside))
 
 
 def _sum_of(column: Any) -> str:
     return f'SELECT sum(pg_column_size("{column.name}")) FROM "{column.table.name}"'
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)

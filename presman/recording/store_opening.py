@@ -59,8 +59,13 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
         engine = create_engine(_with_driver(url), pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ModuleNotFoundError:
         raise RecordingError("PostgreSQL needs a driver: pip install 'presman[postgres]'") from None
-    # Before SQLAlchemy asks for anything itself, which would be waited for as long as it takes.
-    event.listen(engine, "connect", _for_writing if writing else _for_reading, insert=not writing)
+    if writing:
+        event.listen(engine, "connect", _for_writing)
+    else:
+        from presman.recording.server_reading import bound  # only where there is psycopg
+
+        # Before SQLAlchemy asks for anything itself, which would be waited for as long as it takes.
+        event.listen(engine, "connect", bound, insert=True)
     return engine
 
 
@@ -72,13 +77,6 @@ def _for_writing(connection: Any, _record: object) -> None:
     """Have a session of PostgreSQL end whose other end is silent while it keeps something locked."""
     connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
     connection.commit()
-
-
-def _for_reading(connection: Any, _record: object) -> None:
-    """Have a session of PostgreSQL write nothing, wait for nobody for ever, and take no memory without end."""
-    from presman.recording.server_reading import bound  # only where there is psycopg
-
-    bound(connection)
 
 
 # ---- files

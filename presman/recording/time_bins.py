@@ -153,12 +153,10 @@ _USUAL = text(
     " AND interval_us IS NOT NULL ORDER BY interval_us LIMIT 1 OFFSET (SELECT COUNT(interval_us) / 2 FROM polls"
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last)"
 )
-_WORST = {
-    "queued": text("SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
-                   " AND queued > 0 ORDER BY queued DESC, poll LIMIT 1"),
-    "waited": text("SELECT at FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
-                   " AND waited_cpus > 0 ORDER BY waited_cpus DESC, poll LIMIT 1"),
-}  # fmt: skip
+_WORST = (
+    "SELECT at, {0} AS amount FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
+    " AND {0} > 0 ORDER BY {0} DESC, poll LIMIT 1"
+)
 
 _WAIT_COLUMNS = tuple(f"waits_{index}" for index in range(SPAN))
 _WAITS = text(
@@ -215,7 +213,7 @@ def _group_bin(part: PlaybackPart, polls_of_bin: Mapping[int, tuple[int, int]], 
     if among is None:
         return None
     polls, known = among
-    servers, queued = (_per_poll(row[each], polls) for each in ("servers", "queued"))
+    servers, queued = (_mean(row[each], polls, 1) for each in ("servers", "queued"))
     used, waiting, io = (_mean(row[each], known) for each in ("used", "waiting", "io"))
     key = (part.store.name, row["bin"])
     return GroupBin(key, 0 + row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
@@ -256,18 +254,11 @@ def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
     return sorted(found)[len(found) // 2] if found else 1.0
 
 
-def worst(playback: Playback, start: datetime, end: datetime, measure: str) -> datetime | None:
-    """Return when most statements were `queued` or most CPUs `waited` for; None if never."""
-    marks = [
-        (mark, found)
-        for part in playback.parts(start, end)
-        for found in playback.made(lambda row: instant(row["at"]), part, _WORST[measure])
-        for mark in playback.marks(found, found)[:1]
-    ]
-    if not marks:
-        return None
-    value = "queued" if measure == "queued" else "waited_cpus"
-    return max(marks, key=lambda each: getattr(each[0], value) or 0)[1]
+def worst(playback: Playback, start: datetime, end: datetime, column: str) -> datetime | None:
+    """Return when a column of `polls` was largest, as `queued` or `waited_cpus`; None if it never was above 0."""
+    statement = text(_WORST.format(column))
+    found = playback.each(lambda row: (a_number(row["amount"]), instant(row["at"])), statement, start, end)
+    return max(found, key=itemgetter(0), default=(0, None))[1]
 
 
 def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
@@ -311,12 +302,8 @@ def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width:
                     yield poll // width, bucket_id, many
 
 
-def _mean(parts: float | None, polls: int) -> float | None:
-    return None if parts is None or not polls else float(parts) / SCALE / polls
-
-
-def _per_poll(total: float | None, polls: int) -> float | None:
-    return None if total is None else float(total) / polls
+def _mean(total: float | None, polls: int, scale: int = SCALE) -> float | None:
+    return None if total is None or not polls else float(total) / scale / polls
 
 
 # ---- Incident rows: events and parallel statements of a stretch of time, counted and chosen by the database

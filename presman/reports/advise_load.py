@@ -26,7 +26,7 @@ from presman.base.release import Release
 from presman.forecast.durations import Durations, Lasted, durations
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.whatif_replay import Replayed, Rules, bypassing, replay, rules_under
+from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
@@ -41,7 +41,7 @@ class ObservedPlan(Struct, frozen=True):
     """The plan in force at the end, as far as it was seen: a file of arrivals has none of it.
 
     `tree` gives the order of the groups; `by_weight` are groups whose plan divides by shares; `maximum` is
-    PARALLEL_MAX_SERVERS of all instances.
+    PARALLEL_MAX_SERVERS of all instances; `titles` are what screens call groups.
     """
 
     directives: Mapping[Group, PlanDirective] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class ObservedPlan(Struct, frozen=True):
     maximum: int | None = None
     release: Release | None = None
     autonomous: bool = False
+    titles: Mapping[Group, str] = field(default_factory=dict)
 
     @property
     def is_old(self) -> bool:
@@ -80,6 +81,7 @@ def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Readin
         header.servers.maximum,
         snapshot.release,
         header.autonomous,
+        {Group(row.con_id, row.name): row.title for row in reading.cluster_groups()},
     )
 
 
@@ -155,7 +157,7 @@ class ObservedLoad(Struct, frozen=True):
         asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
         cut = asked[int(TRAINED * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
-        rules = rules_under(arrivals, plan.tree, one_queue=plan.one_queue)
+        rules = changed(observed_rules(arrivals), plan=plan.tree, one_queue=plan.one_queue)
         return cls(ArrivalDay.of(arrivals), ArrivalDay.of(early), rules, plan, seed, skipped)
 
     @property
@@ -212,18 +214,13 @@ class ObservedLoad(Struct, frozen=True):
         capped = [_capped(each, caps) for each in arrivals] if caps else arrivals
         found = replay(capped, rules_of(self, choice), self.seed, courses, free)
         slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, capped, strict=True)]
-        end = max(each.last for each in arrivals)
         runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
         return ReplayOutcome(
             found,
             tuple(each.group for each in found.statements),
             tuple(inf if each.timed_out and each.group not in runs else each.waited for each in found.statements),
             tuple(slower),
-            frozenset(
-                number
-                for number, (each, came) in enumerate(zip(found.statements, arrivals, strict=True))
-                if each.timed_out or each.waited >= (end - came.at).total_seconds() - 1e-3
-            ),
+            frozenset(number for number, each in enumerate(found.statements) if each.timed_out or each.is_cut),
             self.skipped,
         )
 

@@ -1,6 +1,6 @@
 """Advice as values: the curves, the choices, how sure it is, the scripts. `advise_text.py` has words for them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -23,9 +23,9 @@ from presman.reports.advise_load import (
     short_of_cpu,
 )
 from presman.reports.advise_script import Scripts, written
-from presman.reports.advise_search import Scored, Search, bounds, percents, quantile, servers_needed, sizes
+from presman.reports.advise_search import Scored, Search, bounds, meets, percents, quantile, servers_needed, sizes
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
-from presman.reports.whatif_replay import COURSES, error, observed
+from presman.reports.whatif_replay import COURSES, error, is_longer, observed, titled
 
 ASSUMPTIONS = (
     "statements come when they came, whatever happens to earlier ones",
@@ -44,7 +44,8 @@ ASSUMPTIONS = (
 class GroupWaits(Struct, frozen=True):
     """Waits of a group's statements before and after: median, 95th percentile, None where those timed out.
 
-    `unstarted` are those that timed out or still waited at the end: the waits of these are longer than told.
+    `unstarted` are those that timed out or still waited at the end. A wait with `longer`, in the order of the four,
+    may well be longer than told, because some of them still waited. `title` is what screens call the group.
     """
 
     con_id: int
@@ -57,6 +58,8 @@ class GroupWaits(Struct, frozen=True):
     unstarted_before: int
     unstarted_after: int
     runs_longer: float
+    longer: tuple[bool, bool, bool, bool] = (False, False, False, False)
+    title: str = ""
 
 
 class ReplayedChoice(Struct, frozen=True):
@@ -84,6 +87,7 @@ class GoalFinding(Struct, frozen=True):
 
     `within` is the part that starts in time under the advice, of the statements held back. What is `advised` is the
     middle of other days, and `advised_low` and `advised_high`, `low` and `high` bound 9 of 10 of them. None without.
+    `longer` are those of what was observed and replayed `now` that may well be longer: some still waited at the end.
     """
 
     goal: str
@@ -100,6 +104,7 @@ class GoalFinding(Struct, frozen=True):
     within: float | None = None
     low: float | None = None
     high: float | None = None
+    longer: tuple[bool, bool] = (False, False)
 
 
 class CpuLack(Struct, frozen=True):
@@ -115,6 +120,7 @@ class CpuLack(Struct, frozen=True):
 class Advice(Struct, frozen=True):
     """The advice. `verdict` is met, advised, unmet, too_short, or autonomous.
 
+    `before` are the statements that were there when the observation began: they are replayed, and count for nothing.
     `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen; `servers_maximum` is
     PARALLEL_MAX_SERVERS of all instances.
     """
@@ -137,6 +143,7 @@ class Advice(Struct, frozen=True):
     cpu: tuple[CpuLack, ...] = ()
     assumptions: tuple[str, ...] = ASSUMPTIONS
     servers_maximum: int | None = None
+    before: int = 0
 
 
 class AdviceWanted(NamedTuple):
@@ -198,14 +205,19 @@ def advise(
     if best:
         found = tuple(_promised(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     advice = Advice(
-        verdict, message, len(arrivals), _seconds_of(arrivals), seed,
-        error(observed(arrivals), before.replayed.statements), len(search.scored), is_over, found, tuple(curves),
+        verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, _missed(load, before),
+        len(search.scored), is_over, found, tuple(curves),
         _replayed_choice(load, PRESENT, before, before, goals),
         tuple(_replayed_choice(load, choice, before, after, goals) for choice, after in finals),
         needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
-        servers_maximum=plan.maximum,
+        servers_maximum=plan.maximum, before=load.skipped,
     )  # fmt: skip
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
+
+
+def _missed(load: ObservedLoad, before: ReplayOutcome) -> float:
+    """Return by how much a replayed wait is off, of the statements that count."""
+    return error(observed(load.arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
 
 
 def _seconds_of(arrivals: Sequence[Arrival]) -> float:
@@ -233,11 +245,14 @@ def least(part: float) -> int:
 
 
 def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFinding:
-    waits = [each.waited for each in load.arrivals[load.skipped :] if each.group == goal.group]
-    now = quantile(before.of(goal.group), goal.part)
-    return GoalFinding(
-        str(goal), goal.seconds, goal.percentile, len(waits), least(goal.part), quantile(waits, goal.part), _finite(now)
-    )
+    asked = [each for each in observed(load.arrivals)[load.skipped :] if each.group.name == goal.group]
+    waits, now = [each.waited for each in asked], quantile(before.of(goal.group), goal.part)
+    never = [inf if each.is_cut else each.waited for each in asked]
+    unstarted = before._replace(waits=tuple(inf if n in before.unstarted else w for n, w in enumerate(before.waits)))
+    was, most = quantile(waits, goal.part), quantile(unstarted.of(goal.group), goal.part)
+    longer = (is_longer(was, quantile(never, goal.part)), is_longer(now, most))
+    needed = least(goal.part)
+    return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, was, _finite(now), longer=longer)
 
 
 def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
@@ -286,12 +301,8 @@ def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
     return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
 
 
-def _meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
-    return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
-
-
 def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal]) -> bool:
-    return bool(finals) and _meets(finals[0][1], goals)
+    return bool(finals) and meets(finals[0][1], goals)
 
 
 def _promised(
@@ -391,18 +402,26 @@ def _replayed_choice(
     load: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
 ) -> ReplayedChoice:
     changes = tuple(in_words(load, each) for each in sorted(choice, key=str))
-    replayed = {*after.groups[load.skipped :]}
-    groups = tuple(_group_waits(group, before, after) for group in load.groups if group in replayed)
-    return ReplayedChoice(changes, _meets(after, goals), after.replayed.peak, groups)
+    replayed, titles = {*after.groups[load.skipped :]}, load.plan.titles
+    groups = tuple(_group_waits(group, before, after, titles) for group in load.groups if group in replayed)
+    return ReplayedChoice(changes, meets(after, goals), after.replayed.peak, groups)
 
 
-def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome) -> GroupWaits:
+def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titles: Mapping[Group, str]) -> GroupWaits:
     members, both = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group], (before, after)
     waits = [[outcome.waits[n] for n in members] for outcome in both]
     (m1, m2), (q1, q2) = ([_finite(quantile(each, part)) for each in waits] for part in (0.5, 0.95))
+    most = [[inf if n in outcome.unstarted else outcome.waits[n] for n in members] for outcome in both]
+    m1_longer, m2_longer, q1_longer, q2_longer = (
+        is_longer(quantile(known, part), quantile(never, part))
+        for part in (0.5, 0.95)
+        for known, never in zip(waits, most, strict=True)
+    )
     unstarted = [sum(n in outcome.unstarted for n in members) for outcome in both]
-    longer = sum(after.slower[n] for n in members) / len(members)
-    return GroupWaits(group.con_id, group.name, len(members), m1, m2, q1, q2, unstarted[0], unstarted[1], longer)
+    slower = sum(after.slower[n] for n in members) / len(members)
+    longer = (m1_longer, m2_longer, q1_longer, q2_longer)
+    counts = (unstarted[0], unstarted[1], slower, longer, titled(group, titles))
+    return GroupWaits(group.con_id, group.name, len(members), m1, m2, q1, q2, *counts)
 
 
 def in_words(load: ObservedLoad, change: Change) -> str:

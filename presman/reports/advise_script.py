@@ -85,26 +85,25 @@ def _plan_of(load: ObservedLoad, group: Group) -> str:
     return row.plan if row is not None else _UNNAMED_PLAN
 
 
+_NAMES = {
+    "limits": ("parallel_server_limit", "parallel_target_percentage"),
+    "cpu": ("utilization_limit", "max_utilization_limit"),
+    "degree": ("parallel_degree_limit_p1", "parallel_degree_limit_p1"),
+    "timeouts": ("parallel_queue_timeout", "parallel_queue_timeout"),
+}
+"""What a directive is called by kind of change, and was before 12.1."""
+
+
 def _parameter(load: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
     """Return the parameter of a change, and what it is now."""
-    row = load.plan.directives.get(group)
-    if kind == "limits":
-        name = "new_parallel_target_percentage" if load.plan.is_old else "new_parallel_server_limit"
-        known = row.parallel_server_limit if row is not None else _of_file(load, group)
-    elif kind == "cpu":
-        name = "new_max_utilization_limit" if load.plan.is_old else "new_utilization_limit"
-        known = row.utilization_limit if row is not None else None
-    elif kind == "degree":
-        name, known = "new_parallel_degree_limit_p1", row.parallel_degree_limit_p1 if row is not None else None
+    row, (name, before) = load.plan.directives.get(group), _NAMES[kind]
+    if row is not None:
+        known = getattr(row, name)
+    elif kind == "limits" and group in load.rules.limits:
+        known = load.percent(group)
     else:
-        timeout = load.rules.timeouts.get(group)
-        name = "new_parallel_queue_timeout"
-        known = row.parallel_queue_timeout if row is not None else None if timeout is None else int(timeout)
-    return name, _CLEARED if known is None else known
-
-
-def _of_file(load: ObservedLoad, group: Group) -> int | None:
-    return load.percent(group) if group in load.rules.limits else None
+        known = load.rules.timeouts.get(group) if kind == "timeouts" else None
+    return f"new_{before if load.plan.is_old else name}", _CLEARED if known is None else int(known)
 
 
 def _levels(load: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:

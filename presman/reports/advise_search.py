@@ -12,11 +12,11 @@ from typing import NamedTuple
 from presman.analysis.goals import Goal
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ReplayOutcome, other_days
+from presman.reports.whatif_replay import UNLIMITED
 
 KINDS = ("target", "limits", "levels", "shares", "degree", "timeouts")
 """What may be changed. The last two cost statements time, or end them: they are changed only where that is asked."""
 
-_UNKNOWN_TARGET = 1_000_000
 _MOST_VALUES = 6
 """Values of one directive that are tried, at most."""
 
@@ -39,7 +39,7 @@ def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dic
 def _targets(load: ObservedLoad) -> tuple[int, ...]:
     """Return larger targets, whole for each instance, up to twice the present one and PARALLEL_MAX_SERVERS."""
     target, instances = load.rules.target, load.plan.instances
-    if target >= _UNKNOWN_TARGET:
+    if target >= UNLIMITED:
         return ()
     steps = {ceil(target * factor / instances) * instances for factor in (1.125, 1.25, 1.5, 1.75, 2)}
     return tuple(sorted(step for step in steps if target < step <= (load.plan.maximum or 2 * target + instances)))
@@ -60,7 +60,7 @@ def _limits(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...
 def percents(load: ObservedLoad, group: Group, step: int) -> list[int]:
     """Return the limits that have room for one, two and more statements of `step` servers, and 100."""
     whole = load.allowed(group, 100)
-    if whole >= _UNKNOWN_TARGET or not whole:
+    if whole >= UNLIMITED or not whole:
         return []
     return sorted({min(100, ceil(100 * step * many / whole)) for many in range(1, whole // step + 1)} | {100})
 
@@ -370,23 +370,27 @@ class Search:
         return near[:most]
 
 
+def meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
+    """Whether a replay meets all goals."""
+    return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
+
+
 def servers_needed(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
     """Return the least target that meets the goals with no limit on their groups, None if no target does."""
     free = frozenset(
         Change("limits", group, 100) for group in load.groups if group.name in {goal.group for goal in goals}
     )
 
-    def meets(target: int) -> bool:
-        after = load.played(free | {Change("target", None, target)}, courses)
-        return all(quantile(after.of(goal.group), goal.part) <= goal.seconds for goal in goals)
+    def suffices(target: int) -> bool:
+        return meets(load.played(free | {Change("target", None, target)}, courses), goals)
 
     low, high = load.rules.target // load.plan.instances, 1
     high = ceil(sum(each.servers for each in load.arrivals) / load.plan.instances)
-    if low >= high or not meets(high * load.plan.instances):
+    if low >= high or not suffices(high * load.plan.instances):
         return None
     while high - low > max(1, high // 50):
         middle = (low + high) // 2
-        low, high = (low, middle) if meets(middle * load.plan.instances) else (middle, high)
+        low, high = (low, middle) if suffices(middle * load.plan.instances) else (middle, high)
     return high * load.plan.instances
 
 

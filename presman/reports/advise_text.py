@@ -11,6 +11,7 @@ from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.reports.advise_report import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
 from presman.reports.html_page import bullets, page, section, word_table
+from presman.reports.whatif_replay import there_before, wait_words
 
 _WIDE = 100
 _BAR = 36
@@ -36,20 +37,17 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
 
 def _first(advice: Advice) -> str:
     return (
-        f"{count(advice.statements)} parallel statements in {spelled(advice.seconds)}; replayed under the plan of that "
-        f"time, a wait is off by {advice.replay_error:.1f} s on average; seed {advice.seed}"
+        f"{count(advice.statements)} parallel statements in {spelled(advice.seconds)}{there_before(advice.before)}; "
+        f"replayed under the plan of that time, a wait is off by {advice.replay_error:.1f} s on average; "
+        f"seed {advice.seed}"
     )
 
 
 def _goals(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
-        now = f"{each.percentile} was {wait_words(each.observed)}, replayed {wait_words(each.now)}"
+        was, replayed = (wait_words(*pair) for pair in zip((each.observed, each.now), each.longer, strict=True))
+        now = f"{each.percentile} was {was}, replayed {replayed}"
         yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
-
-
-def wait_words(seconds: float | None) -> str:
-    """Return a wait in words; None is a wait of unknown length."""
-    return "timed out" if seconds is None else duration(seconds)
 
 
 def _drawn(curve: WaitCurve) -> Iterable[str]:
@@ -79,25 +77,31 @@ def _choices(advice: Advice) -> Iterable[str]:
     if not advice.choices:
         return
     yield "choices, none of which another beats in everything; waits before -> after"
-    yield f"{'':3} {'group':<24} {'statements':>10} {'median':>18} {'p95':>18} {'not started':>11}"
+    yield f"{'':3} {'group':<24} {'statements':>10} {'median':>20} {'p95':>20} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
         changes = "; ".join(choice.changes) or "as it is"
-        meets, peak = "meets" if choice.meets else "misses", counted(choice.peak, "server")
-        yield f"{number:>2}. {changes} ({meets} the goals; peak {peak})"
+        yield f"{number:>2}. {changes} ({_judged(choice)}; peak {counted(choice.peak, 'server')})"
         for name, statements, middle, most, unstarted, longer in map(_cells, choice.groups):
-            line = f"{'':3} {name:<24} {statements:>10} {middle:>18} {most:>18} {unstarted:>11}  {longer}"
+            line = f"{'':3} {name:<24} {statements:>10} {middle:>20} {most:>20} {unstarted:>11}  {longer}"
             yield line.rstrip()
-    yield "(not started: timed out, or still queued at the end, where waits are cut)"
+    yield "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, for how long is not known)"
     yield ""
+
+
+def _judged(choice: ReplayedChoice) -> str:
+    return f"would have {'met' if choice.meets else 'missed'} the goals"
 
 
 def _cells(each: GroupWaits) -> tuple[str, ...]:
     middle, most = (
-        f"{wait_words(before)} -> {wait_words(after)}"
-        for before, after in ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
+        f"{wait_words(before, longer=longer)} -> {wait_words(after, longer=longer_after)}"
+        for before, after, longer, longer_after in (
+            (each.median_before, each.median_after, *each.longer[:2]),
+            (each.p95_before, each.p95_after, *each.longer[2:]),
+        )
     )
     return (
-        f"{each.group}#{each.con_id}" if each.con_id else each.group,
+        each.title or each.group,
         count(each.statements),
         middle,
         most,
@@ -131,7 +135,7 @@ def closing(advice: Advice) -> Iterable[str]:
         yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
-            yield _sureness(each)
+            yield from _sureness(each, advice)
 
 
 def _loses(each: GroupWaits) -> bool:
@@ -143,7 +147,7 @@ def _loses(each: GroupWaits) -> bool:
 def _lost(each: GroupWaits) -> str:
     _, _, middle, most, unstarted, longer = _cells(each)
     more = [f"{unstarted} do not start"] * (each.unstarted_after > each.unstarted_before) + [longer] * bool(longer)
-    return ", ".join([f"{each.group} median {middle}, p95 {most}", *more])
+    return ", ".join([f"{each.title or each.group} median {middle}, p95 {most}", *more])
 
 
 _NO_RATE = "how long that takes is not known"
@@ -158,16 +162,21 @@ def still_takes(advice: Advice) -> str:
     return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
 
 
-def _sureness(each: GoalFinding) -> str:
+def _sureness(each: GoalFinding, advice: Advice) -> Iterable[str]:
     if each.within is None:
-        return f"{each.goal}: no statements were held back to check the first choice."
+        yield f"{each.goal}: no statements were held back to check the first choice."
+        return
     met = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
     if each.low is None or each.high is None:
-        return f"{each.goal}: under the first choice {met}; how sure that is was not calculated."
+        yield f"{each.goal}: under the first choice {met}; how sure that is was not calculated."
+        return
     usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
     part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
-    promise = f"{each.percentile} {usual} ({low} to {high} on 9 days of 10 like this one, when {part} start in time)"
-    return f"{each.goal}: the first choice promises {promise}; {met}."
+    stretches = f"9 of 10 stretches of {spelled(advice.seconds)} drawn from those held back"
+    promise = f"{each.percentile} {usual} ({low} to {high} in {stretches}, when {part} start in time)"
+    yield f"{each.goal}: under the first choice {promise}; {met}."
+    if each.advised_high is None or each.advised_high > each.limit:
+        yield f"That it would meet {each.goal} again is not sure: {high} is more than {duration(each.limit)}."
 
 
 # ---- The page.
@@ -202,7 +211,7 @@ def as_page(advice: Advice, made: datetime) -> str:
 def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
     heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
     changes = "; ".join(choice.changes) or "As it is"
-    note = f"{'Meets' if choice.meets else 'Misses'} the goals; at most {counted(choice.peak, 'server')} at once."
+    note = f"This {_judged(choice)}; at most {counted(choice.peak, 'server')} at once."
     return section(f"{number}. {changes}", word_table(heads, map(_cells, choice.groups)), note=note)
 
 

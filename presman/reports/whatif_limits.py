@@ -16,7 +16,7 @@ from presman.base.formats import number
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
-from presman.reports.whatif_replay import changed, rules_under
+from presman.reports.whatif_replay import UNLIMITED, changed, observed_rules
 from presman.rows.snapshot import Snapshot
 
 TARGET: Knob = "target", None
@@ -29,8 +29,6 @@ _OF_GROUPS = {
     "degree": ("PARALLEL_DEGREE_LIMIT_P1", "", "", 10_000, 1),
 }
 """By kind: what Oracle calls it, what it did before 12.1, its unit, the most it may be, how much a key changes it."""
-
-_UNKNOWN_TARGET = 1_000_000
 
 
 class PlanLimit(NamedTuple):
@@ -71,8 +69,8 @@ class PresentLimits(Struct, frozen=True):
         demands.take(Facts.of(previous, snapshot, cache), reading)
         rows = {Group(row.con_id, row.name): row for row in reading.cluster_groups()}
         limits = {group: row.servers_limit for group, row in rows.items() if row.servers_limit is not None}
-        rules = rules_under((), plan.tree, one_queue=plan.one_queue)
-        rules = changed(rules, target=reading.header.servers.target, limits=limits)
+        changes = {"target": reading.header.servers.target, "limits": limits}
+        rules = changed(observed_rules(()), plan=plan.tree, one_queue=plan.one_queue, **changes)
         load = ObservedLoad(none, none, rules, plan, 1, 0)
         most = sorted(rows.items(), key=lambda each: -(each[1].totals.completed or 0))
         return cls(load, demands, {group: row.title for group, row in most})
@@ -84,7 +82,7 @@ class PresentLimits(Struct, frozen=True):
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
         limits = [limit for group in groups for limit in self._of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
-        if target < _UNKNOWN_TARGET:
+        if target < UNLIMITED:
             step = max(1, target // (16 * plan.instances)) * plan.instances
             most, why = plan.maximum or 10 * target, " (PARALLEL_MAX_SERVERS)" if plan.maximum else ""
             yield PlanLimit(TARGET, "all", "PARALLEL_SERVERS_TARGET", target, " servers", most, step, why_most=why)

@@ -9,7 +9,7 @@ ran, however many others run beside it; it comes when it came.
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.base.errors import InputError
-from presman.base.formats import counted, duration
+from presman.base.formats import count, counted, duration
 from presman.base.private_files import open_plain, short_lines
 from presman.base.text import clean, one_line
 from presman.forecast.scheduler import (
@@ -140,17 +140,23 @@ ASSUMPTIONS = (
     "each statement needs all the servers it had, and its run time does not depend on what else runs",
     "statements that never started are assumed to run for the mean time of their group",
     "statements that already ran at the start, or started above a limit, are not queued",
-    "statements queued before the start or still queued at the end waited at least that long: both waits, observed "
-    "and replayed, are cut there, so many such statements make medians look alike",
-    "which group of a level comes next is random, weighted by guaranteed shares; all are on one level unless --level "
-    "says otherwise",
+    "statements that were there before the start are replayed, and not counted: no setting of then changes how long "
+    "they had waited",
+    "statements still queued at the end waited at least that long: a wait with ≥ may be longer, by what nobody knows",
     "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
+)
+
+BY_PLAN = "the plan at the end orders the groups: level by level, and at random, weighted by the plan, on a level"
+ON_ONE_LEVEL = (
+    "a file of arrivals names no plan: which group comes next is random, weighted by guaranteed shares, and all are on "
+    "one level unless --level names theirs, which then holds for all that is replayed"
 )
 
 COURSES = 9
 """How often a replay is played, each time with other draws between the groups."""
 
-_UNLIMITED = 1_000_000
+UNLIMITED = 1_000_000
+"""Servers of a target that is not known."""
 _SETTLED = 1.0
 """Seconds of waiting that are still called none: polls see no more."""
 
@@ -172,11 +178,12 @@ class Rules(Struct, frozen=True):
 
 
 class ReplayedStatement(NamedTuple):
-    """A statement in the replay: seconds in the queue, and whether it timed out."""
+    """A statement in the replay: seconds in the queue, whether it timed out, and whether it still waits at the end."""
 
     group: Group
     waited: float
     timed_out: bool
+    is_cut: bool = False
 
 
 class Replayed(Struct, frozen=True):
@@ -193,7 +200,7 @@ class Replayed(Struct, frozen=True):
 
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     """Return the rules in force when the statements were observed: for each group the newest known."""
-    target = next((each.target for each in reversed(arrivals) if each.target), _UNLIMITED)
+    target = next((each.target for each in reversed(arrivals) if each.target), UNLIMITED)
     rules = Rules(target, {}, {}, {}, {}, {})
     for each in arrivals:
         group = Group(each.con_id, each.group)
@@ -208,14 +215,12 @@ def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     return rules
 
 
-def rules_under(arrivals: Sequence[Arrival], plan: PlanNode | None, *, one_queue: bool = False) -> Rules:
-    """Return what held when the statements were observed, with the order of a plan that was seen."""
-    return replace(observed_rules(arrivals), plan=plan, one_queue=one_queue)
-
-
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
     """Return what really became of the statements."""
-    return tuple(ReplayedStatement(Group(each.con_id, each.group), each.waited, _timed_out(each)) for each in arrivals)
+    return tuple(
+        ReplayedStatement(_group(each), each.waited, _timed_out(each), each.outcome is ArrivalOutcome.QUEUED)
+        for each in arrivals
+    )
 
 
 def _timed_out(each: Arrival) -> bool:
@@ -237,16 +242,10 @@ def replay(
     them, and each statement's wait is the median of its waits.
     """
     never_queue = bypassing(arrivals) if free is None else free
-    played = [_played(arrivals, rules, f"{seed}/whatif/{course}", never_queue) for course in range(courses)]
+    played = [_Play(arrivals, rules, f"{seed}/whatif/{course}", never_queue).run() for course in range(courses)]
     together = tuple(map(_middle, zip(*(each.statements for each in played), strict=True)))
     waits = [[one.waited for one in each.statements] for each in played]
     return Replayed(together, median_high(each.peak for each in played), _spread(waits))
-
-
-def _played(arrivals: Sequence[Arrival], rules: Rules, seed: str, free: frozenset[int]) -> Replayed:
-    play = _Play(arrivals, rules, seed, free)
-    play.run()
-    return Replayed(tuple(play.statements), play.peak)
 
 
 def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
@@ -272,7 +271,7 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
     queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
-    return Limits(rules.target, _UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
+    return Limits(rules.target, UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
@@ -293,10 +292,10 @@ class _Play:
         self._events: list[tuple[float, int, int, int]] = []
         self._tickets: dict[int, QueueEntry] = {}
         self._left: set[int] = set()
-        self.statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
-        self.peak = 0
+        self._statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
+        self._peak = 0
 
-    def run(self) -> None:
+    def run(self) -> Replayed:
         """Play to the end of the observation."""
         for order, (came, number) in enumerate(in_order(self._arrivals, self._begin)):
             heappush(self._events, (came, 1, order, number))
@@ -311,7 +310,8 @@ class _Play:
             self._pump(now)
         for number, ticket in self._tickets.items():
             if number not in self._left and not ticket.running:
-                self._waited(number, self._end)
+                self._waited(number, self._end, is_cut=True)
+        return Replayed(tuple(self._statements), self._peak)
 
     def _at(self, now: float) -> None:
         while self._events and self._events[0][0] <= now:
@@ -343,7 +343,7 @@ class _Play:
 
     def _start(self, number: int, now: float) -> None:
         self._left.add(number)
-        self.peak = max(self.peak, self._queue.in_use)
+        self._peak = max(self._peak, self._queue.in_use)
         heappush(self._events, (now + self._run_time(number, now), 0, number, number))
 
     def _run_time(self, number: int, now: float) -> float:
@@ -355,10 +355,10 @@ class _Play:
         started_before = (self._begin - each.at).total_seconds() - each.waited
         return max(0.0, each.ran - max(0.0, started_before))
 
-    def _waited(self, number: int, now: float, *, timed_out: bool = False) -> None:
+    def _waited(self, number: int, now: float, *, timed_out: bool = False, is_cut: bool = False) -> None:
         ticket = self._tickets[number]
         self._left.add(number)
-        self.statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out)
+        self._statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out, is_cut)
 
 
 def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:
@@ -392,21 +392,19 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
     by_start = sorted(
         (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
     )
-    coming = iter(by_start)
-    next_one = next(coming, None)
-    in_use, held = 0, Counter[Group]()
+    coming, in_use, held = deque(by_start), 0, Counter[Group]()
     # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
     for number in by_start:
         each, start = arrivals[number], _starts(arrivals[number])
-        while next_one is not None and _starts(arrivals[next_one]) < start - _SETTLED:
-            heappush(ends, (_starts(arrivals[next_one]) + (arrivals[next_one].ran or 0.0), next_one))
-            in_use += arrivals[next_one].servers
-            held[_group(arrivals[next_one])] += arrivals[next_one].servers
-            next_one = next(coming, None)
+        while coming and _starts(arrivals[coming[0]]) < start - _SETTLED:
+            begun = arrivals[coming[0]]
+            heappush(ends, (_starts(begun) + (begun.ran or 0.0), coming.popleft()))
+            in_use += begun.servers
+            held[_group(begun)] += begun.servers
         while ends and ends[0][0] <= start + 2 * _SETTLED:
-            _, over = heappop(ends)
-            in_use -= arrivals[over].servers
-            held[_group(arrivals[over])] -= arrivals[over].servers
+            over = arrivals[heappop(ends)[1]]
+            in_use -= over.servers
+            held[_group(over)] -= over.servers
         if number not in found and each.waited <= _SETTLED and _is_past(each, in_use, held[_group(each)]):
             found.add(number)
     return frozenset(found)
@@ -449,7 +447,9 @@ def changed(rules: Rules, **changes: object) -> Rules:
 
 
 class WaitSummary(NamedTuple):
-    """The waits of some statements, those without any among them: seconds."""
+    """The waits of some statements, those without any among them: seconds; `longer` tells which of median, p95 and
+    longest may well be longer than that, because statements still waited at the end.
+    """
 
     statements: int
     queued: int
@@ -457,21 +457,33 @@ class WaitSummary(NamedTuple):
     p95: float
     longest: float
     timeouts: int
+    longer: tuple[bool, bool, bool] = (False, False, False)
 
 
 def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
     """Return the waits of statements; zeros for none."""
-    ordered = sorted(each.waited for each in statements)
-    if not ordered:
+    if not statements:
         return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
+    known = _three([each.waited for each in statements])
+    most = _three([inf if each.is_cut else each.waited for each in statements])
     return WaitSummary(
-        statements=len(ordered),
-        queued=sum(wait > 1.0 for wait in ordered),
-        median=median(ordered),
-        p95=ordered[max(0, -(-95 * len(ordered) // 100) - 1)],
-        longest=ordered[-1],
-        timeouts=sum(each.timed_out for each in statements),
+        len(statements),
+        sum(each.waited > 1.0 for each in statements),
+        *known,
+        sum(each.timed_out for each in statements),
+        (is_longer(known[0], most[0]), is_longer(known[1], most[1]), is_longer(known[2], most[2])),
     )
+
+
+def _three(some: Iterable[float]) -> tuple[float, float, float]:
+    """Return median, 95th percentile and longest of waits."""
+    ordered = sorted(some)
+    return median(ordered), ordered[max(0, -(-95 * len(ordered) // 100) - 1)], ordered[-1]
+
+
+def is_longer(known: float, most: float) -> bool:
+    """Whether a wait is worth telling apart from what it is if who still waits at the end never starts."""
+    return most > 1.05 * known + 1
 
 
 def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float:
@@ -490,32 +502,53 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
     )
 
 
-def report(
-    observed: Sequence[ReplayedStatement], same: Replayed, other: Replayed | None, seconds: float, caution: str = ""
-) -> str:
-    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline.
-
-    `caution` is what is to be known of the other settings before their figures are read.
+class ReplayTold(NamedTuple):
+    """What a report needs to be told: how many are replayed and not counted, how the groups are ordered, how screens
+    name them, and what is to be known of the other settings before their figures are read.
     """
+
+    before: int = 0
+    order: str = ON_ONE_LEVEL
+    titles: Mapping[Group, str] = {}
+    caution: str = ""
+
+
+REPLAY_TOLD = ReplayTold()
+
+
+def report(
+    observed: Sequence[ReplayedStatement],
+    same: Replayed,
+    other: Replayed | None,
+    seconds: float,
+    told: ReplayTold = REPLAY_TOLD,
+) -> str:
+    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
     missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
+    came = counted(len(observed), "parallel statement")
     lines = [
-        f"{len(observed)} parallel statements in {duration(seconds)}; mean wait {mean:.1f} s",
+        f"{came} in {duration(seconds)}{there_before(told.before)}; mean wait {mean:.1f} s",
         f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
         + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
         *([_drawn(same.spread)] if same.spread > 1 else []),
-        *([caution] if caution else []),
+        *([told.caution] if told.caution else []),
         "",
         _head(),
     ]
-    for name, group in _groups(observed):
+    for name, group in _groups(observed, told.titles):
         lines.append(_line(name, "observed", waits(_of(observed, group)), None))
         lines.append(_line("", "replayed", waits(_of(same.statements, group)), same.peak if group is None else None))
         if other is not None:
             lines.append(
                 _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
             )
-    lines += ["", "assumptions:", *(f"  - {text}" for text in ASSUMPTIONS)]
+    lines += ["", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, told.order))]
     return "\n".join(lines) + "\n"
+
+
+def there_before(many: int) -> str:
+    """Say how many statements are replayed without being counted."""
+    return f" (and {count(many)} that were there before: replayed, not counted)" if many else ""
 
 
 def _drawn(spread: float) -> str:
@@ -526,9 +559,14 @@ def _drawn(spread: float) -> str:
     )
 
 
-def _groups(statements: Sequence[ReplayedStatement]) -> list[tuple[str, Group | None]]:
+def titled(group: Group, titles: Mapping[Group, str]) -> str:
+    """Return a group as screens name it; with the number of its container where that is not known."""
+    return titles.get(group) or (f"{group.name}#{group.con_id}" if group.con_id else group.name)
+
+
+def _groups(statements: Sequence[ReplayedStatement], titles: Mapping[Group, str]) -> list[tuple[str, Group | None]]:
     groups = sorted({each.group for each in statements})
-    names = [f"{group.name}#{group.con_id}" if group.con_id else group.name for group in groups]
+    names = [titled(group, titles) for group in groups]
     return [("all", None), *zip(names, groups, strict=True)]
 
 
@@ -537,12 +575,18 @@ def _of(statements: Sequence[ReplayedStatement], group: Group | None) -> list[Re
 
 
 def _head() -> str:
-    times = f"{'median':>8} {'p95':>8} {'max':>8}"
+    times = f"{'median':>10} {'p95':>10} {'max':>10}"
     return f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
 
 
+def wait_words(seconds: float | None, longer: bool = False) -> str:
+    """Return a wait in words, `longer` if it may well be longer; None is one that timed out."""
+    return "timed out" if seconds is None else f"{'≥ ' * longer}{duration(seconds)}"
+
+
 def _line(name: str, kind: str, found: WaitSummary, peak: int | None) -> str:
-    times = " ".join(f"{duration(value):>8}" for value in (found.median, found.p95, found.longest))
+    three = zip((found.median, found.p95, found.longest), found.longer, strict=True)
+    times = " ".join(f"{wait_words(value, longer=longer):>10}" for value, longer in three)
     servers = "" if peak is None else str(peak)
     counts = f"{found.statements:>10} {found.queued:>7} {times} {found.timeouts:>8} {servers:>5}"
     return f"{name:<22} {kind:<9} {counts}".rstrip()

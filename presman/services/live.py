@@ -208,13 +208,16 @@ class Readings:
         self._cache = self._cache or RowCache()
         previous, self.previous = self.previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
-        if not self.foresees:
+        if self.foresees:
+            from presman.forecast.forecaster import Forecaster
+
+            self.forecaster = self.forecaster or Forecaster()
+            reading = self.forecaster.read(reading, previous, snapshot, self._cache)
+        else:
             from presman.forecast.shown import as_shown
 
             self.forecaster = None
             reading = as_shown(reading, snapshot)
-        else:
-            reading = self._foreseen(reading, previous, snapshot)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading or reading, reading
@@ -222,12 +225,6 @@ class Readings:
         prepare(before.histograms, reading.histograms)
         foresight = None if self.forecaster is None else self.forecaster.foresight
         return ReadingCame(reading, snapshot, previous, foresight)
-
-    def _foreseen(self, reading: Reading, previous: Snapshot | None, snapshot: Snapshot) -> Reading:
-        from presman.forecast.forecaster import Forecaster
-
-        self.forecaster = self.forecaster or Forecaster()
-        return self.forecaster.read(reading, previous, snapshot, self._cache)
 
     def _preview(self, event: FirstLook | PreviewCame) -> Preview:
         from presman.analysis.assemble import analyse
@@ -254,6 +251,11 @@ class Reachability:
     def report(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
         """Tell something of this database."""
         self._report_to(LogEvent(event, message, level, self._name, figures))
+
+    def polled(self, number: int, done: str, snapshot: Snapshot) -> None:
+        """Tell that poll `number` was read, or written."""
+        figures = {"poll": number, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
+        self.report("polled", f"poll {number} {done}", "debug", **figures)
 
     def lose(
         self, trouble: str, cause: str, message: str, event: str = "lost", level: Level = "warning",

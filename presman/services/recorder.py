@@ -92,7 +92,8 @@ class DatabaseRecorder:
         """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
         # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
-        self._is_gone = False
+        self.is_over = False
+        """Whether no more will be written."""
         self._is_over = threading.Event()
         """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
@@ -105,7 +106,7 @@ class DatabaseRecorder:
             start(self._thread)
         except RuntimeError as error:
             self._post(no_room(error))
-            self._is_gone = True
+            self.is_over = True
             self._is_over.set()
             return
         self.sampler.begin()
@@ -119,12 +120,7 @@ class DatabaseRecorder:
 
     def finish(self, patience: float) -> bool:
         """Wait up to some seconds until all polls are written; return whether they are."""
-        return (self._is_over.wait(patience) or self._is_gone) and not self._waiting
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no more will be written."""
-        return self._is_gone
+        return (self._is_over.wait(patience) or self.is_over) and not self._waiting
 
     @property
     def waiting(self) -> int:
@@ -180,7 +176,7 @@ class DatabaseRecorder:
             self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
             self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
-            self._is_gone = True  # without memory this succeeds, and telling it may not
+            self.is_over = True  # without memory this succeeds, and telling it may not
             self._is_over.set()
 
     def _write_all(self) -> None:
@@ -212,17 +208,13 @@ class DatabaseRecorder:
                     self._waiting.popleft()
             self.written += 1
             self.last_at = pair[1].at
-            self._note_written(pair[1])
+            self.reachability.polled(self.written, "written", pair[1])
             if self._most is not None and self.written >= self._most:
                 with self._changed:
                     self._has_enough = True
                     self._waiting.clear()
                 break
         self._close()
-
-    def _note_written(self, snapshot: Snapshot) -> None:
-        figures = {"poll": self.written, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
-        self._report("polled", f"poll {self.written} written", "debug", **figures)
 
     def _is_hopeless(self, error: RecordingError) -> bool:
         return self._stopping or not isinstance(error, StoreLostError)
@@ -363,9 +355,8 @@ class Recorder:
             return
         if removed:
             what = counted(removed, "file" if self.location.is_daily else "poll")
-            self._report(
-                LogEvent("trimmed", f"removed by --retain or --max-size: {what}", "debug", "", {"removed": removed})
-            )
+            text = f"removed by --retain or --max-size: {what}"
+            self._report(LogEvent("trimmed", text, "debug", "", {"removed": removed}))
 
     def _finish(self) -> None:
         stop_all([each.sampler for each in self.databases], POLLS_END)

@@ -84,13 +84,13 @@ class _Noting:
 
     def __init__(self, source: Source, release: Release, noted: list[_Noted]) -> None:
         self._source, self._release, self._noted = source, release, noted
-        self.name, self.kind, self.scope = source.name, source.kind, source.scope
+        self.scope = source.scope
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
 
     def open(self) -> Release:
         return self._release
-
-    def advance(self) -> None:
-        self._source.advance()
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._source.scope = self.scope
@@ -105,9 +105,6 @@ class _Noting:
 
     def _note(self, begun: float, requests: Sequence[Request], answer: Answer | SourceError) -> None:
         self._noted.append(_Noted(begun, time.monotonic(), self.scope, tuple(requests), answer))
-
-    def cancel(self) -> None:
-        self._source.cancel()
 
     def close(self) -> None:
         """Leave it open."""

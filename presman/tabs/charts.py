@@ -106,10 +106,8 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
         if at < start:
             start = completed(datetime.fromtimestamp(at, UTC), width) - count // 2 * width
         cursor = int(min(count - 1, max(0, (at - start) // width)))
-    found = {
-        key: moment.series.buckets((measure, CLUSTER, *key), start, width, count)
-        for key in moment.series.names(measure, CLUSTER)
-    }
+    keys = moment.series.names(measure, CLUSTER)
+    found = {key: moment.series.buckets((measure, CLUSTER, *key), start, width, count) for key in keys}
     containers = {group.con_id: group.container for group in reading.groups if group.container}
     areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers, _styles(moment, measure))
     ticks = _ticks(start, width, count, now=not choices.behind)
@@ -159,15 +157,10 @@ def _areas(
     most = [key for key in most if style(key)]  # one without a colour is among the others
     named = sorted(most, key=lambda key: (key[1], key[0]))
     names = [name for _, name in named]
-    areas = [
-        Area(
-            name if names.count(name) == 1 else f"{name} ({containers.get(con, con)})",
-            ((con, name),),
-            found[con, name],
-            style((con, name)),
-        )
-        for con, name in named
-    ]
+    areas = []
+    for con, name in named:
+        title = name if names.count(name) == 1 else f"{name} ({containers.get(con, con)})"
+        areas.append(Area(title, ((con, name),), found[con, name], style((con, name))))
     rest = [found[key] for key in ranked if key not in most]
     if rest:
         sums_of_rest = (None if each[0] is None else sum(filter(None, each)) for each in zip(*rest, strict=True))

@@ -33,21 +33,24 @@ class DrillScope(Struct, frozen=True):
     sql_id: str = ""
     alike: Hashable = ()
 
+    @property
+    def is_place(self) -> bool:
+        """Whether it is no more than an instance or a container."""
+        return not (self.group or self.event or self.sql_id)
+
 
 def breadcrumb(tab: str, scopes: Sequence[DrillScope], page: str = "", *, several: bool = False) -> str:
     """Return where one is: ``Overview › BATCH on 2 › 1:503,7``.
 
     With `several` instances each is named where one comes to it.
     """
-    named = [
-        _title(scope, before) if several else scope.title
-        for before, scope in zip((None, *scopes), scopes, strict=False)
-    ]
+    pairs = zip((None, *scopes), scopes, strict=False)
+    named = [_title(scope, before) if several else scope.title for before, scope in pairs]
     return ARROW.join([tab, *named, *([page] if page else [])])
 
 
 def _title(scope: DrillScope, before: DrillScope | None) -> str:
-    is_whole_instance = not (scope.group or scope.event or scope.sql_id) and scope.con_id is None
+    is_whole_instance = scope.is_place and scope.con_id is None
     known = None if before is None else before.inst_id
     return scope.title if is_whole_instance or scope.inst_id in {None, known} else f"{scope.title} on {scope.inst_id}"
 
@@ -88,6 +91,11 @@ class Choices(Struct, frozen=True):
         return DRILL_DOWN if self.scopes else self.tab
 
     @property
+    def scope(self) -> DrillScope | None:
+        """What is listed, None where a tab is on show."""
+        return self.scopes[-1] if self.scopes else None
+
+    @property
     def filter(self) -> str:
         """The filter of what is on show."""
         return self.filters.get(self.panel, "")
@@ -95,9 +103,7 @@ class Choices(Struct, frozen=True):
 
 def next_step(refresh: float, direction: int) -> float:
     """Return the next longer (1) or shorter (-1) refresh interval; the same at the ends."""
-    if direction > 0:
-        return next((step for step in STEPS if step > refresh), refresh)
-    return next((step for step in reversed(STEPS) if step < refresh), refresh)
+    return next((step for step in STEPS[::direction] if (step - refresh) * direction > 0), refresh)
 
 
 # ---- Facts of the top line: the link to the database, and the name of the active plan.
@@ -114,8 +120,9 @@ class LinkState(Enum):
 
 
 class Link(Struct, frozen=True):
-    """The link to the source. Times are of the app's monotonic clock; `text` says why it was lost, and of a
-    recording what it does.
+    """The link to the source. Times are of the app's monotonic clock.
+
+    `text` says why it was lost, and of a recording what it does.
 
     `fresh` is when the newest data were read (when the poll that brought them began), `since` when the state began;
     while it is live, with the last poll. `retry_at` is None where no attempt will follow.

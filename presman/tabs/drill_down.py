@@ -37,8 +37,8 @@ from presman.tabs import title, top
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb
 from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
-from presman.tabs.sessions import nobody_blocked, not_listed
-from presman.tabs.table_notes import CPU_LEGEND, servers_folded, statements_folded, unavailable
+from presman.tabs.sessions import folded_and_not_listed, nobody_blocked
+from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
 
 class ScopeContents(Struct, frozen=True):
@@ -132,13 +132,12 @@ def _coordinator(row: SessionReading) -> tuple[int, int, int]:
 
 def _groups(scope: DrillScope, reading: Reading) -> tuple[GroupReading, ...]:
     """Return the groups of an instance or a container; a scope within a group has none."""
-    if scope.group or scope.event or scope.sql_id:
+    if not scope.is_place:
         return ()
     rows: Sequence[GroupReading] = reading.instance_groups(scope.inst_id or CLUSTER)
     found = tuple(row for row in rows if scope.con_id in {None, row.con_id})
-    if scope.inst_id is not None:  # so that a group of it is that of the instance, also where there is no other
-        found = tuple(row._replace(inst_id=scope.inst_id) for row in found)
-    return found
+    # So that a group of an instance is that of the instance, also where there is no other.
+    return found if scope.inst_id is None else tuple(row._replace(inst_id=scope.inst_id) for row in found)
 
 
 def within(outer: Sequence[DrillScope], scope: DrillScope) -> DrillScope:
@@ -163,8 +162,8 @@ _NOTHING = ScopeContents((), (), (), ())
 @once
 def contents(moment: Moment) -> ScopeContents:
     """Return what is in the scope on show."""
-    scopes = moment.choices.scopes
-    return contents_of(scopes[-1], moment.reading) if scopes else _NOTHING
+    scope = moment.choices.scope
+    return contents_of(scope, moment.reading) if scope else _NOTHING
 
 
 def groups(moment: Moment) -> tuple[GroupReading, ...]:
@@ -174,9 +173,8 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
 
 def unseen_groups(moment: Moment) -> str:
     """Return why the groups of an instance or a container cannot be seen, "" where they can or none are listed."""
-    scope = moment.choices.scopes[-1] if moment.choices.scopes else None
-    lists_none = scope is None or scope.group or scope.event or scope.sql_id
-    return "" if lists_none else unavailable("V$RSRC_CONSUMER_GROUP")(moment)
+    scope = moment.choices.scope
+    return unavailable("V$RSRC_CONSUMER_GROUP")(moment) if scope is not None and scope.is_place else ""
 
 
 @once
@@ -200,7 +198,7 @@ def sessions(moment: Moment) -> tuple[SessionReading, ...]:
 @once
 def busiest(moment: Moment) -> tuple[TopStatement, ...]:
     """Return the statements of a group or a container that were busy in the window; of an instance it is not known."""
-    scope = moment.choices.scopes[-1] if moment.choices.scopes else None
+    scope = moment.choices.scope
     several = len(moment.reading.header.instances) > 1
     if scope is None or scope.event or scope.sql_id or (several and scope.inst_id is not None):
         return ()
@@ -208,22 +206,10 @@ def busiest(moment: Moment) -> tuple[TopStatement, ...]:
     return tuple(row for row in rows if scope.group in {"", row.activity.group})
 
 
-def folded(moment: Moment) -> str:
-    """Return the note about folded parallel servers."""
-    return "" if moment.choices.unfolded else servers_folded(sessions(moment))
-
-
 def session_note(moment: Moment) -> str:
     """Return what stands behind the title of the sessions: what is folded and what is not listed."""
-    return "; ".join(filter(None, (folded(moment), _not_listed(moment))))
-
-
-def _not_listed(moment: Moment) -> str:
-    """Return how many idle sessions of the scope are not listed, "" where all are."""
     total, listed = _counted(moment), len(contents(moment).sessions)
-    if moment.reading.unlisted == 0 or total == listed:
-        return ""
-    return not_listed(moment, None if total is None else total - listed)
+    return folded_and_not_listed(moment, sessions(moment), None if total is None else total - listed)
 
 
 @once
@@ -232,14 +218,14 @@ def _counted(moment: Moment) -> int | None:
     snapshot, listed = moment.snapshot, len(contents(moment).sessions)
     if moment.reading.unlisted == 0:
         return listed
-    if moment.reading.unlisted is None or snapshot is None or not moment.choices.scopes:
+    if moment.reading.unlisted is None or snapshot is None or moment.choices.scope is None:
         return None
-    number = counted_sessions(moment.choices.scopes[-1], snapshot.rows(SessionCount))
+    number = counted_sessions(moment.choices.scope, snapshot.rows(SessionCount))
     return None if number is None else max(number, listed)
 
 
 def _is_statement(moment: Moment) -> bool:
-    return bool(moment.choices.scopes and moment.choices.scopes[-1].sql_id)
+    return moment.choices.scope is not None and bool(moment.choices.scope.sql_id)
 
 
 def about(moment: Moment) -> list[Line]:
@@ -285,12 +271,12 @@ def nobody(moment: Moment) -> str:
 
 def alike_in_scope(moment: Moment) -> frozenset[str]:
     """Return the columns of statements that say the same in every row: of a group, its name."""
-    return frozenset({"consumer_group"} if moment.choices.scopes and moment.choices.scopes[-1].group else ())
+    return frozenset({"consumer_group"} if moment.choices.scope and moment.choices.scope.group else ())
 
 
 def _own_group(moment: Moment) -> list[GroupReading]:
     """Return the group that was gone into, as far as its scope is nothing but that group."""
-    scope = moment.choices.scopes[-1] if moment.choices.scopes else None
+    scope = moment.choices.scope
     if scope is None or not scope.group or scope.event or scope.sql_id:
         return []
     rows = moment.reading.instance_groups(scope.inst_id or 0)

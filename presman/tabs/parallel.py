@@ -132,12 +132,8 @@ def _downgrades(reading: Reading, watch: Watch) -> Line:
 
 def by_class(counted: Mapping[str, int]) -> str:
     """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
-    parts = (
-        f"{count(value)} {downgrade_in_words(name)}"
-        for name, value in sorted(counted.items())
-        if value and is_downgrade(name)
-    )
-    text = ", ".join(parts)
+    found = [(value, name) for name, value in sorted(counted.items()) if value and is_downgrade(name)]
+    text = ", ".join(f"{count(value)} {downgrade_in_words(name)}" for value, name in found)
     return f"last hour: {text}" if text else ""
 
 
@@ -270,9 +266,9 @@ TAB = Tab(
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
         "Starts in says when a statement should start: half of the possible courses of the queue start it earlier, "
-        "half later. 80 % between is the range for 8 cases of 10. `forecasts held 41 of 50, off by 0:22`: so many of "
-        "the last statements started within the range first shown for them, and half of them were off by no more than "
-        "that. docs/forecast.md tells what is assumed.",
+        "half later; where that is far from sure, between when and when it starts in 8 cases of 10. `forecasts "
+        "held 41 of 50, off by 0:22`: so many of the last statements started within the range first shown for "
+        "them, and half of them were off by no more than that. docs/forecast.md tells what is assumed.",
         "W tries other limits of the plan, first the one that holds up the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "

@@ -46,18 +46,6 @@ class Key(NamedTuple):
     help: str
 
 
-def _nothing(_moment: Moment) -> Collection[str]:
-    return ()
-
-
-def _no_least(_moment: Moment) -> Mapping[str, float]:
-    return {}
-
-
-def _no_notes(_moment: Moment) -> Mapping[str, str]:
-    return {}
-
-
 class Rows(Struct, frozen=True, dict=True):
     """A table with its rows at an instant.
 
@@ -73,9 +61,9 @@ class Rows(Struct, frozen=True, dict=True):
 
     table: Table[Any]
     rows: Callable[[Moment], Sequence[Any]]
-    hidden: Callable[[Moment], Collection[str]] = _nothing
+    hidden: Callable[[Moment], Collection[str]] = lambda _moment: ()
     note: Callable[[Moment], str] = lambda _moment: ""
-    least: Callable[[Moment], Mapping[str, float]] = _no_least
+    least: Callable[[Moment], Mapping[str, float]] = lambda _moment: {}
     trends: Mapping[str, str] = {}
     optional: bool = False
     filterable: bool = True
@@ -84,7 +72,7 @@ class Rows(Struct, frozen=True, dict=True):
     news: bool = False
     main: bool = False
     unavailable: Callable[[Moment], str] = lambda _moment: ""
-    column_notes: Callable[[Moment], Mapping[str, str]] = _no_notes
+    column_notes: Callable[[Moment], Mapping[str, str]] = lambda _moment: {}
 
 
 class Lines(Struct, frozen=True, dict=True):
@@ -133,8 +121,7 @@ class Tab(Struct, frozen=True, dict=True):
     `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
     `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
     that statements' progress is to be read while it is on show, `detail_level` what else is to be read at each poll.
-    `measure` is what `e` exports. `for_text` are tables
-    that only texts have.
+    `measure` is what `e` exports. `for_text` are tables that only texts have.
     """
 
     parts: tuple[Part, ...]
@@ -149,9 +136,7 @@ class Tab(Struct, frozen=True, dict=True):
 
     def rows(self) -> Iterator[Rows]:
         """Return its tables, in order."""
-        for part in flat(self.parts):
-            if isinstance(part, Rows):
-                yield part
+        return (part for part in flat(self.parts) if isinstance(part, Rows))
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:

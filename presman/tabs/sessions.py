@@ -25,11 +25,6 @@ def shown(moment: Moment) -> Sequence[SessionReading]:
     return collapse_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
 
 
-def folded(moment: Moment) -> str:
-    """Return the note about folded parallel servers."""
-    return "" if moment.choices.unfolded else servers_folded(shown(moment))
-
-
 def nobody_blocked(moment: Moment) -> set[str]:
     """Return the column of who blocks whom, while nobody does."""
     return set() if any(row.blocker for row in moment.reading.sessions) else {"blocked_by"}
@@ -57,7 +52,13 @@ def not_listed(moment: Moment, number: int | None) -> str:
 
 def session_note(moment: Moment) -> str:
     """Return what stands behind the title: what is folded and what is not listed."""
-    return "; ".join(filter(None, (folded(moment), without_idle(moment))))
+    return folded_and_not_listed(moment, shown(moment), moment.reading.unlisted)
+
+
+def folded_and_not_listed(moment: Moment, rows: Sequence[SessionReading], unlisted: int | None) -> str:
+    """Return how many servers are folded in some rows, and that so many idle sessions (None: not known) have none."""
+    folded = "" if moment.choices.unfolded else servers_folded(rows)
+    return "; ".join(filter(None, (folded, not_listed(moment, unlisted))))
 
 
 TAB = Tab(

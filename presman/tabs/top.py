@@ -55,15 +55,12 @@ def statements(moment: Moment) -> tuple[top_figures.TopStatement, ...]:
         key = row.con_id, row.sql_id
         servers[key] = servers.get(key, 0) + row.servers
     found = moment.watch.sql_minutes.top(reading.at, moment.choices.window)
-    return tuple(
-        top_figures.TopStatement(
-            each,
-            servers.get((each.con_id, each.sql_id), 0),
-            texts.text(each.sql_id),
-            texts.why_none(each.sql_id, reading, recorded=moment.choices.recorded),
-        )
-        for each in found
-    )
+    rows = []
+    for each in found:
+        why_none = texts.why_none(each.sql_id, reading, recorded=moment.choices.recorded)
+        held = servers.get((each.con_id, each.sql_id), 0)
+        rows.append(top_figures.TopStatement(each, held, texts.text(each.sql_id), why_none))
+    return tuple(rows)
 
 
 def with_servers(moment: Moment) -> Sequence[top_figures.TopStatement]:
@@ -144,6 +141,6 @@ TAB = Tab(
         "Work shorter than the time between two polls is seen only by chance: more polls make the averages more "
         "reliable.",
     ),
-    panel="presman.tui.panels.top_panel:TopPanel",
+    panel="presman.tui.panels.shared_panel:TopPanel",
     over_time=True,
 )

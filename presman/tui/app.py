@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -123,14 +122,8 @@ class MonitorApp(FrameApp):
         if event.row is None:
             no_row(self)
             return
-
-        try:
-            if isinstance(event.row, DatabaseEvent):
-                await to_moment(self, event.row)
-            else:
-                await enter(self, event.row, event.grid)
-        except Exception as error:
-            self.complain(error)
+        is_event = isinstance(event.row, DatabaseEvent)
+        await self.attempt(to_moment(self, event.row) if is_event else enter(self, event.row, event.grid))
 
     async def on_input_line_typed(self, event: InputLine.Typed) -> None:
         """Filter by what is typed; go to the time or the name that was typed."""
@@ -142,10 +135,7 @@ class MonitorApp(FrameApp):
             self.panels.focus_first()
             self.moments.jump(event.text)
         elif event.done:
-            try:
-                await go(self, event.text)
-            except Exception as error:
-                self.complain(error)
+            await self.attempt(go(self, event.text))
 
     def on_heat_map_read(self, event: HeatMap.Read) -> None:
         """Go to the poll whose cell was clicked."""
@@ -263,5 +253,4 @@ def shown(app: MonitorApp, fixed: Collection[str], *, home: bool, ascii_only: bo
         lead_home(app)
     if ascii_only:
         app.keep_to_ascii()
-    asyncio.run(run_until_ended(app))
-    return MonitorEnd(app.return_code or 0, app.switch_to, app.goes_home)
+    return MonitorEnd(run_until_ended(app), app.switch_to, app.goes_home)

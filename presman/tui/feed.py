@@ -155,13 +155,10 @@ class SamplerFeed(Feed):
 
     def _receive(self, event: Event) -> None:
         """Called in the sampler's thread, so that the screen does not wait for the analysis."""
-        self._post(self._read(event))
-
-    def _read(self, event: Event) -> Message:
         from presman.services.live import Readings
 
         self._readings = self._readings or Readings(self._notifier, foresees=True)
-        return message_of(self._readings.of(event))
+        self._post(message_of(self._readings.of(event)))
 
 
 def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -17,11 +16,11 @@ from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
 from presman.tui.fleet_frame import FleetFrame, FleetView
 from presman.tui.keyed_app import AppKey, has_tables
-from presman.tui.keys import table_keys, time_keys
+from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.terminal_app import run_until_ended
-from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.grid import keys_in_table
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
@@ -81,26 +80,23 @@ def can_go_back(app: FleetFrame) -> bool:
 
 _PAGE = "The help is open: q goes back to the table."
 
-HELP = AppKey(
-    Key("help", "question_mark,f1", "?", "help", "Keys, states, and every column: where it comes from."),
-    show_help,
-)
+HELP = all_keys.HELP.worded("Keys, states, and every column: where it comes from.", run=show_help)
 OPEN = AppKey(
     Key("open", "enter", "Enter", "open", "Open the monitor on the database under the cursor; Esc or q come back to "
         "this row. It uses the same connection. From a central store: its recording, at the end, as it grows."),
     lambda app: app.grid.action_open(), has_tables, _PAGE,
 )  # fmt: skip
-ESCAPE = AppKey(
-    Key("escape", "escape", "Esc", "back", "Closes the help; clears a filter."),
-    escape, can_go_back, "Nothing is filtered; q quits.",
+ESCAPE = page_keys.ESCAPE.worded(
+    "Closes the help; clears a filter.", run=escape, when=can_go_back, why_not="Nothing is filtered; q quits."
+)
+LEAVE = page_keys.LEAVE.worded(
+    "Quit; from the help back to the table.", "quit",
+    run=leave, relabel=lambda app: "back" if app.is_page_open else "quit",
 )  # fmt: skip
-LEAVE = AppKey(
-    Key("leave", "q", "q", "quit", "Quit; from the help back to the table."), leave,
-    relabel=lambda app: "back" if app.is_page_open else "quit",
-)  # fmt: skip
-PAUSE = AppKey(
-    Key("pause", "space", "Space", "pause", "Freeze the table, so that rows stay where they are; polling goes on."),
-    lambda app: app.pause(), has_tables, _PAGE, relabel=lambda app: "pause" if app.paused_at is None else "go on",
+PAUSE = time_keys.PAUSE.worded(
+    "Freeze the table, so that rows stay where they are; polling goes on.",
+    run=lambda app: app.pause(), when=has_tables, why_not=_PAGE,
+    relabel=lambda app: "pause" if app.paused_at is None else "go on",
 )  # fmt: skip
 FILTER = table_keys.FILTER.worded(
     "Show only databases whose row contains a text: a name, lost, a plan; with ! before it, those without it; of the "
@@ -113,16 +109,10 @@ SORT = table_keys.SORT.worded(
 REVERSE, COLUMNS = replace(table_keys.REVERSE, why_not=_PAGE), replace(table_keys.COLUMNS, why_not=_PAGE)
 SLOWER = replace(time_keys.SLOWER, run=lambda app: refresh(app, 1))
 FASTER = replace(time_keys.FASTER, run=lambda app: refresh(app, -1))
-POLL_NOW = AppKey(
-    Key(
-        "poll_now",
-        "f5",
-        "F5",
-        "poll now",
-        "Poll all now, and try lost databases again. Try a refused one with F5 in its own monitor (Enter): each try "
-        "counts, and a wrong password locks accounts.",
-    ),
-    poll_now,
+POLL_NOW = time_keys.POLL_NOW.worded(
+    "Poll all now, and try lost databases again. Try a refused one with F5 in its own monitor (Enter): each try "
+    "counts, and a wrong password locks accounts.",
+    run=poll_now,
 )
 COPY = AppKey(Key("copy", "c", "c", "copy", "Copy the row: to the clipboard (OSC 52) and to a file."), copy)
 FLEET_KEYS: tuple[AppKey, ...] = (
@@ -151,10 +141,8 @@ def help_lines(keys: Sequence[Key]) -> list[Line]:
     """Return the page."""
     from presman.tui.pages.content import help_page  # it takes imports that the first frame does not wait for
 
-    bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
     states = [(state.text, state.level, told) for state, told in STATES.items()]
-    in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
-    return help_page("Fleet", keys, in_table, [FLEET], NOTES, states)
+    return help_page("Fleet", keys, keys_in_table(), [FLEET], NOTES, states)
 
 
 class FleetApp(FleetFrame):
@@ -178,7 +166,7 @@ class FleetApp(FleetFrame):
     async def action_key(self, name: str) -> None:
         """Do what a key does, or say why it does nothing."""
         await super().action_key(name)
-        self.frame.paint_keys(self.keys_here())
+        self.frame.keys.show(self.keys_here())
 
     def on_input_line_typed(self, event: InputLine.Typed) -> None:
         """Filter by what is typed."""
@@ -201,5 +189,4 @@ def run_fleet(
     app = FleetApp(fleet, view, begin, notice=notice)
     if ascii_only:
         app.keep_to_ascii()
-    asyncio.run(run_until_ended(app))
-    return FleetEnd(app.return_code or 0, app.chosen)
+    return FleetEnd(run_until_ended(app), app.chosen)

@@ -23,7 +23,7 @@ from presman.tui.screen import too_small
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
-from presman.tui.widgets.tab_line import KeysLine, Labelled
+from presman.tui.widgets.tab_line import KeysLine
 from presman.tui.widgets.top_lines import alert_line
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
     for state in ConnectionState:
         if found[state]:
             runs.append((f"  {state.glyph} {found[state]} {state.value.lower()}", state.level))
-    hurt = [
-        member.key_figures.alerts for member in members if member.key_figures is not None and member.key_figures.alerts
-    ]
-    if hurt:
+    if hurt := [each.key_figures.alerts for each in members if each.key_figures and each.key_figures.alerts]:
         runs.append((f"  ▲ {counted(sum(hurt), 'alert')} in {len(hurt)}", "warn"))
     return [*runs, (f"  every {interval:g}s", "dim")]
 
@@ -91,11 +88,9 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
         return []
     state = member.connection
     since = "" if member.since is None else f" for {duration(member.since)}"
-    lines: list[Line] = [
-        ((f" {member.name}  ", "title"), (f"{state.text}{since}", state.level), (_figures(member), ""))
-    ]
-    reason = why(member)
-    if reason:
+    first = (f" {member.name}  ", "title"), (f"{state.text}{since}", state.level), (_figures(member), "")
+    lines: list[Line] = [first]
+    if reason := why(member):
         severe = "" if member.key_figures is None else member.key_figures.severity
         lines.append(((f" {reason}", severe if state is ConnectionState.LIVE else state.level),))
     if to_do:
@@ -112,10 +107,8 @@ def _figures(member: Member) -> str:
     found = member.key_figures
     if found is None:
         return "" if member.age is None else f"  last data {duration(member.age)} ago"
-    parts = [
-        found.database if found.database.lower() not in member.name.lower() else "",
-        f"plan {found.plan or 'none'}",
-    ]
+    name = found.database if found.database.lower() not in member.name.lower() else ""
+    parts = [name, f"plan {found.plan or 'none'}"]
     if found.used is not None:
         parts.append(f"CPU {number(found.used)} used, {number(found.waiting)} waited for, of {count(found.capacity)}")
         parts.append(f"throttled {percent(found.throttled_percent)} %")
@@ -146,10 +139,6 @@ class FleetScreen(Screen[None], PlainBackground):
         yield self.message
         yield self.keys
 
-    def show(self, members: Sequence[Member], unavailable: str) -> None:
-        """Fill the table; `unavailable` says why there is no row."""
-        self.grid.show_rows(members, unavailable=unavailable)
-
     def read(self, lines: Sequence[Line] | None) -> None:
         """Put a page in place of the table, or (None) the table back."""
         reading = lines is not None
@@ -168,10 +157,6 @@ class FleetScreen(Screen[None], PlainBackground):
         self.message.show_lines(lines)
         self.set_class(bool(lines), "-message")
         return bool(lines)
-
-    def paint_keys(self, keys: Sequence[Labelled]) -> None:
-        """Offer these keys."""
-        self.keys.show(keys)
 
 
 @dataclass
@@ -202,7 +187,6 @@ class FleetFrame(KeyedApp):
 
     CSS_PATH = ["presman.tcss", "fleet.tcss"]  # noqa: RUF012 - Textual declares it so
     TITLE = "presman fleet"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-middle"), (42, "-tall")]  # noqa: RUF012
 
     def __init__(
@@ -296,25 +280,22 @@ class FleetFrame(KeyedApp):
             if self.paused_at is None:
                 self._members = by_trouble(self.fleet.members())
             frame = self.frame
-            frame.paint_keys(self.keys_here())
+            frame.keys.show(self.keys_here())
             if frame.paint_message():
                 return
             self._paint_top()
             if not self.is_page_open:
-                frame.show(self._members, self.fleet.trouble)
+                frame.grid.show_rows(self._members, unavailable=self.fleet.trouble)
                 self.paint_about()
         except Exception as error:
             self.complain(error)
 
     def _paint_top(self) -> None:
-
         width, trouble = self.size.width, self.fleet.trouble
         paused = None if self.paused_at is None else self._clock() - self.paused_at
         state = fleet_state(self._members, trouble, paused=paused)
         first = first_line(self.fleet.name, self._members, self.fleet.interval, state, width)
-        self.frame.top.show_lines(
-            [first, alert_line(fleet_alerts(self._members, trouble), width, listed=True)]
-        )  # fmt: skip
+        self.frame.top.show_lines([first, alert_line(fleet_alerts(self._members, trouble), width, listed=True)])
 
     def paint_about(self) -> None:
         """Draw all about the database under the cursor."""

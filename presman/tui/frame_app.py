@@ -32,17 +32,7 @@ class FrameApp(KeyedApp):
 
     CSS_PATH = "presman.tcss"
     TITLE = "presman"
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual declares it so
-        (0, "-narrow"),
-        (100, "-medium"),
-        (160, "-wide"),
-    ]
-    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-flat"),
-        (15, "-short"),
-        (28, "-middle"),
-        (42, "-tall"),
-    ]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (15, "-short"), (28, "-middle"), (42, "-tall")]  # noqa: RUF012 - as Textual has it
 
     def __init__(
         self,

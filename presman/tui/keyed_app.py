@@ -86,6 +86,7 @@ class AppKey(Struct, frozen=True, dict=True):
 class KeyedApp(TerminalApp):
     """An app with keys, a command palette of them, and a view that is saved after each that changed something."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]  # noqa: RUF012 - Textual declares it so
     is_served: ClassVar[bool] = False
     """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
 
@@ -153,6 +154,13 @@ class KeyedApp(TerminalApp):
         return [line for line in self.query("InputLine") if line.display]
 
     # ---- doing what they ask for
+
+    async def attempt(self, doing: Awaitable[object]) -> None:
+        """Wait until something is done; a fault in that is reported, and the screen lives on."""
+        try:
+            await doing
+        except Exception as error:
+            self.complain(error)
 
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
         """Do what a key or a click asks for; a fault in that is reported, and the screen lives on."""

@@ -216,6 +216,15 @@ _IN_MESSAGE = 4
 """Events of one poll that are named when one goes there."""
 
 
+def beyond(at: datetime, first: datetime, last: datetime, last_one: str) -> str:
+    """Return that no poll is at an instant before the first or after the last, which is called so; else ""."""
+    from presman.recording.time_words import spelled_instant
+
+    if at < first.replace(microsecond=0):  # a time is typed in whole seconds
+        return f"No poll before {spelled_instant(first)}: this is the first."
+    return f"No poll after {spelled_instant(last)}: this is {last_one}." if at > last else ""
+
+
 class Moments:
     """The moments of the polls that are kept, and the events that are found as polls come."""
 
@@ -274,17 +283,12 @@ class Moments:
 
     def go_to(self, at: datetime) -> None:
         """Show the last poll not after an instant; where there is none, say so."""
-        from presman.recording.time_words import spelled_instant
-
         if self.span is None:
             return
-        first, last = self.span
         self.monitor.look_back(self.monitor.timeline.behind(at))
         self.repaint()
-        if at < first.replace(microsecond=0):  # a time is typed in whole seconds
-            self.notify(f"No poll before {spelled_instant(first)}: this is the first.", timeout=8)
-        elif at > last:
-            self.notify(f"No poll after {spelled_instant(last)}: this is the newest.", timeout=8)
+        if text := beyond(at, *self.span, "the newest"):
+            self.notify(text, timeout=8)
 
     def to_event(self, direction: int) -> None:
         """Go to what happened next (1) or before (-1)."""

@@ -15,6 +15,7 @@ from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.text import clean, one_line
 from presman.tui.feed import Arrived, Failed, Feed, Lost, Post
+from presman.tui.monitor import beyond
 
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
@@ -101,12 +102,9 @@ class Following:
         assert playback.first is not None
         assert playback.last is not None
         self._summed_up = time.monotonic()
+        strip, events = playback.strip(STRETCHES), playback.events(*ends_of(source))
         message = " ".join([*source.notes, *source.damage])
-        self._post(
-            PlaybackLoaded(
-                playback.first, playback.last, playback.strip(STRETCHES), playback.events(*ends_of(source)), message
-            )
-        )
+        self._post(PlaybackLoaded(playback.first, playback.last, strip, events, message))
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
         """Return the indexes of the poll on show, which may have moved, and of the newest; None where none is newer."""
@@ -324,7 +322,7 @@ class Player(Feed):
             if target == _LAST or at is not None:
                 target = min(target, indexes.stop - 1) + more
             if target < indexes.stop:
-                message = _beyond(source, at) if at is not None else ""
+                message = beyond(at, *ends_of(source), "the last") if at is not None else ""
                 self._show(source, max(target, indexes.start), jumped=jumped, message=message)
             elif not self._follow:
                 self._end("")
@@ -470,13 +468,3 @@ def _first(source: RecordingSource, words: str) -> int:
         return indexes.start
     at = instant_of(words, playback.first, playback.last, note=source.notes.append)
     return min(max(indexes.start, playback.index(at)), indexes.stop - 1)
-
-
-def _beyond(source: RecordingSource, at: datetime) -> str:
-    """Say that nothing is replayed of an instant, which is before the first poll or after the last; else ""."""
-    from presman.recording.time_words import spelled_instant
-
-    first, last = ends_of(source)
-    if at < first.replace(microsecond=0):  # a time is typed in whole seconds
-        return f"No poll before {spelled_instant(first)}: this is the first."
-    return f"No poll after {spelled_instant(last)}: this is the last." if at > last else ""

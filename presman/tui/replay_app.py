@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent, beside
 from presman.base.text import clean
-from presman.figures.drawing.lines import Line, Run, merge, spark
+from presman.figures.drawing.lines import Line, merge, spark
 from presman.recording.playback_values import Stretch
 from presman.recording.time_words import spelled_instant
 from presman.rows.snapshot import Snapshot
@@ -107,7 +107,6 @@ class RecordedMoments(Moments):
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
-
         reading = self.monitor.reading
         at = self._replay.player.heading or (reading.at if reading is not None else None)
         return None if at is None else beside(self.monitor.events, at, direction)
@@ -291,14 +290,8 @@ def scrub_lines(
     index = min(room - 1, max(0, int((at - first).total_seconds() / whole * room)))
     lines = []
     for head, text, tail in zip(_HEADS, _sparks(tuple(strip), room), (bounds, counts), strict=True):
-        runs: list[Run] = [
-            (head, "dim"),
-            (text[:index], "note"),
-            ("┃", "title"),
-            (text[index + 1 :], "dim"),
-            (tail, "dim"),
-        ]
-        lines.append(merge(runs))
+        before, after = (text[:index], "note"), (text[index + 1 :], "dim")
+        lines.append(merge([(head, "dim"), before, ("┃", "title"), after, (tail, "dim")]))
     return lines
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,14 +106,6 @@ def save(view: SavedView) -> None:
     private_files.keep_file(_FILE, json.dumps(given, indent=1, sort_keys=True) + "\n")
 
 
-def forget() -> bool:
-    """Do away with what is kept; return whether there was anything."""
-    with suppress(OSError):
-        path().unlink()
-        return True
-    return False
-
-
 def put_back_table(kept: SavedView, name: str, grid: Grid) -> None:
     """Sort a table and choose its columns as they were kept, as far as it has those."""
     key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
@@ -175,6 +166,9 @@ class ViewSaver:
 
     def forget(self) -> str:
         """Do away with what is saved, and return what to say of it; what is on the screen stays as it is."""
-        had_settings = forget()
         self.saved = SavedView()
-        return "Settings are forgotten: the next start is as config.ini says." if had_settings else "Nothing was kept."
+        try:
+            path().unlink()
+        except OSError:
+            return "Nothing was kept."
+        return "Settings are forgotten: the next start is as config.ini says."

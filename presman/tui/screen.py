@@ -90,13 +90,9 @@ class MonitorScreen(PatientScreen, PlainBackground):
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."
-            why, cure = wrap(link.text, width - 3), wrap(f"{again} q {leaving}.", width - 3)
-            return [
-                (),
-                (("  ✕ No data", "bad"),),
-                *(((f"  {line}", ""),) for line in why),
-                *(((f"  {line}", "dim"),) for line in cure),
-            ]
+            told = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
+            lines = [((f"  {line}", style),) for text, style in told for line in wrap(text, width - 3)]
+            return [(), (("  ✕ No data", "bad"),), *lines]
         return []
 
 

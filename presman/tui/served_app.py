@@ -6,7 +6,6 @@ looks is not who runs presman.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -195,12 +194,9 @@ def run_served(target: LiveTarget, *, theme: str | None = None) -> int:
     app = ServedMonitor(
         sampler_feed(target), name=clean(target.name), refresh=target.interval, theme=theme, packs=target.packs
     )
-    asyncio.run(run_until_ended(app))
-    return app.return_code or 0
+    return run_until_ended(app)
 
 
 def run_served_replay(make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None) -> int:
     """Show a recording to a browser until who looks has enough or is gone, and return the exit code."""
-    app = ServedReplay(make_source, name=clean(name), theme=theme)
-    asyncio.run(run_until_ended(app))
-    return app.return_code or 0
+    return run_until_ended(ServedReplay(make_source, name=clean(name), theme=theme))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
-from asyncio import get_running_loop
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -157,12 +157,18 @@ class TerminalApp(App[None]):
         self.notify(text, severity="error", timeout=8)
 
 
-async def run_until_ended(app: TerminalApp) -> None:
-    """Run the app until it ends or a signal asks for that.
+def run_until_ended(app: TerminalApp) -> int:
+    """Run an app until it ends or a signal asks for that; return its exit code."""
+    asyncio.run(until_ended(app))
+    return app.return_code or 0
+
+
+async def until_ended(app: TerminalApp) -> None:
+    """Run an app until it ends or a signal asks for that.
 
     A handler that raised would do so in whatever task runs just then, which would keep it to itself.
     """
-    loop = get_running_loop()
+    loop = asyncio.get_running_loop()
 
     def end(number: int, _frame: object) -> None:
         loop.call_soon_threadsafe(partial(app.exit, return_code=128 + number))

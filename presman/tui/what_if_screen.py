@@ -15,8 +15,9 @@ from presman.figures.figure import NAME, TEXT, Figure, Table
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
-from presman.reports.advise_text import closing, still_takes, wait_words
+from presman.reports.advise_text import closing, still_takes
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
+from presman.reports.whatif_replay import wait_words
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
 from presman.tui.what_if_queue import QueueOnShow
@@ -81,16 +82,11 @@ CHOICES: Table[ReplayedChoice] = Table(
     (
         _Choice("changes", "Change", NAME, "What it changes.", _changes, width=24, most=48),
         _Choice(
-            "goal",
-            "Goal",
-            NAME,
-            "Whether it meets every goal.",
-            lambda each: "met" if each.meets else "missed",
-            width=6,
+            "goal", "Goal", NAME, "Whether it meets every goal.", lambda row: "met" if row.meets else "missed", width=6
         ),
         _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True),
     ),
-    lambda each: each.changes,
+    lambda row: row.changes,
     "No choice was found.",
 )
 

@@ -13,6 +13,7 @@ import presman.sources.simulator
 from presman.analysis.alerts.alert_rules import all_clear, is_wrong, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
+from presman.analysis.groups.verdicts import conformance
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, WantsSource
@@ -21,6 +22,7 @@ from presman.base.release import Release
 from presman.forecast.forecaster import Forecaster
 from presman.polling.poller import Poller
 from presman.rows.queries import DetailLevel
+from presman.rows.session_state import POOL_WAIT
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
 from tests.forecast.hold import HoldReason, QueueHold, why_of
@@ -152,6 +154,10 @@ def test_figures_agree_with_each_other(scenario: str) -> None:
             rows = [each for each in reading.instance_groups(instance.inst_id) if each.used is not None]
             assert sum(each.used or 0 for each in rows) <= instance.num_cpus * 1.01 + 0.1
         nothing_is_called_well_that_is_not(reading)
+        held = [row for row in reading.sessions if row.event == POOL_WAIT] if reading.quiesce else []
+        for kept in conformance(reading):
+            assert not held or "is met" not in kept.sentence
+        assert {row.group for row in held} == {row.name for row in reading.groups if row.verdict is Verdict.QUIESCED}
         for each in reading.groups:
             seen[each.verdict] += 1
             assert 0 <= each.share <= 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.base.answer_memory import ROOM, AnswerMemory
+from presman.base.running_out import ROOM, AnswerMemory
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
 from presman.sources.oracle.guard import AnswerTooLarge, sense

@@ -21,11 +21,17 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import effect_words, unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, QueueHead
+from presman.analysis.readings.statement_readings import (
+    EndingEffect,
+    ForecastRecord,
+    QueueForecast,
+    QueueHead,
+    StartForecast,
+)
 from presman.analysis.totals import totals
 from presman.base.formats import counted, duration
 from presman.figures.drawing.lines import plain
-from presman.figures.statement_figures import QUEUE, forecast_record
+from presman.figures.statement_figures import QUEUE, between, forecast_record, when
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import as_shown, with_shown
 from presman.output.csv_export import CsvExport
@@ -41,6 +47,7 @@ from presman.tui.widgets.top_lines import alert_line, do_line
 from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
 from tests.thorough import THOROUGH
+from tests.tui.readings import busy
 
 POLLS, EVERY = (24, 12) if not THOROUGH else (200, 4)
 FORESEEN = 60
@@ -128,10 +135,28 @@ def test_when_it_starts_is_the_same_in_tables_sentences_and_files(told: tuple[To
             text, _ = why(head, poll.reading)
             starts = head.statement.starts
             if starts is not None and starts.median is not None:
-                cell = QUEUE.column("starts_between").show(head.statement)
-                low, high = cell.split("-")
-                assert f"in {QUEUE.column('starts_in_s').show(head.statement)}, between {low} and {high} in 8" in text
+                low, high = between(starts).split("-")
+                assert f"in {when(starts)}, between {low} and {high} in 8" in text
+                assert QUEUE.column("starts_in_s").show(head.statement) in {when(starts), f"{low}-{high}"}
                 assert not record or f"Forecasts {record}." in text
+
+
+@pytest.mark.parametrize(
+    ("starts", "cell"),
+    [
+        (StartForecast(400.0, 56.0, 1182.0), "0:56-19:42"),
+        (StartForecast(130.0, 100.0, 210.0), "2:10"),
+        (StartForecast(10.0, 1.0, 31.0), "0:10"),
+        (StartForecast(10.0, 1.0, 32.0), "0:01-0:32"),
+        (StartForecast(timeout=True), "timeout"),
+        (StartForecast(why_none="too few"), "-"),
+        (None, "-"),
+    ],
+)
+def test_no_single_time_is_shown_of_a_start_that_may_be_half_as_soon_or_twice_as_late(
+    starts: StartForecast | None, cell: str
+) -> None:
+    assert QUEUE.column("starts_in_s").show(replace(busy().queue[0], starts=starts)) == cell
 
 
 def test_what_an_end_would_do_has_the_figures_of_the_table_and_a_range(told: tuple[ToldPoll, ...]) -> None:
@@ -172,7 +197,10 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         assert int(figures["servers"]) == pool.in_use
         waiting = totals(poll.reading).waiting
         assert waiting is None or poll.reading.header.cpu_managed == "ON", "nobody counts waits that no plan makes"
-        assert ("waited for" in now) == (figures["cpu_waiting"] != "U") == (waiting is not None)
+        held = int(figures["quiesce_held"])
+        assert (f"; {held} sessions held by the quiesce; " in now) == (held > 0)
+        assert (figures["cpu_waiting"] != "U") == (waiting is not None)
+        assert ("waited for" in now) == (waiting is not None and not held), "who is held wants CPU that nobody counts"
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
         assert now.endswith(f"; {counted(len(severe), 'alert')}")
         step = to_do(poll.reading)

@@ -55,7 +55,7 @@ from presman.recording.schema_check import rescued
 from presman.recording.statement_lives import past_runs
 from presman.recording.store import Store
 from presman.recording.store_errors import RecordingError
-from presman.recording.window_lines import FIGURES, group_lines
+from presman.recording.window_lines import FIGURES, group_lines, poll_lines
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.rows.conversion import field_types
@@ -93,7 +93,6 @@ def readable(path: Path) -> tuple[int, list[str]]:
                 (
                     playback.figures("cpu"),
                     playback.figures("arrivals"),
-                    playback.marks(),
                     playback.events(),
                     playback.strip(9),
                 )
@@ -159,7 +158,7 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
         playback = recording.playback()
         assert len(playback) == POLLS
         assert 0 < read_polls(playback) < POLLS
-        assert len(playback.marks()) == POLLS
+        assert len(poll_lines(playback, playback.at(0), playback.at(POLLS - 1)).times) == POLLS
         assert playback.damage
     path.write_bytes(content[: len(content) // 2])
     with Recording(str(path)) as recording:

@@ -22,6 +22,7 @@ from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, Fr
 from presman.recording.measure_tables import NOT_KEPT, window_selects
 from presman.recording.reader import Recording
 from presman.recording.schema import ROWS, SPAN
+from presman.recording.window_lines import poll_lines
 from presman.rows.group_rows import GroupMetric
 from presman.rows.queries import Focus, Scope
 from presman.rows.session_rows import Session
@@ -196,7 +197,7 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
                         else value == other[key]
                     )
                     assert same, (measure, key, value, other[key])
-        assert len(playback.marks(start, end)) == 5
+        assert len(poll_lines(playback, start, end).times) == 5
 
 
 def test_a_row_that_stays_as_it_is_lasts_to_the_end_of_its_span_and_no_longer(tmp_path: Path) -> None:

@@ -111,5 +111,5 @@ def test_when_most_cpu_was_waited_for(tmp_path: Path) -> None:
     record(tmp_path / "a.presman", moments)
     waited = {reading.at: sum(row.waiting or 0.0 for row in reading.cluster_groups()) for _, reading in moments}
     with Recording(str(tmp_path / "a.presman")) as recording:
-        found = worst(recording.playback(), moments[0][0].at, moments[-1][0].at, "waited")
+        found = worst(recording.playback(), moments[0][0].at, moments[-1][0].at, "waited_cpus")
     assert found == max(waited, key=waited.__getitem__)

@@ -216,7 +216,7 @@ def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorde
     with mock.patch.object(database, "start"), mock.patch.object(one, "_trim"):
         assert one.run(-1.0, lambda: steps.append(1)) is False
         assert steps == []
-        database._is_gone = True
+        database.is_over = True
         assert one.run(None, lambda: steps.append(1)) is True
     assert steps == []
     database._stopping = False

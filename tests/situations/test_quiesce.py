@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
+from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
+from presman.analysis.trends.database_events import EventWatch
+from presman.figures.drawing.lines import plain
 from presman.output.json_document import document
+from presman.output.narration import summary
+from presman.output.plugin_check import perfdata
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
+from presman.polling.poller import SeenQuiescers
+from presman.rows.conversion import null_row
+from presman.rows.instance_rows import Instance
+from presman.rows.session_rows import Session
+from presman.rows.session_state import QUIESCE_WAIT
+from presman.rows.snapshot import Quiescer
+from presman.tui.pages.row_details import group
+from tests.recording.recorded import polled
 from tests.situations.spooled import reading
 
 HELD = 322
@@ -45,6 +60,8 @@ def said(folder: Path, **views: str) -> Reading:
     assert [row.pool for row in found.groups] == [None] * len(found.groups)
     assert not [state.word for row in found.groups for state in row.states if state.word == "session_pool"]
     assert not totals(found).pool_queued
+    assert found.quiesce is not None
+    assert totals(found).held == found.quiesce.waiting
     told = json.loads(json.dumps(document(found), default=str))
     assert all(row["pool"] is None for row in told["groups"])
     return found
@@ -108,6 +125,35 @@ def test_a_quiesced_database_is_told_and_no_pool(
     assert step.text == f"{who} it may end: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets 322 sessions in"
 
 
+def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
+    """The plan was met and OTHER_GROUPS not throttled, or wanted no CPU, while 322 of its sessions hung."""
+    views = {"INSTANCE": instance("QUIESCED"), "RSRC_PLAN": plan("INTERNAL_QUIESCE"), "SESSION": SESSIONS + BY_SYS}
+    found = said(tmp_path, **views, RSRC_CONSUMER_GROUP=GROUPS)
+    (kept,) = conformance(found)
+    assert kept.score is None
+    assert kept.sentence.startswith("Not judged: 322 sessions wait until the quiesce of the database ends")
+    states = {row.name: row.state.text for row in found.groups}
+    assert states["OTHER_GROUPS"] == "322 held, database quiesced"
+    assert "held" not in states["SYS_GROUP"]
+    (others,) = [row for row in found.groups if row.name == "OTHER_GROUPS"]
+    assert "322 sessions wait until the quiesce" in in_words(found, others)
+    assert "quiesced 322 sessions held" in " ".join(" ".join(map(plain, group(others, found))).split())
+    assert "quiesce_held=322" in perfdata(found, ())
+    assert summary(totals(found), 1, "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
+
+
+def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
+    found = said(tmp_path, INSTANCE=instance("QUIESCING"), SESSION=SESSIONS + BY_SYS)
+    held, other = AskedStatement.of("422"), AskedStatement.of("71")
+    first, second = as_text(found, held, ReasonHistory()).splitlines()
+    assert first.endswith("of APP in OTHER_GROUPS has waited for 5 min 22 s: the database is quiesced (quiesced)")
+    assert second.strip() == next(each.text for each in by_rules(found) if each.key == "quiesced")
+    answer = json.loads(as_json(found, held, ReasonHistory()))
+    assert (answer["state"], answer["reason"]) == ("held", "quiesced")
+    assert "neither queued nor running" in as_text(found, other, ReasonHistory())
+    assert json.loads(as_json(found, other, ReasonHistory()))["state"] == "gone"
+
+
 def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:
     found = said(tmp_path, INSTANCE=instance("QUIESCED"))
     (alert,) = [each for each in by_rules(found) if each.key == "quiesced"]
@@ -126,3 +172,33 @@ def test_who_once_waited_for_the_end_of_it_quiesces_nothing_now(tmp_path: Path) 
     found = reading(tmp_path, {"V$INSTANCE": instance("NORMAL"), "V$SESSION": SESSIONS + was})
     assert found.quiesce is None
     assert [each.key for each in by_rules(found)] == ["session_pool"]
+
+
+def test_who_quiesced_is_named_as_long_as_the_database_is_quiesced() -> None:
+    """Once all calls had ended no view named him, and DO told to find out who it was; no event told of that."""
+    found = list(polled("quiesce", 6, step=60.0))
+    quiesces = [reading.quiesce for _, reading in found if reading.quiesce is not None]
+    assert [each.state for each in quiesces][-1] == "QUIESCED"
+    assert {each.by or each.was_by for each in quiesces} == {("SYS 1:311",)}
+    assert quiesces[-1].by == ()
+    last = found[-1][1]
+    step = to_do(last)
+    assert step is not None
+    assert step.text.startswith("ask SYS 1:311 whether it may end")
+    assert "quiesced (by SYS 1:311, who was seen to wait for" in next(each.text for each in by_rules(last))
+    watch = EventWatch()
+    events = [event.text for snapshot, reading in found for event in watch.add(reading, snapshot)]
+    assert events.count("the database is quiesced: all calls under way have ended") == 1
+
+
+def test_who_quiesced_is_forgotten_when_it_is_over() -> None:
+    seen, at = SeenQuiescers(), datetime(2026, 11, 22, tzinfo=UTC)
+    session = null_row(Session)._replace(inst_id=1, sid=12, username="SYS", event=QUIESCE_WAIT, state="WAITING")
+    there = null_row(Instance)
+    seen.note([session], [there._replace(active_state="NORMAL")])
+    seen.note([session._replace(event="SQL*Net message from client")], [there._replace(active_state="QUIESCED")])
+    remembered = seen.section(at)
+    assert remembered is not None
+    assert remembered.rows == (Quiescer(1, 12, "SYS"),)
+    seen.note([], [there._replace(active_state="NORMAL")])
+    assert seen.section(at) is None

@@ -13,7 +13,7 @@ from presman.recording.measure_tables import window_selects
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
-from presman.recording.window_lines import FIGURES, group_lines
+from presman.recording.window_lines import FIGURES, group_lines, poll_lines
 from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
@@ -79,9 +79,10 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
             polls += read_polls(playback)
             for measure in window_selects():
                 playback.figures(measure)
-            playback.marks(), playback.events(), playback.statements(), playback.strip(50), playback.damaged()
+            playback.events(), playback.statements(), playback.strip(50), playback.damaged()
             if playback.first and playback.last:
                 group_lines(playback, playback.first, playback.last, tuple(FIGURES))
+                poll_lines(playback, playback.first, playback.last)
             if len(playback):
                 told += _report(recording, playback)
             told += playback.damage

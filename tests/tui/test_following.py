@@ -140,7 +140,6 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
         )
         assert "timeout" in first
         assert "2:10" in third
-        assert "1:40-3:30" in third
         assert "2:10" not in second
         page = await acting.press("down", "d")
         assert "There is no forecast of its start: it is being worked out." in page

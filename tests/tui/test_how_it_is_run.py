@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from presman.tui import app as app_module
-from presman.tui import fleet_app, served_app, terminal_app
+from presman.tui import served_app, terminal_app
 from presman.tui.app import MonitorApp, MonitorEnd, run_monitor
 from presman.tui.fleet_app import FleetApp, FleetEnd, run_fleet
 from presman.tui.fleet_frame import FleetView
 from presman.tui.replay_app import ReplayApp, run_replay
 from presman.tui.saved_view import SavedView, save
 from presman.tui.served_app import ServedMonitor, ServedReplay, run_served, run_served_replay
-from presman.tui.terminal_app import run_until_ended
+from presman.tui.terminal_app import until_ended
 from tests.tui.drive import HandFeed, acted
 
 
@@ -31,8 +30,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found.append(app)
         app._return_code = 3
 
-    for module in (app_module, fleet_app, served_app):
-        monkeypatch.setattr(module, "run_until_ended", run)
+    monkeypatch.setattr(terminal_app, "until_ended", run)
     return found
 
 
@@ -63,7 +61,7 @@ def test_the_end_of_a_monitor_says_where_to_go(monkeypatch: pytest.MonkeyPatch) 
     async def run(app: Any) -> None:
         app.switch_to, app.goes_home = "next", True
 
-    monkeypatch.setattr(app_module, "run_until_ended", run)
+    monkeypatch.setattr(terminal_app, "until_ended", run)
     assert run_monitor(HandFeed, name="x", refresh=5.0) == MonitorEnd(0, "next", home=True)
 
 
@@ -127,7 +125,7 @@ async def test_a_signal_ends_an_app_with_its_number_and_what_handled_it_before_d
             def exit(self, return_code: int) -> None:
                 ends.append((return_code, False))
 
-        await run_until_ended(App())  # type: ignore[arg-type]
+        await until_ended(App())  # type: ignore[arg-type]
         assert ends == [(128 + signal.SIGTERM, False), (0, True)]
         assert signal.getsignal(signal.SIGTERM) == before[signal.SIGTERM]
     finally:

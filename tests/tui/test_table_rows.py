@@ -151,11 +151,15 @@ def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_
     """The title, 9 rows and 12 cells for those that are not seen are 19, the age is 10, the note 2 and its 8 or 17."""
     found = frame(rows(*NINE))
     found.late, found.note, found.column_notes = "0:12 old", "one, two", {"size": "of size", "gone": "of what is not"}
-    seen = {width: texts(found, width, 3)[0] for width in (48, 47, 39, 38)}
+    seen = {width: texts(found, width, 3)[0] for width in (48, 47, 38, 37)}
     assert seen == {
-        48: "Ones 9 0:12 old one, two, of size … 8 more ↓", 47: "Ones 9 0:12 old one, two … 8 more ↓",
-        39: "Ones 9 0:12 old one, two … 8 more ↓", 38: "Ones 9 0:12 old … 8 more ↓",
+        48: "Ones 9 0:12 old one, two, of size … 8 more ↓", 47: "Ones 9 0:12 old of size … 8 more ↓",
+        38: "Ones 9 0:12 old of size … 8 more ↓", 37: "Ones 9 0:12 old … 8 more ↓",
     }  # fmt: skip
+    found.column_notes = {"size": "of size, not seen"}  # what only a note can tell outlives what is said of the rows
+    assert [texts(found, width, 3)[0] for width in (48, 47)] == [
+        "Ones 9 0:12 old of size, not seen … 8 more ↓", "Ones 9 0:12 old of size … 8 more ↓",
+    ]  # fmt: skip
     found.choose(["name"])
     assert texts(found, 48, 3)[0] == "Ones 9 0:12 old one, two … 8 more ↓", "of a column that is not shown nothing"
 

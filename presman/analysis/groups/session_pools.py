@@ -3,19 +3,21 @@
 While the database is quiesced, sessions wait for the same event, and for no place in a pool.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
-from presman.analysis.readings.group_readings import ActiveSessionPool
-from presman.analysis.readings.reading import Quiesce, added, grouped, largest
+from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
+from presman.analysis.readings.reading import CLUSTER, Quiesce, added, grouped, largest
 from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
-from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_WAIT, is_pooled
+from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled
+from presman.rows.snapshot import Quiescer
 
 
 class PoolWaits(NamedTuple):
@@ -43,17 +45,32 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
 
     It is by V$INSTANCE.ACTIVE_STATE, by the `plans` in force, or by a session that waits for the end of it.
     """
-    states = {row.active_state for row in facts.system.instances.values()} & {"QUIESCING", "QUIESCED"}
+    states = {row.active_state for row in facts.system.instances.values()} & QUIESCE_STATES
     finishing = [row for row in facts.sessions.users if row.event == QUIESCE_WAIT]
     if not states and QUIESCE_PLAN not in plans and not any(row.state in {"WAITING", ""} for row in finishing):
         return None
     longest = [each.longest for each in found.values() if each.longest is not None]
     return Quiesce(
         min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
-        tuple(f"{row.username or 'session'} {row.inst_id}:{row.sid}" for row in finishing),
+        tuple(map(_named, finishing)),
         None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
         max(longest, default=None),
+        () if finishing else tuple(map(_named, facts.snapshot.rows(Quiescer))),
     )
+
+
+def _named(row: Session | Quiescer) -> str:
+    return f"{row.username or 'session'} {row.inst_id}:{row.sid}"
+
+
+def held_by_quiesce(rows: Iterable[GroupReading], found: Mapping[GroupKey, PoolWaits]) -> tuple[GroupReading, ...]:
+    """Return the groups of a quiesced database: those whose sessions wait get no CPU for them, whatever the plan."""
+    held: Counter[GroupKey] = Counter()
+    for (inst_id, con_id, name), each in found.items():
+        held[inst_id, con_id, name] += each.sessions
+        held[CLUSTER, con_id, name] += each.sessions
+    counted = ((row, held[row.inst_id, row.con_id, row.name]) for row in rows)
+    return tuple(row._replace(verdict=Verdict.QUIESCED, held=number) if number else row for row, number in counted)
 
 
 def pool(

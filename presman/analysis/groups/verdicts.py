@@ -42,6 +42,9 @@ def explain(group: Judged, host_busy: float | None = None) -> str:
 
     `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
     """
+    if isinstance(group, GroupReading) and group.held:
+        uses = "" if group.used is None or group.doubt else f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; "
+        return f"{uses}{_held(group.held)}: how much CPU they want is not known."
     if group.verdict is Verdict.NOT_MANAGED and group.used is not None and not group.doubt:
         return (
             f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; Resource Manager does not manage CPU now: no plan "
@@ -201,6 +204,12 @@ def conformance(reading: Reading) -> tuple[Conformance, ...]:
     return tuple(_of_instance(each, reading.instance_groups(each.inst_id), by) for each in reading.header.instances)
 
 
+def _held(sessions: int) -> str:
+    return (
+        f"{counted(sessions, 'session')} {'wait' if sessions > 1 else 'waits'} until the quiesce of the database ends"
+    )
+
+
 def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str) -> Conformance:
     """Return the judgement of one instance; `by` names the views that an all-clear rests on."""
     rows = tuple(groups)
@@ -212,13 +221,16 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: 
             missing += max(0.0, claim - row.used) if row.verdict is Verdict.STARVED else 0.0
     doubt = next((row.doubt for row in rows if row.doubt), "")
     total = None if doubt else sum_of_known(row.used for row in rows)
-    score = 100 * (1 - missing / due) if due > 0 else None
+    held = sum(row.held for row in rows)
+    score = 100 * (1 - missing / due) if due > 0 and not held else None
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
     unjudged = tuple(row.title for row in rows if not row.is_judged)
     but = f" Not known for {_listed(unjudged)}." if unjudged else ""
-    if doubt:
+    if held:
+        kept = f"Not judged: {_held(held)}, whatever the plan gives them."
+    elif doubt:
         kept = f"Not judged: {doubt}."
     elif missing <= 0 and (near or outside):
         kept = _lacking(near, outside) + but

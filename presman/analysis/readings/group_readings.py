@@ -35,6 +35,7 @@ class Marked(Enum):
 class Verdict(Marked):
     """What happens to a group's CPU."""
 
+    QUIESCED = "held, database quiesced", "✕", "bad"
     STARVED = "starved", "✕", "bad"
     ZERO_SHARE = "no share while others run", "✕", "bad"
     SHORT = "less than its due", "▲", "warn"
@@ -233,6 +234,7 @@ class GroupReading(NamedTuple):
     seconds until the first of it times out, `starts_in` those until the first of it starts by its timeout
     (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
     the group does some; `blocked` are the servers that its statements hold while they wait for another session.
+    `held` sessions wait until the database is quiesced no more: they want CPU, and no counter says how much.
     `queue_hurts` tells that its queue is critical (:attr:`QueueHead.is_critical`).
     `doubt` is why its figures of CPU are judged by no rule, "" where they are. `level` is the first level of its plan
     (1 to 8) that gives it a part, None where none does.
@@ -287,6 +289,7 @@ class GroupReading(NamedTuple):
     container_servers: int | None = None
     level: int | None = None
     px_queued_minute: float | None = None
+    held: int = 0
 
     @property
     def may_hold(self) -> int | None:
@@ -356,6 +359,7 @@ class GroupReading(NamedTuple):
 
 def _cpu_state(row: GroupReading) -> GroupState:
     text = "not judged" if row.doubt else verdict_words(row.verdict, row.limited_by)
+    text = f"{row.held} {row.verdict.value}" if row.held else text
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
     return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
 

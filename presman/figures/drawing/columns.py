@@ -71,10 +71,8 @@ def fit_columns(
         steps += second + comfort if growing.bar else comfort + second  # a bar can be short, a text cannot
     else:
         steps += second
-    if needed is None:
-        steps += [(column, column.most - column.width) for column in shown]
-    else:
-        steps += [(column, column.most - column.width) for column in shown if column.bar is not None]
+    may_grow = (column for column in shown if needed is None or column.bar is not None)
+    steps += [(column, column.most - column.width) for column in may_grow]
     for column, most in steps:
         more = min(spare, max(0, column.width + most - widths[column.key]))
         widths[column.key] += more
@@ -196,9 +194,7 @@ def cell_runs(
         return ((fit(text if len(text) <= width else one_line(text, width), width, column.align), style),)
     bar = column.bar(row)
     if column.flexible:
-        if bar is None:
-            return ((fit(text, width), "dim"),)
-        return bar_runs(bar, width, scale)
+        return ((fit(text, width), "dim"),) if bar is None else bar_runs(bar, width, scale)
     if width < min(_WITH_BAR, column.most):
         return ((fit(text, width, column.align), style),)
     text_width = (width - 1) // 2

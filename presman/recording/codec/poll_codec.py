@@ -110,11 +110,9 @@ class PollEncoder:
         known = {}
         for record, section in snapshot.sections.items():
             found = self._known.get(record)
-            is_same = found is not None and found[0] is section
-            if is_same and found is not None:
-                known[record] = found
-            else:
-                known[record] = (section, _packed_section(record, section, words_by_row=self._words_by_row))
+            if found is None or found[0] is not section:
+                found = section, _packed_section(record, section, words_by_row=self._words_by_row)
+            known[record] = found
         self._known = known
         poll = _PackedPoll(
             snapshot.at, snapshot.number, snapshot.epoch, snapshot.seconds, snapshot.round_trips,

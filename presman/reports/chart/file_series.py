@@ -5,7 +5,7 @@ The file is read as rows of cells with a header, whichever kind it is.
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
@@ -237,7 +237,6 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
     if header is None:
         raise rows.cut or ChartError(f"{rows.name} is empty")
     plan = _plan(rows, header, wanted)
-    joined = _joiner(plan)
     found: dict[str, dict[str, dict[float, float]]] = {name: {} for name in plan.values.values()}
     torn: ChartError | None = None
     for row in lines:
@@ -250,7 +249,7 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
             # The last line of a file is cut short where its writer was killed; of any other it is an error.
             torn = rows.error(f"it has {len(row)} cells, the header {len(header)}")
             continue
-        _take(rows, plan, row, found, joined)
+        _take(rows, plan, row, found)
     torn = torn or rows.cut
     notes = [f"{torn}: left out, the last line is cut short"] if torn is not None else []
     panels = [panel for panel in _panels(plan, found) if any(panel.series.values())]
@@ -278,19 +277,11 @@ def _next_plan(
     return _plan(rows, row, [name for name in wanted if name in row])
 
 
-def _joiner(plan: ColumnPlan) -> Callable[[float, float], float]:
-    return (lambda a, b: a + b) if plan.measure == "latency" else max
-
-
 def _take(
-    rows: FileRows,
-    plan: ColumnPlan,
-    row: Sequence[str],
-    found: dict[str, dict[str, dict[float, float]]],
-    joined: Callable[[float, float], float],
+    rows: FileRows, plan: ColumnPlan, row: Sequence[str], found: dict[str, dict[str, dict[float, float]]]
 ) -> None:
-    at = _instant(rows, row[plan.time])
-    subject = _subject(plan, row)
+    at, subject = _instant(rows, row[plan.time]), _subject(plan, row)
+    together = sum if plan.measure == "latency" else max
     for index, name in plan.values.items():
         text = row[index]
         if not text:  # not known
@@ -305,7 +296,7 @@ def _take(
         points = subjects.setdefault(subject, {})
         if max(len(found), len(subjects)) > MOST_SUBJECTS:
             raise rows.error(f"more than {counted(MOST_SUBJECTS, 'group')} or events cannot be charted")
-        points[at] = joined(points[at], value) if at in points else value
+        points[at] = together((points[at], value)) if at in points else value
 
 
 def _instant(rows: FileRows, text: str) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from presman.base.formats import ABSENT, compact, counted, number, spelled
+from presman.base.formats import ABSENT, compact, count, counted, number, spelled
 from presman.figures.drawing.lines import fit
 from presman.recording.time_words import spelled_instant
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference
@@ -21,14 +21,17 @@ def window_sentence(window: ComparedWindow) -> str:
 
 
 def summary(lines: Sequence[Line]) -> str:
-    """Return how many figures differ by more than noise."""
-    more = [line for line in lines if line.difference is Judgement.MORE]
-    untold = sum(line.difference is Judgement.UNTOLD for line in lines)
-    rest = f"; {untold} have too few polls or statements to compare" if untold else ""
-    if not more:
-        judged = any(line.difference is not Judgement.UNTOLD for line in lines)
-        return ("No figure differs by more than noise" if judged else "Nothing can be compared") + rest + "."
-    return f"{len(more)} of {counted(len(lines), 'figure')} differ by more than noise, marked *{rest}."
+    """Return how many figures differ by more than noise, after how many can not be compared."""
+    more, untold = (sum(line.difference is what for line in lines) for what in (Judgement.MORE, Judgement.UNTOLD))
+    if untold == len(lines):
+        return "Nothing can be compared: there are too few polls or statements."
+    many, verb = counted(len(lines), "figure"), "differs" if more == 1 else "differ"
+    if not untold:
+        differ = f"{count(more)} of {many} {verb}" if more else "No figure differs"
+    else:
+        differ = f"{count(more)} of the others {verb}" if more else "none of the others differs"
+        differ = f"Of {many} {count(untold)} have too few polls or statements to compare; {differ}"
+    return f"{differ} by more than noise{', marked *' * bool(more)}."
 
 
 def said(value: str | float | bool | None) -> str:

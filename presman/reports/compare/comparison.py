@@ -1,15 +1,16 @@
 """Comparison of two windows: each figure of both, the difference in percent, and whether it is more than noise."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from presman.reports.compare.noise import Judgement, Value, judge, mean
+from presman.reports.compare.noise import LEAST_LENGTH, Judgement, Value, block_length, chance, judge, mean
 from presman.reports.compare.window_figures import (
     ALL,
     LATENCY,
+    MEAN_WAIT,
     QUEUE,
     SECTIONS,
     STATEMENTS,
@@ -90,9 +91,9 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     found = [
         _line(key, list(first.series.get(key, ())), list(second.series.get(key, ())))
         for key in keys
-        if key.section != STATEMENTS or key.subject in shown
+        if (key.section != STATEMENTS or key.subject in shown) and key.figure != MEAN_WAIT
     ]
-    found += _latency(first.histograms, second.histograms)
+    found += _latency(first, second)
     found += _queue_waits(first.queued, second.queued)
     ranks = {ALL: -2} | {sql_id: index for index, sql_id in enumerate(shown)}
     found.sort(key=lambda line: (SECTIONS.index(line.section), ranks.get(line.subject, -1), line.subject))
@@ -135,9 +136,9 @@ def quantile(buckets: Mapping[int, int], percent: float) -> int | None:
     return bounds[bisect_left(sums, percent / 100 * sums[-1])] if bounds else None
 
 
-def _line(key: FigureKey, first: Sequence[Value], second: Sequence[Value]) -> Line:
+def _line(key: FigureKey, first: Sequence[Value], second: Sequence[Value], length: int = LEAST_LENGTH) -> Line:
     one, other = mean(first), mean(second)
-    return Line(*key, one, other, _percent(one, other), judge(first, second))
+    return Line(*key, one, other, _percent(one, other), judge(first, second, length))
 
 
 def _percent(first: float | None, second: float | None) -> float | None:
@@ -156,32 +157,59 @@ def _busiest(first: WindowFigures, second: WindowFigures) -> list[str]:
 # ---- percentiles
 
 
-def _latency(
-    first: Mapping[str, Sequence[Mapping[int, int]]], second: Mapping[str, Sequence[Mapping[int, int]]]
-) -> list[Line]:
-    found = []
-    for event in sorted(first.keys() | second.keys()):
-        one, other = list(first.get(event, ())), list(second.get(event, ()))
-        pooled = total(one), total(other)
-        within = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
-        found.append(_line(FigureKey(LATENCY, event, "% within 1 ms"), *within))
-        for percent in PERCENTILES:
-            bounds = [None if bound is None else bound / 1000 for bound in (quantile(each, percent) for each in pooled)]
-            limit = quantile(total(pooled), percent) or 0
-            shares = [[_share(each, limit, above=True) for each in polls] for polls in (one, other)]
-            found.append(_ranked(FigureKey(LATENCY, event, f"p{percent} ms"), bounds, shares, is_bound=True))
-    return found
+class _Ranked(NamedTuple):
+    """A percentile of both windows, and the shares of each window above that of both together."""
+
+    key: FigureKey
+    values: Sequence[float | None]
+    shares: tuple[Sequence[Value], Sequence[Value]]
+    is_bound: bool = False
 
 
-def _ranked(
-    key: FigureKey, values: Sequence[float | None], shares: Sequence[Sequence[Value]], *, is_bound: bool = False
-) -> Line:
-    """Return a line of two percentiles, judged by the shares of each window above that of both together."""
-    one, other = values
-    difference = judge(*shares)
-    if difference not in {Judgement.ONE_SIDED, Judgement.UNTOLD} or (one is not None and one == other):
-        # Equal shares above a bound do not make percentiles equal, nor unequal ones those in one bucket different.
-        difference = Judgement.SAME if one == other else Judgement.NOISE if difference is Judgement.SAME else difference
+Means = Mapping[FigureKey, tuple[Sequence[Value], Sequence[Value]]]
+
+
+def _of_same_waits(means: Means, ranks: Sequence[_Ranked]) -> Iterator[Line]:
+    """Yield the figures of the same waits. All have blocks of one length: either all can be compared, or none."""
+    length = block_length([*means.values(), *(each.shares for each in ranks)])
+    for key, (one, other) in means.items():
+        if one or other:
+            yield _line(key, one, other, length)
+    for each in ranks:
+        yield _ranked(each, length)
+
+
+def _latency(first: WindowFigures, second: WindowFigures) -> Iterator[Line]:
+    for event in sorted(first.histograms.keys() | second.histograms.keys()):
+        one, other = (list(each.histograms.get(event, ())) for each in (first, second))
+        mean_key = FigureKey(LATENCY, event, MEAN_WAIT)
+        shares = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
+        means = {
+            mean_key: (list(first.series.get(mean_key, ())), list(second.series.get(mean_key, ()))),
+            FigureKey(LATENCY, event, "% within 1 ms"): (shares[0], shares[1]),
+        }
+        yield from _of_same_waits(means, [_rank_of(event, percent, one, other) for percent in PERCENTILES])
+
+
+Polls = Sequence[Mapping[int, int]]
+
+
+def _rank_of(event: str, percent: int, one: Polls, other: Polls) -> _Ranked:
+    found = (quantile(total(each), percent) for each in (one, other))
+    bounds = [None if bound is None else bound / 1000 for bound in found]
+    limit = quantile(total([*one, *other]), percent) or 0
+    shares = [[_share(each, limit, above=True) for each in polls] for polls in (one, other)]
+    return _Ranked(FigureKey(LATENCY, event, f"p{percent} ms"), bounds, (shares[0], shares[1]), is_bound=True)
+
+
+def _ranked(found: _Ranked, length: int) -> Line:
+    """Return a line of two percentiles."""
+    key, (one, other), shares, is_bound = found
+    difference = judge(*shares, length)
+    if difference is not Judgement.ONE_SIDED and one == other:  # unequal shares above a bound do not make these differ
+        difference = Judgement.SAME
+    elif difference is Judgement.SAME:  # equal shares above a bound do not make percentiles equal
+        difference = Judgement.UNTOLD if chance(*shares, length) is None else Judgement.NOISE
     return Line(*key, one, other, _percent(one, other), difference, is_bound)
 
 
@@ -199,18 +227,16 @@ def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
     return found
 
 
-def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> list[Line]:
-    """Return how long statements that came to an end in the windows had waited in the queue."""
-    found = []
+def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Iterator[Line]:
+    """Yield how long statements that came to an end in the windows had waited in the queue."""
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
         both = [thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
-        found.append(_line(FigureKey(QUEUE, group, "mean wait s, ended"), *both))
         limit = rank([*one, *other], 95) or 0.0
         above = [thinned([Value(float(each > limit), 1.0) for each in waits]) for waits in (one, other)]
-        values = rank(one, 95), rank(other, 95)
-        found.append(_ranked(FigureKey(QUEUE, group, "p95 wait s, ended"), values, above))
-    return found
+        key = FigureKey(QUEUE, group, "p95 wait s, ended")
+        ranked = _Ranked(key, (rank(one, 95), rank(other, 95)), (above[0], above[1]))
+        yield from _of_same_waits({FigureKey(QUEUE, group, "mean wait s, ended"): (both[0], both[1])}, [ranked])
 
 
 def rank(values: Sequence[float], percent: int) -> float | None:

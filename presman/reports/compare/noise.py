@@ -5,7 +5,7 @@ everywhere. So each window is cut into blocks longer than its polls remember, an
 anew (a permutation test of the difference of the means; seeded, so the same windows have the same answer).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import cache
 from itertools import combinations, pairwise
@@ -30,7 +30,8 @@ _CLOSE = 1e-9
 METHOD = (
     "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 random "
     "divisions of the blocks differ as much (permutation test, fixed seed); fewer than "
-    f"{LEAST_BLOCKS} such blocks in a window are too few to compare"
+    f"{LEAST_BLOCKS} such blocks in a window are too few to compare; figures of the same waits have blocks "
+    "of one length"
 )
 
 
@@ -57,22 +58,25 @@ def mean(values: Sequence[Value]) -> float | None:
     return sum(value.over for value in values) / under if under > 0 else None
 
 
-def judge(first: Sequence[Value], second: Sequence[Value]) -> Judgement:
-    """Return whether the means of two series, each in order of time, differ by more than noise."""
+def judge(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LENGTH) -> Judgement:
+    """Return whether the means of two series, each in order of time, differ by more than noise.
+
+    `least` are the values in a block at least: what is made of the same waits needs blocks of one length.
+    """
     one, other = mean(first), mean(second)
     if one is None or other is None:
         return Judgement.ONE_SIDED
     if _is_close(one, other):
         return Judgement.SAME
-    probability = chance(first, second)
+    probability = chance(first, second, least)
     if probability is None:
         return Judgement.UNTOLD
     return Judgement.MORE if probability < RARE else Judgement.NOISE
 
 
-def chance(first: Sequence[Value], second: Sequence[Value]) -> float | None:
+def chance(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LENGTH) -> float | None:
     """Return the share of deals of the blocks whose means differ at least as much; None for too few blocks."""
-    length = max(LEAST_LENGTH, memory(first), memory(second))
+    length = block_length(((first, second),), least)
     one, other = blocks(first, length), blocks(second, length)
     if min(len(one), len(other)) < LEAST_BLOCKS:
         return None
@@ -89,6 +93,11 @@ def chance(first: Sequence[Value], second: Sequence[Value]) -> float | None:
     reached = sum(apart(sum([every[index] for index in deal])) >= seen for deal in deals)
     # Of all deals the one that was seen is among them; of drawn ones it is counted besides.
     return reached / len(deals) if is_whole else (reached + 1) / (len(deals) + 1)
+
+
+def block_length(pairs: Iterable[tuple[Sequence[Value], Sequence[Value]]], least: int = LEAST_LENGTH) -> int:
+    """Return how many values a block has that is longer than any of some series of both windows remembers."""
+    return max(least, *(memory(values) for pair in pairs for values in pair))
 
 
 def memory(values: Sequence[Value]) -> int:

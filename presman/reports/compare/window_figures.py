@@ -34,6 +34,7 @@ CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
     "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"
 )  # fmt: skip
 SECTIONS = (CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS)
+MEAN_WAIT = "mean ms (estimated)"
 ALL = "all"
 """The subject of what is not of one group."""
 
@@ -177,7 +178,8 @@ OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
 
 def _each_second(figure: str) -> OfGroup:
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        for index, (value, seconds) in enumerate(_paired(_total(instances, figure, len(lines.times)), lines)):
+        total = _total(instances, figure, len(lines.times))
+        for index, (value, seconds) in enumerate(zip(total, lines.seconds, strict=True)):
             if seconds > 0 and not isnan(value):
                 yield index, value * seconds, seconds
 
@@ -217,10 +219,6 @@ def _growth(figure: str) -> OfGroup:
             before = at, number, total
 
     return quotients
-
-
-def _paired(line: Sequence[float], lines: GroupLines) -> Iterator[tuple[float, float]]:
-    return zip(line, lines.seconds, strict=True)
 
 
 _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
@@ -338,7 +336,7 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
         series[FigureKey(LATENCY, event, "waits/s")] = [
             Value(count, each.seconds) for count, each in zip(waits, bins, strict=True)
         ]
-        series[FigureKey(LATENCY, event, "mean ms (estimated)")] = [
+        series[FigureKey(LATENCY, event, MEAN_WAIT)] = [
             Value(each, count) for each, count in zip(took, waits, strict=True)
         ]
     return series

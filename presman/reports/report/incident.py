@@ -130,8 +130,8 @@ def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Loo
     wanted: dict[int, str] = {}
     if at is not None:
         wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"
-    for measure, why in (("queued", "the longest queue"), ("waited", "most CPU waited for")):
-        found = time_bins.worst(playback, start, end, measure)
+    for column, why in (("queued", "the longest queue"), ("waited_cpus", "most CPU waited for")):
+        found = time_bins.worst(playback, start, end, column)
         if found is not None:
             wanted.setdefault(playback.index(found), why)
     step = max(1.0, (len(indexes) - 1) / LOOKS)

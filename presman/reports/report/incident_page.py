@@ -19,7 +19,7 @@ from presman.figures.measures import headings
 from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
-from presman.recording.time_bins import GroupBin
+from presman.recording.time_bins import GroupBin, TimeBin
 from presman.recording.time_words import Note, TimeError, instant_of, spelled_instant
 from presman.reports.html_page import bullets, cell_table, made_at, page, section, word_table, zone_of
 from presman.reports.report import report_charts
@@ -208,11 +208,11 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the charts."""
     cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
     charts = (
-        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, cpus, "CPUs managed"),
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, lambda _: cpus, "CPUs managed"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
-        _chart(incident, "Parallel servers", "servers", lambda each: each.servers, None, "target"),
+        _chart(incident, "Parallel servers", "servers", lambda each: each.servers, lambda step: step.target, "target"),
         _chart(incident, "Statements in the parallel queue", "queued", lambda each: each.queued,
-               None, "most in a poll"),
+               lambda step: step.queued, "most in a poll"),
         _chart(incident, "I/O", "MB/s", lambda each: each.io),
     )  # fmt: skip
     each = "each poll" if incident.width == 1 else f"each step is the mean of up to {count(incident.width)} polls"
@@ -227,8 +227,8 @@ def _noted(caption: str, on_screen: str) -> Markup:
 
 
 def _chart(
-    incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None], line: float | None = None,
-    line_name: str = "",
+    incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None],
+    line: Callable[[TimeBin], float | None] = lambda _: None, line_name: str = "",
 ) -> AreaChart:  # fmt: skip
     """Return a chart of one figure; the groups that have a colour have a layer each, the others share one."""
     totals: dict[tuple[int, str], float] = defaultdict(float)
@@ -248,15 +248,11 @@ def _chart(
         layers = [known.get(each, None if _blank(known) else 0.0) for each in with_colour]
         if rest:
             layers.append(sum(known.get(each) or 0.0 for each in rest) if not _blank(known) else None)
-        across = line
-        if line_name == "target":
-            across = None if step.target is None else float(step.target)
-        elif line_name == "most in a poll":
-            across = float(step.queued)
-        columns.append(ChartColumn(*spans[step.key], step.polls, tuple(layers) or (_nothing(known),), across))
+        values_there = tuple(layers) or (None if _blank(known) else 0.0,)
+        columns.append(ChartColumn(*spans[step.key], step.polls, values_there, line(step)))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
     drawn = [styles[each] for each in with_colour] + [OTHERS] * (len(layers_named) - len(with_colour))
-    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
+    return AreaChart(title, unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:
@@ -269,10 +265,6 @@ def _ranked(incident: Incident) -> list[tuple[int, str]]:
 
 def _blank(known: dict[tuple[int, str], float | None]) -> bool:
     return all(each is None for each in known.values())
-
-
-def _nothing(known: dict[tuple[int, str], float | None]) -> float | None:
-    return None if _blank(known) else 0.0
 
 
 def statements(incident: Incident, axis: TimeAxis) -> Markup:

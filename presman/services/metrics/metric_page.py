@@ -3,7 +3,6 @@
 Each database has a thread that polls it, and keeps what it last said. Whoever looks at that never waits for a poll.
 """
 
-import gzip
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -118,10 +117,8 @@ class ObservedDatabase:
         elif isinstance(live_event, NotUnderstood):  # of one database: the others go on
             self._lose("fault", live_event.line, "internal", "error")
         elif isinstance(live_event, SourceLost):
-            outlook = (
-                live_event.outlook if live_event.retry_in is not None else f"{live_event.outlook} before a restart"
-            )
-            text = with_more(live_event.line, outlook)
+            until = "" if live_event.retry_in is not None else " before a restart"
+            text = with_more(live_event.line, f"{live_event.outlook}{until}")
             self.run_out = live_event.line if live_event.has_run_out else ""
             level: Level = "debug" if self.run_out else "warning"  # the exporter reports it
             self._lose("lost", text, live_event.code or live_event.text, level, live_event.next_try)
@@ -147,9 +144,7 @@ class ObservedDatabase:
             last_poll=time.time(),
             next_try=None,
         )
-        figures = {"poll": self._state.polls, "seconds": round(snapshot.seconds, 4)}
-        text = f"poll {self._state.polls} read"
-        self._reachability.report("polled", text, "debug", **figures, round_trips=snapshot.round_trips)
+        self._reachability.polled(self._state.polls, "read", snapshot)
 
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
@@ -283,22 +278,18 @@ def families(databases: Sequence[ObservedDatabase]) -> Iterator[Family]:
 
 def _of(state: DatabaseState) -> _Found:
     """Return the series of one database by name."""
-    common = {LABEL: state.label}
+    observed = READING_SUBJECTS if state.observation is not None else ()
     found: _Found = {}
-    for metric, series in samples(TARGET, state, common):
-        found.setdefault(metric.name, []).extend(series)
-    if state.observation is not None:
-        for subject in READING_SUBJECTS:
-            for metric, series in samples(subject, state.observation, common):
-                found.setdefault(metric.name, []).extend(series)
+    for subject in (TARGET, *observed):
+        observation = state if subject is TARGET else state.observation
+        for metric, series in samples(subject, observation, {LABEL: state.label}):
+            found.setdefault(metric.name, []).extend(series)
     return found
 
 
 # ---- Exposition: the page in the formats of Prometheus and OpenMetrics, as prometheus-client writes them.
 
 OPENMETRICS = "application/openmetrics-text"
-QUICK = 1
-"""How hard gzip tries: the page is a fifteenth even so."""
 
 
 class Exposition:
@@ -348,8 +339,3 @@ def _buckets(name: str, sample: MetricSample) -> Iterator[Sample]:
     if value.sum is not None:
         yield Sample(f"{name}_count", labels, value.total)
         yield Sample(f"{name}_sum", labels, value.sum)
-
-
-def compressed(page: bytes) -> bytes:
-    """Return the page as gzip has it."""
-    return gzip.compress(page, QUICK)

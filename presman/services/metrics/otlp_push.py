@@ -105,11 +105,9 @@ class OtlpPush:
             done = self._exporter.export(data, timeout_millis=TIMEOUT * 1_000)
         except Exception as error:  # the collector's answers are anybody's
             return one_line(clean(f"{type(error).__name__}: {error}"), 300)
-        return (
-            ""
-            if done is otlp.MetricExportResult.SUCCESS
-            else self._words.line.rstrip(".") or "the collector did not accept it"
-        )
+        if done is otlp.MetricExportResult.SUCCESS:
+            return ""
+        return self._words.line.rstrip(".") or "the collector did not accept it"
 
 
 def _without_user(endpoint: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gzip
 import hmac
 import re
 import socket
@@ -25,7 +26,7 @@ from presman.base.certificates import Certificates
 from presman.base.errors import InputError
 from presman.base.listeners import MINUTE, TURN, WAITING, Places, RateLimited, Standing
 from presman.base.secret import Secret
-from presman.services.metrics.metric_page import Exposition, compressed
+from presman.services.metrics.metric_page import Exposition
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -106,7 +107,7 @@ class WebApp:
             return NOT_ALLOWED
         if path == HEALTH:
             return self._health()
-        if self._credentials is not None and not self.knows(environment.get("HTTP_AUTHORIZATION", "")):
+        if self.asks and not self.knows(environment.get("HTTP_AUTHORIZATION", "")):
             return DENIED
         return self._page(environment) if path == PAGE else NOT_FOUND
 
@@ -119,9 +120,12 @@ class WebApp:
         body, kind = self._exposition.write(environment.get("HTTP_ACCEPT", ""))
         vary = (("Vary", "Accept, Accept-Encoding"),)
         if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
-            return Response("200 OK", compressed(body), kind, (("Content-Encoding", "gzip"), *vary))
+            return Response("200 OK", gzip.compress(body, QUICK), kind, (("Content-Encoding", "gzip"), *vary))
         return Response("200 OK", body, kind, vary)
 
+
+QUICK = 1
+"""How hard gzip tries: the page is a fifteenth even so."""
 
 AT_ONCE, OF_ONE = 16, 12
 """Connections at a time, and those of one address; who comes while all are being answered is turned away."""
@@ -189,16 +193,19 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self,
         family: socket.AddressFamily,
         address: tuple[Any, ...],
+        app: WebApp,
         certificates: Certificates | None,
         note: Callable[[str], None],
     ) -> None:
         self.address_family = family
+        self._app = app
         self._certificates = certificates
         self._refused = RateLimited(note, pause=MINUTE)
         self._answering = threading.BoundedSemaphore(AT_ONCE)
         self._places: Places[Any] = Places(AT_ONCE, OF_ONE)
         self._open: dict[Any, float] = {}
         super().__init__(address, _Handler)
+        self.set_app(app)
 
     def server_bind(self) -> None:
         """Bind, without asking the name service for a name that nobody needs."""
@@ -244,17 +251,14 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     def _are_to_be_heard(self, came: int) -> bool:
         """Return whether threads have to read what those brought that just came, before others take their places."""
-        app = self.get_app()
-        is_known_at_once = self._certificates is None and isinstance(app, WebApp) and app.asks
+        is_known_at_once = self._certificates is None and self._app.asks
         return not is_known_at_once and self._places.are_to_be_heard(came)
 
     def _take(self, request: Any, client_address: Any, came: dict[Any, Any]) -> None:
         """Keep a connection among those that came if it has a place."""
         has_place, gone = self._places.take(request, client_address[0], time.monotonic())
-        if gone is not None and came.pop(gone, None) is None:
-            _cut(gone)
-        elif gone is not None:
-            self.shutdown_request(gone)
+        if gone is not None:
+            (self.shutdown_request if came.pop(gone, None) else _cut)(gone)
         if not has_place:
             self.shutdown_request(request)
             return
@@ -264,8 +268,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     def _has_brought_password(self, request: Any) -> bool:
         """Look, without taking it, whether what a connection has brought already shows who it is: not over TLS."""
-        app = self.get_app()
-        if self._certificates is not None or not isinstance(app, WebApp):
+        if self._certificates is not None:
             return False
         request.setblocking(False)
         try:
@@ -274,7 +277,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
             return False
         finally:
             request.settimeout(SILENCE)
-        return found is not None and app.knows(found[1].decode("latin-1"))
+        return found is not None and self._app.knows(found[1].decode("latin-1"))
 
     def _begin(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, if there is one left, or can be."""
@@ -305,9 +308,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     def asked(self, request: Any, header: str) -> None:
         """Take note that a connection has asked for something, perhaps with a password."""
-        app = self.get_app()
-        is_known = isinstance(app, WebApp) and app.knows(header)
-        self._places.rise(request, Standing.SAFE if is_known else Standing.ASKED, time.monotonic())
+        self._places.rise(request, Standing.SAFE if self._app.knows(header) else Standing.ASKED, time.monotonic())
 
     def _end(self, request: Any) -> None:
         self._places.leave(request)
@@ -349,11 +350,10 @@ class WebServer:
     ) -> None:
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            self._listener = _Listener(family, address, certificates, note)
+            self._listener = _Listener(family, address, app, certificates, note)
         except (OSError, OverflowError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ListenError(f"cannot listen at {_place(host, port)}: {reason}") from None
-        self._listener.set_app(app)
         scheme = "https" if certificates else "http"
         self.url = f"{scheme}://{_place(host, self._listener.server_port)}"
         self._begins = False

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import oracledb
 
 from presman import __version__
-from presman.base.answer_memory import ANSWERS
+from presman.base.running_out import ANSWERS
 from presman.sources.oracle.guard import MOST, AnswerTooLarge, Sockets, sense
 from presman.sources.oracle.oracle_errors import is_lost
 from presman.sources.oracle.settings import ConnectSettings

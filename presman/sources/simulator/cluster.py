@@ -6,7 +6,7 @@ they make, and the windows in which they ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappush
 from typing import TYPE_CHECKING
 
@@ -163,17 +163,7 @@ class ActivePlans:
 
     def subplans(self) -> list[str]:
         """Return the names of the plans below the top plan."""
-        found: list[str] = []
-
-        def walk(node: Node) -> None:
-            for child in node.children:
-                if child.group is None:
-                    found.append(child.name)
-                walk(child)
-
-        if self.root is not None and not self.cdb:
-            walk(self.root)
-        return found
+        return [] if self.root is None or self.cdb else list(_subplans(self.root))
 
     def servers_limit(self, group: Group) -> int:
         """Return the parallel servers the group may use before it queues."""
@@ -185,6 +175,13 @@ class ActivePlans:
             self._latest_id += 1
             self._ids[name] = self._latest_id
         return self._ids[name]
+
+
+def _subplans(node: Node) -> Iterator[str]:
+    for child in node.children:
+        if child.group is None:
+            yield child.name
+        yield from _subplans(child)
 
 
 Handler = Callable[[], None]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Iterator
 from enum import IntEnum
 from functools import cache
+from itertools import chain
 from math import erf, exp, inf, log, log2, sqrt
 from typing import NamedTuple
 
@@ -120,6 +122,10 @@ class Metrics:
         """Return the newest closed interval."""
         return self.intervals[-1] if self.intervals else []
 
+    def hour(self) -> Iterator[Minute]:
+        """Yield the rows of all of them."""
+        return chain.from_iterable(self.intervals)
+
 
 BUCKETS = 33
 """Bucket b holds waits shorter than 2**b microseconds and not shorter than 2**(b - 1)."""
@@ -226,8 +232,7 @@ class Event(Struct):
 def events_of(storage: str, cluster: bool) -> dict[str, Event]:
     """Return the events of one instance on a kind of storage, none waited for yet."""
     good, bad = STORAGE[storage]
-    single = "cell single block physical read" if storage == "exadata" else "db file sequential read"
-    scan = "cell smart table scan" if storage == "exadata" else "direct path read"
+    single, scan = reading_events(storage)
     slow = shape((1.0, 3_000.0, 0.9))
     made = [
         Event("resmgr:cpu quantum", "Scheduler", QUANTUM, STARVED),

@@ -92,10 +92,7 @@ def _many(kind: Any, tables: Mapping[str, Any], table: str, file: str) -> Iterab
     if not isinstance(entries, list):
         raise ScenarioError(f"{file}: {table}: write [[{table}]] with double brackets, one for each entry")
     for index, entry in enumerate(entries, 1):
-        where = f"{file}: {table}[{index}]"
-        if not isinstance(entry, dict):
-            raise ScenarioError(f"{where}: expected a table, got {entry!r}")
-        yield decode(kind, entry, where)
+        yield decode(kind, entry, f"{file}: {table}[{index}]")
 
 
 def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:

@@ -140,11 +140,6 @@ class Machine:
         for account in self.accounts.values():
             account.base = account.totals
 
-    @property
-    def cpus(self) -> int:
-        """CPUs that Resource Manager hands out."""
-        return self.capacity.cpu_count
-
     def account(self, group: Group) -> counters.GroupCounters:
         """Return the account of a group, opened when it is first used."""
         if group not in self.accounts:
@@ -213,7 +208,8 @@ class Machine:
         for account in self.accounts.values():
             account.rates = [0.0] * len(account.rates)
         fractions = self.fractions(wanted, given)
-        self.short = sum(given.values()) > self.cpus - RESERVED - _SAME and any(part < 1 for part in fractions.values())
+        is_full = sum(given.values()) > self.capacity.cpu_count - RESERVED - _SAME
+        self.short = is_full and any(part < 1 for part in fractions.values())
         self.account(background).rates[Count.CONSUMED_CPU_TIME] = _BACKGROUND_CPU
         self.load = sum(wanted.values()) + self.capacity.host_load
         self.latency = self._mean_latency()

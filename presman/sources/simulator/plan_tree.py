@@ -6,7 +6,7 @@ capacity give the CPUs of each group.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -30,13 +30,6 @@ class Node(Struct, frozen=True):
     children: tuple[Node, ...] = ()
     group: Group | None = None
     directive: Directive = Directive()
-
-    def leaves(self) -> Iterator[Node]:
-        """Yield the consumer groups below, in the plan's order."""
-        if self.group is not None:
-            yield self
-        for child in self.children:
-            yield from child.leaves()
 
 
 def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **root: object) -> Node:

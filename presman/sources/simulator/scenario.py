@@ -68,10 +68,7 @@ class Directive:
         """MGMT_P1 to MGMT_P8; shares stand at the first level, as the dictionary shows them."""
         if self.shares is not None:
             return (self.shares, 0, 0, 0, 0, 0, 0, 0)
-        return (
-            *(self.mgmt_p1, self.mgmt_p2, self.mgmt_p3, self.mgmt_p4),
-            *(self.mgmt_p5, self.mgmt_p6, self.mgmt_p7, self.mgmt_p8),
-        )
+        return tuple(getattr(self, f"mgmt_p{level}") for level in range(1, 9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,6 +446,11 @@ class Scenario:
         )
         pools = tuple(replace(pool, count=grown(pool.count)) for pool in self.pools)
         return replace(self, capacity=capacity, streams=streams, pools=pools)
+
+    @property
+    def who_connects(self) -> tuple[SessionPool | StatementStream | ScriptedStatement, ...]:
+        """Its workloads."""
+        return (*self.pools, *self.streams, *self.script)
 
     def con_id(self, pdb: str) -> int:
         """Return the container of a PDB's name, 0 outside a CDB."""

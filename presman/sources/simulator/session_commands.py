@@ -76,18 +76,17 @@ def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: 
     raise Refusal(code, texts.get(code, f"resource manager: session {wanted[1]}, {wanted[2]} does not exist"))
 
 
-def _execution(simulation: Simulation, session: SimulatedSession) -> Execution | None:
-    return simulation.workload.executions.get(session)
+def _execution(simulation: Simulation, session: SimulatedSession, sql_id: str = "") -> Execution | None:
+    """Return what a session executes, None where that is nothing, or something else than what is named."""
+    found = simulation.workload.executions.get(session)
+    return None if found and sql_id and found.cursor.sql_id != sql_id else found
 
 
 def _cancel(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
     """Cancel what a session executes; an idle one, or one that executes something else, is left alone."""
-    execution = _execution(simulation, session)
-    if execution is None or execution.phase is Phase.HOLDING:
-        return
-    if sql_id and execution.cursor.sql_id != sql_id:
-        return
-    simulation.workload.abort(execution)
+    execution = _execution(simulation, session, sql_id)
+    if execution is not None and execution.phase is not Phase.HOLDING:
+        simulation.workload.abort(execution)
 
 
 def _kill(simulation: Simulation, session: SimulatedSession) -> None:
@@ -105,12 +104,9 @@ def _kill(simulation: Simulation, session: SimulatedSession) -> None:
 
 
 def _dequeue(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
-    execution = _execution(simulation, session)
-    if execution is None or execution.phase is not Phase.QUEUED:
-        return
-    if sql_id and execution.cursor.sql_id != sql_id:
-        return
-    simulation.workload.dequeue(execution)
+    execution = _execution(simulation, session, sql_id)
+    if execution is not None and execution.phase is Phase.QUEUED:
+        simulation.workload.dequeue(execution)
 
 
 def _switch(simulation: Simulation, session: SimulatedSession, group: str) -> None:

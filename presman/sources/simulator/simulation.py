@@ -18,7 +18,6 @@ from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
-from presman.sources.simulator.executions import Execution
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.parsing import sql_id_of
@@ -203,7 +202,7 @@ class Simulation(Cluster):
 
     def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
         """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""
-        running, room, root = self.workload.running, machine.cpus - RESERVED, self.plans.root
+        running, room, root = self.workload.running, machine.capacity.cpu_count - RESERVED, self.plans.root
         machine.paces = {}
         for turn in range(_TURNS):
             wanted = machine.demand(running)
@@ -252,7 +251,7 @@ class Simulation(Cluster):
         exhausted = (machine.exhausted - machine.exhausted_mark) / (self.now - self.metrics.opened)
         deltas = array("d", map(sub, account.totals, account.mark))
         where = machine.inst_id, group, self.metrics.opened, self.now
-        return Minute(*where, machine.cpus, ceiling, servers, exhausted, deltas)
+        return Minute(*where, machine.capacity.cpu_count, ceiling, servers, exhausted, deltas)
 
     def _alter(self, change: Alteration) -> None:
         if change.restart is not None:
@@ -277,11 +276,8 @@ class Simulation(Cluster):
             if execution.session.inst_id != inst_id and inst_id in has:
                 self.workload.abort(execution)
             elif execution.session.inst_id == inst_id:
-                self.at(self.now + (_FREED if has - {inst_id} else 0.0), partial(self._fail, execution))
-
-    def _fail(self, execution: Execution) -> None:
-        if self.workload.executions.get(execution.session) is execution:
-            self.workload.abort(execution)
+                later = _FREED if has - {inst_id} else 0.0
+                self.at(self.now + later, partial(self.workload.abort, execution))
 
     def _come_back(self, inst_id: int) -> None:
         self.down = self.down - {inst_id}

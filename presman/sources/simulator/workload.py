@@ -184,14 +184,9 @@ class Workload:
         if execution.hold > 0 and execution.servers:
             execution.phase = Phase.HOLDING
             execution.held_since = session.changed = cluster.now
-            cluster.at(cluster.now + execution.hold, partial(self._close_held, execution))
+            cluster.at(cluster.now + execution.hold, partial(self.abort, execution))
             return
         self._close(execution)
-
-    def _close_held(self, execution: Execution) -> None:
-        """Close a cursor that was held, unless its session was ended before."""
-        if self.executions.get(execution.session) is execution:
-            self._close(execution)
 
     def _close(self, execution: Execution) -> None:
         """Close the cursor: free its servers and add up what it used."""
@@ -262,13 +257,14 @@ class Workload:
             _count(self._cluster, execution, Count.SQL_CANCELED)
         execution.session.canceled += 1
         execution.session.transient = execution.session.transient or killed
-        self.running.remove(execution)
-        self._close(execution)
+        self.abort(execution)
 
     # Orders from outside
 
     def abort(self, execution: Execution) -> None:
-        """End a call wherever it stands: in a queue, at work, or holding its cursor."""
+        """End a call wherever it stands: in a queue, at work, or holding its cursor; one that is over stays so."""
+        if self.executions.get(execution.session) is not execution:
+            return
         if execution.phase is Phase.POOL:
             self.pools.drop(execution)
             self._end(execution)

@@ -450,9 +450,8 @@ def _times(value: Any, factor: int | None) -> Any:
 
 
 def _with_instance(found: SpoolTable) -> SpoolTable:
-    if "INST_ID" in found.columns:
-        return found
-    return _extended(found, "INST_ID", [[1] * len(rows) for rows in found.rows])
+    there = "INST_ID" in found.columns
+    return found if there else _extended(found, "INST_ID", [[1] * len(rows) for rows in found.rows])
 
 
 def _extended(found: SpoolTable, column: str, values: Sequence[Sequence[Any]]) -> SpoolTable:

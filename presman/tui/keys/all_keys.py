@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
 def show_help(app: FrameApp) -> None:
     """Show the keys and the columns of this tab."""
     from presman.tui.pages.content import help_of, help_of_others
-    from presman.tui.widgets.grid import Grid
+    from presman.tui.widgets.grid import keys_in_table
 
-    bindings = [binding for binding in Grid.BINDINGS if not isinstance(binding, tuple) and binding.action != "open"]
-    in_table = [(binding.key_display or binding.key, binding.description) for binding in bindings]
     present = app.panels.present.tab
-    content = help_of(present, drill_keys.where(app), listed(app), in_table)
+    content = help_of(present, drill_keys.where(app), listed(app), keys_in_table())
     app.reader.open(content, found_by_search=partial(help_of_others, present))
 
 
@@ -78,18 +77,16 @@ def offered(app: FrameApp) -> list[Labelled]:
     if not app.begun:
         return []
     of_tabs = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
-    before = [_key_of_app(app, each) for each in _BEFORE if each.key.name != "poll_now" or time_keys.is_lost(app)]
+    before = [each for each in _BEFORE if each.key.name != "poll_now" or time_keys.is_lost(app)]
     more = [each for each in _MOMENTS if each.key.name in app.own_keys]
-    behind = [_key_of_app(app, each) for each in _BEHIND if each not in more]
-    return [
-        *(each.labelled(app) for each in (*before, *more) if each.when(app)),
-        *of_tabs,
-        *(each.labelled(app) for each in behind if each.when(app)),
-    ]
+    behind = [each for each in _BEHIND if each not in more]
+    return [*_labelled(app, [*before, *more]), *of_tabs, *_labelled(app, behind)]
 
 
-def _key_of_app(app: FrameApp, key: AppKey) -> AppKey:
-    return app.own_keys.get(key.key.name, key)
+def _labelled(app: FrameApp, keys: Iterable[AppKey]) -> list[Labelled]:
+    """Return those of some keys that do something here, each as the app has it."""
+    own = [app.own_keys.get(each.key.name, each) for each in keys]
+    return [each.labelled(app) for each in own if each.when(app)]
 
 
 def listed(app: FrameApp) -> list[Key]:

@@ -84,10 +84,8 @@ def can_go_back(app: FrameApp) -> bool:
 
 ESCAPE = AppKey(
     Key("escape", "escape", "Esc", "back", "Back to where you came from, on the same row; clears a filter."),
-    escape,
-    can_go_back,
-    "No page is open and nothing is filtered; q quits.",
-)
+    escape, can_go_back, "No page is open and nothing is filtered; q quits.",
+)  # fmt: skip
 LEAVE = AppKey(
     Key("leave", "q", "q", "back / quit", "Back to where you came from, on the same row; at the top, quit."),
     leave, relabel=lambda app: "back" if app.reader.is_open or app.monitor.choices.scopes else "quit",
@@ -120,13 +118,8 @@ def _tab_key(name: TabName) -> AppKey:
     return AppKey(key, lambda app: show_tab(app, name.name), has_it, why_not)
 
 
-TABS_IN_HELP = Key(
-    "tabs",
-    "",
-    f"{tab_names()[0].key} … {tab_names()[-1].key}",
-    "tabs",
-    f"Show a tab: {', '.join(f'{each.key} {each.title}' for each in tab_names())}.",
-)
+_EVERY = ", ".join(f"{each.key} {each.title}" for each in tab_names())
+TABS_IN_HELP = Key("tabs", "", f"{tab_names()[0].key} … {tab_names()[-1].key}", "tabs", f"Show a tab: {_EVERY}.")
 
 TABS = tuple(_tab_key(name) for name in tab_names())
 

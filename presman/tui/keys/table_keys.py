@@ -151,10 +151,8 @@ FILTER = AppKey(
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); numbers sort largest first."),
-    sort,
-    has_tables,
-    PAGE_IS_OPEN,
-)
+    sort, has_tables, PAGE_IS_OPEN,
+)  # fmt: skip
 REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, PAGE_IS_OPEN)
 COLUMNS = AppKey(
     Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "

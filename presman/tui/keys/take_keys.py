@@ -71,10 +71,8 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
         elif what.command is not None:
             _take_command(app, what.text, f"It affects {what.affects}. {what.command.note}")
         else:
-            named = (
-                f"{what.what} {what.text}" if len(what.text) <= _NAMED else f"{what.what}, {len(what.text)} characters"
-            )
-            app.notify(f"Copied: {named}, {_keep(app, what.text)}", timeout=8)
+            named = f" {what.text}" if len(what.text) <= _NAMED else f", {len(what.text)} characters"
+            app.notify(f"Copied: {what.what}{named}, {_keep(app, what.text)}", timeout=8)
 
     app.push_screen(CopyChooser(offered, app.size.width), chosen)
 
@@ -88,12 +86,9 @@ def _take_command(app: FrameApp, text: str, affects: str) -> None:
 
 def copy_script(app: FrameApp, script: str) -> None:
     """Copy a script that changes limits; nothing is run."""
-    kept = _keep(app, script)
+    copied = f"a script of {counted(len(script.splitlines()), 'line')} ({_keep(app, script)})"
     affects = "If you run it, it takes effect at once, for everybody."
-    app.notify(
-        f"Copied, not run: a script of {counted(len(script.splitlines()), 'line')} ({kept}).\n{affects}{_as_old(app)}",
-        timeout=12,
-    )
+    app.notify(f"Copied, not run: {copied}.\n{affects}{_as_old(app)}", timeout=12)
 
 
 def copy_to_do(app: FrameApp) -> None:
@@ -195,14 +190,7 @@ def record(app: FrameApp) -> None:
         return
     poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(_load_or_complain(app, latest), group="record")  # keys and polls go on meanwhile
-
-
-async def _load_or_complain(app: FrameApp, latest: Reading) -> None:
-    try:
-        await _load(app, latest)
-    except Exception as error:
-        app.complain(error)
+    app.run_worker(app.attempt(_load(app, latest)), group="record")  # keys and polls go on meanwhile
 
 
 async def _load(app: FrameApp, latest: Reading) -> None:
@@ -258,9 +246,8 @@ def why_not_act(app: FrameApp) -> str:
 
 COPY = AppKey(
     Key("copy", "c", "c", "copy", "Copy to the clipboard (OSC 52) and to a file, which is named. Of a statement: "
-        "choose "
-        "SQL_ID, text, sid,serial or a command from a list; c c copies the SQL_ID. Of anything else: the page or the "
-        "row."),
+        "choose SQL_ID, text, sid,serial or a command from a list; c c copies the SQL_ID. Of anything else: the page "
+        "or the row."),
     copy, has_data, NO_DATA,
 )  # fmt: skip
 COPY_TO_DO = AppKey(
@@ -286,8 +273,7 @@ RECORD = AppKey(
 )  # fmt: skip
 REPORT = AppKey(
     Key("report", "r", "r", "report", "Write an HTML report, as `presman report` does: of the recording in a replay, "
-        "of the "
-        "minutes that the charts show (w) on a live database."),
+        "of the minutes that the charts show (w) on a live database."),
     report, lambda app: has_data(app) and not app.is_served, why_not_report,
 )  # fmt: skip
 

@@ -66,33 +66,25 @@ def is_lost(app: FrameApp) -> bool:
 
 _FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll."
 
+
+def _step(key: Key, polls: int) -> AppKey:
+    """Return the key that goes so many polls on, or back (below 0)."""
+    when, why_not = (has_past, _FIRST) if polls < 0 else (is_behind, _NEWEST)
+    return AppKey(key, lambda app: app.moments.step(polls), when, why_not)
+
+
 PAUSE = AppKey(
     Key("pause", "space", "Space", "pause", "Freeze the view; polling and history continue."),
     pause, has_data, NO_DATA, relabel=lambda app: "pause" if app.monitor.choices.paused is None else "go on",
 )  # fmt: skip
-BACK = AppKey(
-    Key("back", "left", "←", "back in time", "Step one poll back in time."),
-    lambda app: app.moments.step(-1), has_past, _FIRST,
-)  # fmt: skip
-FORWARD = AppKey(
-    Key("forward", "right", "→", "forward", "Step one poll forward in time."),
-    lambda app: app.moments.step(1), is_behind, _NEWEST,
-)  # fmt: skip
-FAR_BACK = AppKey(
-    Key("far_back", "shift+left", "⇧←", "15 back", "Step 15 polls back in time."),
-    lambda app: app.moments.step(-15), has_past, _FIRST,
-)  # fmt: skip
-FAR_FORWARD = AppKey(
-    Key("far_forward", "shift+right", "⇧→", "15 forward", "Step 15 polls forward in time."),
-    lambda app: app.moments.step(15), is_behind, _NEWEST,
-)  # fmt: skip
+BACK = _step(Key("back", "left", "←", "back in time", "Step one poll back in time."), -1)
+FORWARD = _step(Key("forward", "right", "→", "forward", "Step one poll forward in time."), 1)
+FAR_BACK = _step(Key("far_back", "shift+left", "⇧←", "15 back", "Step 15 polls back in time."), -15)
+FAR_FORWARD = _step(Key("far_forward", "shift+right", "⇧→", "15 forward", "Step 15 polls forward in time."), 15)
 LIVE = AppKey(Key("live", "end", "End", "live", "Back to the newest poll; ends a pause too."), live, is_frozen, _NEWEST)
 SLOWER = AppKey(Key("slower", "plus,equals_sign", "+", "slower", "Poll less often."), lambda app: refresh(app, 1))
 FASTER = AppKey(Key("faster", "minus", "-", "faster", "Poll more often."), lambda app: refresh(app, -1))
-POLL_NOW = AppKey(
-    Key("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again."),
-    poll_now,
-)
+POLL_NOW = AppKey(Key("poll_now", "f5", "F5", "poll now", "Poll at once, or try at once to connect again."), poll_now)
 
 
 async def ask_time(app: FrameApp) -> None:

@@ -43,9 +43,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     every, joint = _named_of(found)
     runs: list[Run] = [label]
     for index, candidate in enumerate(every):
-        more = _named(index, candidate, joint if index else "")
-        if (verb := _verb(candidate)) and not (index and verb == _verb(every[index - 1])):
-            more.insert(len(more) - 2, (f"{verb} ", ""))
+        more = _named(every, index, joint)
         kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(every) else 0
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
             others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
@@ -74,13 +72,9 @@ def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[
 
 
 def _others_counted(joint: str, count: int) -> str:
-    """Return what counts those for whom there is no room."""
-    return f"{joint}{counted(count, 'other')}"
-
-
-def _verb(candidate: Candidate) -> str:
-    """Return what c and 1 copy for who is offered to be ended, in a word; "" of whom one waits for."""
-    return candidate.commands[0].kind.name.lower() if candidate.commands else ""
+    """Return what counts those for whom there is no room: they end, too, or one of them is another answer."""
+    others = counted(count, "other")
+    return f"{joint}{others if joint == _AND else 'another' if count == 1 else f'one of {others}'}"
 
 
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
@@ -103,11 +97,23 @@ def _blockers(found: Unblock) -> Line:
     return ((f"look at {whom} first: {who} waits for it", "warn"),)
 
 
-def _named(index: int, candidate: Candidate, joint: str) -> list[Run]:
+def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
+    """Return one of `every` behind what is done to him, where that is not what is done to the one before."""
+    candidate = every[index]
     style = "bad" if candidate.statement.idle is not None else ""
     words = briefer(candidate) if index else brief(candidate)
-    runs = [(joint, "dim"), (f"{NUMBERS[index]} ", "key"), (words, style)]
+    verb = _verb(candidate)
+    again = index > 0 and verb == _verb(every[index - 1])
+    runs = [(joint if index else "", "dim"), ("" if again else verb, ""), (f"{NUMBERS[index]} ", "key"), (words, style)]
     return [run for run in runs if run[0]]
+
+
+_VERBS = {CommandKind.CANCEL: "cancel ", CommandKind.KILL: "end "}
+
+
+def _verb(candidate: Candidate) -> str:
+    """Return what the first command for somebody does to him, "" where there is none: one waits for him."""
+    return _VERBS.get(candidate.commands[0].kind, "") if candidate.commands else ""
 
 
 def _hint(found: Unblock) -> Line:
@@ -147,12 +153,11 @@ def _with_servers(candidate: Candidate, who: str) -> str:
 
 def _wait_for(candidate: Candidate) -> str:
     """Return that one waits for a statement: how far it is, and when it should end."""
-    each = candidate.statement
-    done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
-    who = each.who
+    each, when = candidate.statement, in_about(candidate.ends_in)
     if each.idle is not None:
-        return f"wait: Oracle ends {who}, idle {each.idle_time}, {in_about(candidate.ends_in)} ({each.ended_by})"
-    return f"wait: {who}{done} ends by itself {in_about(candidate.ends_in)}"
+        return f"wait: Oracle ends {each.who}, idle {each.idle_time}, {when} ({each.ended_by})"
+    done = f" at {100 * each.progress:.0f} %" if each.progress is not None else ""
+    return f"wait: {each.who}{done} ends by itself {when}"
 
 
 def _program(each: RunningStatement) -> str:
@@ -224,15 +229,10 @@ def why_no_command(row: Any, reading: Reading) -> str:
     """Return why no command is offered to copy for a row, "" where one is or nothing is to be said."""
     if isinstance(row, RunningStatement):
         why = offered(row, reading).refused
-        shows = " Enter shows its commands." if why and commands_of(row, reading) else ""
+        shows = " Enter shows its commands." if why and ending(row, reading).commands else ""
         return f"Nothing copied: {why}.{shows}" if why else ""
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
     return f"Nothing copied: {found.sentence}." if found is not None and found.soon is not None else ""
-
-
-def commands_of(row: ParallelStatement, reading: Reading) -> tuple[Command, ...]:
-    """Return what can be done with a statement itself."""
-    return ending(row, reading).commands
 
 
 def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
@@ -243,11 +243,8 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
         return ""
     against = objection(row)
     found = [f"DO does not offer to end it: {against}."] if against else []
-    if row.idle is not None:
-        found += [
-            f"Ending it would not let the head of {name} start: {why}." for name, why in no_use(row, reading).items()
-        ]
-    return " ".join(found)
+    useless = no_use(row, reading).items() if row.idle is not None else ()
+    return " ".join([*found, *(f"Ending it would not let the head of {name} start: {why}." for name, why in useless)])
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:
@@ -309,11 +306,8 @@ def _lost_by(candidate: Candidate) -> str:
 def _is_told(candidate: Candidate) -> bool:
     """Whether the line that names somebody says why he gets no command: one waits, or he is who he is."""
     kind = candidate.statement.kind
-    return (
-        candidate.ends_in is not None
-        or bool(candidate.refused)
-        or (kind is not None and kind.loss in candidate.why_not)
-    )
+    is_kind = kind is not None and kind.loss in candidate.why_not
+    return candidate.ends_in is not None or bool(candidate.refused) or is_kind
 
 
 def _lost(server_seconds: float | None) -> str:

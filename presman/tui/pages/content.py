@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from textual.binding import Binding
+
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import OutlierReading, Reading
@@ -24,9 +26,18 @@ from presman.tabs import tab, tab_names
 from presman.tabs.choices import DrillScope
 from presman.tabs.drill_down import ScopeContents, Statement, contents_of
 from presman.tabs.parts import Key, Tab
-from presman.tui.pages.detail_lines import BLANK, cost_lines, detail_lines, fact, focus_of, sentence, title, usual_lines
+from presman.tui.pages.detail_lines import (
+    BLANK,
+    cost_lines,
+    detail_lines,
+    fact,
+    focus_of,
+    plan_lines,
+    sentence,
+    title,
+    usual_lines,
+)
 from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
-from presman.tui.pages.xplan import xplan
 
 Content = Callable[["Reading | None"], list[Line]]
 """Makes the page's lines of the reading on screen."""
@@ -78,17 +89,15 @@ def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
     return [((heading, "title"), (name, style), (after, "title")), *lines[1:]] if heading else lines
 
 
-def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]) -> Content:
+def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[Binding]) -> Content:
     """Return the help of a tab; it does not depend on the data."""
-
     always, at_times = ([each.table for each in tab.rows() if each.optional is away] for away in (False, True))
-    lines = help_page(title, list(keys), list(in_table), always, tab.notes, at_times=at_times)
+    lines = help_page(title, keys, in_table, always, tab.notes, at_times=at_times)
     return lambda _reading: lines
 
 
 def help_of_others(present: Tab) -> list[Line]:
     """Return the columns of the other tabs, by tab: a search in the help finds them from any tab."""
-
     every = [(f"   tab {each.key} {each.title}", table) for each in tab_names() for table in tab(each.name).tables]
     return [line for where, table in every if table not in present.tables for line in columns(table, where)]
 
@@ -107,7 +116,7 @@ _STATES = (
 )
 
 
-def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]], tables: Sequence[Table[Any]],
+def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables: Sequence[Table[Any]],
               more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES,
               at_times: Sequence[Table[Any]] = ()) -> list[Line]:  # fmt: skip
     """Return the help of a tab: every column with its source, what else there is to know, its keys, the states.
@@ -123,7 +132,7 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[tuple[str, str]]
         lines += [(), ((text, ""),)]
     lines += [(), (("Keys", "title"),)]
     lines += [((f"  {key.shown:<8}", "key"), (f"{key.label:<14}", ""), (key.help, "dim")) for key in keys]
-    lines += [((f"  {shown:<8}", "key"), (text, "")) for shown, text in in_table]
+    lines += [((f"  {each.key_display or each.key:<8}", "key"), (each.description, "")) for each in in_table]
     lines += [(), (("States", "title"),)]
     return lines + [((f"  {mark:<26}", style), (text, "dim")) for mark, style, text in states]
 
@@ -273,9 +282,8 @@ def past_lines(past: SqlPast) -> list[Line]:
     lines.append(fact("executions", f"{past.executions} parallel, on up to {counted(past.servers, 'server')}"))
     waited = f", {duration(past.mean_wait)} on average, {duration(past.longest_wait)} at most" if past.queued else ""
     lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen queued{waited}"))
-    lines.append(
-        fact("ran", f"{duration(past.mean_run)} on average" if past.mean_run is not None else "none has finished")
-    )
+    ran = "none has finished" if past.mean_run is None else f"{duration(past.mean_run)} on average"
+    lines.append(fact("ran", ran))
     return [*lines, *(_execution(each) for each in past.newest)]
 
 
@@ -303,8 +311,7 @@ def _cursor(
     if row is not None or has_degree(dop) or hints(text):
         lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:
-        plan = xplan(detail.plan, detail.plan_hash, width - 3)
-        return [*lines, BLANK, title("Plan"), *(sentence(each) for each in plan)]
+        return lines + plan_lines(detail, width)
     gone = "V$SQL_PLAN has no plan for it, or the plan is still being read."
     note = "Not in the recording: presman reads them only while this page is open." if recorded else gone
     return [*lines, BLANK, title("Plan and statistics"), sentence(note, "dim")]

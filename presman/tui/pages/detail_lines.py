@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from presman.analysis.advice.ending import ending
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
@@ -12,7 +13,7 @@ from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
 from presman.rows.queries import Focus
 from presman.tabs.drill_down import Statement
-from presman.tui.pages.advice_lines import candidates_lines, command_lines, commands_of, why_not_ended
+from presman.tui.pages.advice_lines import candidates_lines, command_lines, why_not_ended
 from presman.tui.pages.xplan import xplan
 
 Row = ParallelStatement | SessionReading
@@ -45,13 +46,17 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     if detail.cost is not None:
         lines += [BLANK, title("Executions of this cursor so far"), *cost_lines(detail.cost)]
     if detail.plan:
-        text = xplan(detail.plan, detail.plan_hash, width - 3)
-        lines += [BLANK, title("Plan"), *(sentence(line) for line in text)]
+        lines += plan_lines(detail, width)
     if detail.servers:
         lines += [BLANK, title("Servers at work"), *_servers(detail)]
     if detail.statistics:
         lines += [BLANK, title("Session statistics: since the last poll, since logon"), *_statistics(detail)]
     return lines
+
+
+def plan_lines(detail: Detail, width: int) -> list[Line]:
+    """Return the plan of a cursor, a section of its own."""
+    return [BLANK, title("Plan"), *map(sentence, xplan(detail.plan, detail.plan_hash, width - 3))]
 
 
 def title(text: str) -> Line:
@@ -86,7 +91,7 @@ def _actions(row: Row, reading: Reading) -> list[Line]:
     """Return the commands for the statement itself."""
     if isinstance(row, SessionReading):
         return []
-    commands, against = commands_of(row, reading), why_not_ended(row, reading)
+    commands, against = ending(row, reading).commands, why_not_ended(row, reading)
     lines = [BLANK, title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
     return [*(lines if commands else [BLANK]), *([sentence(against)] if against else [])]
 
@@ -163,9 +168,8 @@ def _statistics(detail: Detail) -> Iterable[Line]:
 
 def usual_lines(found: Comparison) -> list[Line]:
     """Return a group's queue now, over the last hour and since its plan was activated."""
-    lines = [
-        sentence(f"{'Worse than usual. ' if found.worse else ''}Now, what is known of the last hour, since the plan:")
-    ]
+    worse = "Worse than usual. " if found.worse else ""
+    lines = [sentence(f"{worse}Now, what is known of the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
     rows: tuple[tuple[str, list[str]], ...] = (
         ("seconds known", [count(each.seconds) if each else ABSENT for each in stretches]),

@@ -79,9 +79,13 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines += unblocking(row, reading)
     lines += [BLANK, title("What it wants")]
     lines.append(fact("servers", _wants(row.wants)))
-    lines += dop_lines(row.dop, row.requested, row.sql_text)
-    lines += _same_group(row, reading)
-    return lines + sql_lines(row.sql_text, row.no_text)
+    return lines + _degree_and_text(row, reading)
+
+
+def _degree_and_text(row: statement_readings.ParallelStatement, reading: Reading) -> list[Line]:
+    """Return what the pages of queued and running statements end with: degree, holders in the group, text."""
+    why = dop_lines(row.dop, row.requested, row.sql_text)
+    return [*why, *_same_group(row, reading), *sql_lines(row.sql_text, row.no_text)]
 
 
 def _wants(wants: statement_readings.Servers | None) -> str:
@@ -97,6 +101,9 @@ def _wants(wants: statement_readings.Servers | None) -> str:
 
 
 def _coordinator(row: statement_readings.RunningStatement) -> str:
+    if row.idle is not None:
+        keeps = f"keeps {counted(row.servers, 'server')}, because its cursor is neither fetched to the end nor closed"
+        return f"Idle holder: the coordinator has been INACTIVE for {row.idle_time} and {keeps}."
     if row.orphaned:
         return f"It is gone with instance {row.inst_id}: it does not run any more, but its servers are not freed yet."
     if not row.status and not row.event:
@@ -110,14 +117,7 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
     lines = [title(f"Running statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
     lines += _who(row)
     lines += [BLANK, title("What it does")]
-    if row.idle is not None:
-        text = (
-            f"Idle holder: the coordinator has been INACTIVE for {row.idle_time} and keeps "
-            f"{counted(row.servers, 'server')}, because its cursor is neither fetched to the end nor closed."
-        )
-        lines.append(sentence(text, "bad"))
-    else:
-        lines.append(sentence(_coordinator(row)))
+    lines.append(sentence(_coordinator(row), "" if row.idle is None else "bad"))
     lines.append(fact("elapsed", duration(row.elapsed)))
     lines += [BLANK, title("What it holds")]
     lines.append(fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"))
@@ -125,13 +125,9 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
         where = ", ".join(f"instance {inst}: {n}" for inst, n in sorted(row.servers_by_instance.items()))
         lines.append(fact("by instance", where))
     got = f"{count(row.degree)} of {count(row.requested)} requested"
-    if row.downgraded > 0:
-        lines.append(fact("degree", f"▼ {got}: downgraded by {percent(row.downgraded)} %", "warn"))
-    else:
-        lines.append(fact("degree", got))
-    lines += dop_lines(row.dop, row.requested, row.sql_text)
-    lines += _same_group(row, reading)
-    return lines + sql_lines(row.sql_text, row.no_text)
+    lost = f"▼ {got}: downgraded by {percent(row.downgraded)} %"
+    lines.append(fact("degree", lost, "warn") if row.downgraded > 0 else fact("degree", got))
+    return lines + _degree_and_text(row, reading)
 
 
 _FROM = ("program", "module", "service", "machine")
@@ -158,8 +154,7 @@ _IN_MEMORY = {
 def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
     """Tell in sentences how a statement came to its degree of parallelism."""
     lines = [BLANK, title("Why it has this degree")]
-    hinted = hints(sql_text)
-    if hinted:
+    if hinted := hints(sql_text):
         lines.append(sentence(f"Its SQL text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
     lines += [sentence(text) for text in dop_story(dop, requested)]
     shown = ("dop", "derived_", "queuing_reason", *_IN_MEMORY)
@@ -270,6 +265,8 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
+    slices = f"{count(row.execution_waiters)} of them waiting for a time slice"
+    statements = f"{many(row.px_active, 'statement')} on {many(row.px_servers, 'server')}"
     lines, words = [title(f"Consumer group {row.title} on {where}"), BLANK], verdict_words(row.verdict, row.limited_by)
     lines += [
         fact("CPU", f"{words}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"),
@@ -278,17 +275,12 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("guaranteed", _guaranteed(row)),
         fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
-        fact(
-            "sessions",
-            f"{count(row.active_sessions)} active, {count(row.execution_waiters)} of them waiting for a time slice",
-        ),
+        fact("sessions", f"{count(row.active_sessions)} active, {slices}"),
+        *([fact("quiesced", f"{counted(row.held, 'session')} held", "warn")] if row.held else []),
         *_session_pool(row),
         BLANK,
         title("Parallel execution"),
-        fact(
-            "now",
-            f"{many(row.px_active, 'statement')} on {many(row.px_servers, 'server')}, {count(row.px_queued)} queued",
-        ),
+        fact("now", f"{statements}, {count(row.px_queued)} queued"),
         *_not_counted(row, reading),
         fact("servers limit", _servers_limit(row)),
         fact("since the plan", _totals(row)),
@@ -352,10 +344,10 @@ def _servers_limit(row: GroupReading) -> str:
 
 
 def _totals(row: GroupReading) -> str:
-    totals = row.totals
-    mean = (
-        duration(totals.queued_ms / 1000 / totals.queued) if totals.queued and totals.queued_ms is not None else ABSENT
-    )
+    totals, each = row.totals, None
+    if totals.queued and totals.queued_ms is not None:
+        each = totals.queued_ms / 1000 / totals.queued
+    mean = duration(each)
     return f"{count(totals.completed)} completed, {count(totals.queued)} had to queue, {mean} each on average"
 
 
@@ -373,14 +365,10 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
         return []
     lines = [BLANK, title("By instance")]
     for each in rows:
-        cpu = (
-            f"uses {number(each.used)} of {number(each.capacity)} CPUs, {verdict_words(each.verdict, each.limited_by)}"
-        )
-        lines.append(
-            fact(
-                f"instance {each.inst_id}", f"{cpu}; {many(each.px_servers, 'server')}, {count(each.px_queued)} queued"
-            )
-        )
+        words = verdict_words(each.verdict, each.limited_by)
+        cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {words}"
+        servers = f"{many(each.px_servers, 'server')}, {count(each.px_queued)} queued"
+        lines.append(fact(f"instance {each.inst_id}", f"{cpu}; {servers}"))
     return lines
 
 

@@ -98,10 +98,10 @@ class Panel(PlainBackground):
         if widget in self._optional:
             widget.display = not (empty or (widget.has_class("-aside") and self.screen.has_class("-flat")))
 
-    def grid(self, part: Rows, kind: type[Grid] = Grid) -> Grid:
+    def grid(self, part: Rows) -> Grid:
         """Return the grid of a table, made when first asked for; `show` will fill it."""
         trends = Trends(part.trends) if part.trends else None
-        made = self._grids[part.table.key] = kind(part.table, trend=trends, filterable=part.filterable)
+        made = self._grids[part.table.key] = Grid(part.table, trend=trends, filterable=part.filterable)
         made.drawing.is_brief = part.optional
         put_back_table(self.saved, f"{self.name}/{part.table.key}", made)
 

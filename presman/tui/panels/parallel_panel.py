@@ -32,7 +32,7 @@ from presman.tui.pages.advice_lines import ends_it, perhaps_others
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
 from presman.tui.widgets.grid import Grid, lines_needed
-from presman.tui.widgets.line_api import Horizontal, LineView, Vertical
+from presman.tui.widgets.line_api import Horizontal, LineView, Vertical, give_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 TALL = 36
@@ -350,8 +350,7 @@ class ParallelPanel(Panel):
         height = self.size.height or around or self.app.size.height - 4
         width = self.size.width or self.app.size.width - 2
         lines = self._why_lines(moment, width, height)
-        held = summary(moment.reading, width)
-        reading = moment.reading
+        reading, held = moment.reading, summary(moment.reading, width)
         rows = len(queue_rows(moment)), len(reading.running), len(moment.groups())
         more = [_more(grid, height) for grid in (self._queued, self._holders)]
         parts = divide(height, Contents(len(lines), *rows, len(held), *more))
@@ -378,21 +377,11 @@ class ParallelPanel(Panel):
         return why_lines(found, width, most_for_why(height), room_for_why(height))
 
     def _apply(self, parts: Division) -> None:
-        """Set the heights that differ: each makes the screen be laid out again."""
+        """Give each part its lines."""
         self.set_class(bool(parts.gap), "-apart")
-        sizes: tuple[tuple[Widget, int], ...] = (
-            (self._why, parts.why),
-            (self._queued, parts.queue),
-            (self._holders, parts.running),
-            (self._pools, parts.pools),
-            (self._summary, parts.summary),
-            (self._over_time, parts.over_time),
-        )
-        for part, lines in sizes:
-            if part.display != (lines > 0):
-                part.display = lines > 0
-            if lines and (part.styles.height is None or part.styles.height.value != lines):
-                part.styles.height = lines
+        widgets = self._why, self._queued, self._holders, self._pools, self._summary, self._over_time
+        for widget, lines in zip(widgets, parts[:-1], strict=True):
+            give_lines(widget, lines)
 
     def action_gantt(self) -> None:
         """Show the statements over time in place of the tables, or the tables again."""

@@ -1,13 +1,10 @@
 """The panel of the plan: the active one, or another one beside it and what it would change."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from textual.app import ComposeResult
 from textual.widget import Widget
 
 from presman.analysis.plans.plan_view import PlanView, differences, plan_view
-from presman.figures.figure import Table, late_note
+from presman.figures.figure import late_note
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, found, plan_line, unjudged
@@ -26,7 +23,6 @@ class PlanPanel(SharedPanel):
         """Lay the tab out."""
         self._about = Sentences(id="plan-about")
         tree, findings, windows, mappings, differences = (self.grid(part) for part in self.tab.rows())
-        self._filled_with: dict[Grid, tuple[object, ...]] = {}
         yield self._about
         yield tree
         yield findings
@@ -50,15 +46,16 @@ class PlanPanel(SharedPanel):
         hidden = set() if view.active else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
         late = late_note(PLAN, moment.reading)
         self.grid_of(PLAN).show_rows(view.lines, hidden, late=late, colours=moment.colours)
-        self._fill(FINDINGS, found(moment), note="of plans in force" if other else "", unavailable=unjudged(moment))
+        note = "of plans in force" if other else ""
+        self.grid_of(FINDINGS).show_rows(found(moment), note=note, unavailable=unjudged(moment))
         self.grid_of(WINDOWS).display = not other and not self.screen.has_class("-narrow")
         self.grid_of(MAPPINGS).display = not other
         self.grid_of(DIFFERENCES).display = bool(other)
         if other:
-            self._fill(DIFFERENCES, differences(active, view), note=f"{active.plan} against {other}")
+            self.grid_of(DIFFERENCES).show_rows(differences(active, view), note=f"{active.plan} against {other}")
         else:
-            self._fill(WINDOWS, view.windows, _alike(moment, view))
-            self._fill(MAPPINGS, view.mappings)
+            self.grid_of(WINDOWS).show_rows(view.windows, _alike(moment, view))
+            self.grid_of(MAPPINGS).show_rows(view.mappings, colours=moment.colours)
         self.share()
 
     def most(self, grid: Grid, height: int) -> int:
@@ -69,21 +66,6 @@ class PlanPanel(SharedPanel):
         """Return what a part wants: findings are sentences, which are whole before more of other tables is there."""
         found = super().wanted(part, height)
         return found._replace(first=found.whole) if part is self.grid_of(FINDINGS) else found
-
-    def _fill(
-        self,
-        table: Table[Any],
-        rows: Sequence[object],
-        hidden: frozenset[str] = frozenset(),
-        note: str = "",
-        unavailable: str = "",
-    ) -> None:
-        """Fill a table that hardly ever changes, when it has changed."""
-        grid = self.grid_of(table)
-        if self._filled_with.get(grid) != (rows, hidden, note, unavailable):
-            self._filled_with[grid] = rows, hidden, note, unavailable
-            colours = self._moment.colours if self._moment is not None else None
-            grid.show_rows(rows, hidden, note, unavailable=unavailable, colours=colours)
 
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""

@@ -1,4 +1,4 @@
-"""A panel that shares out its lines by need: no row is hidden, and no text cut, above lines that are free."""
+"""Panels that share out their lines by need: no row is hidden, and no text cut, above lines that are free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.widget import Widget
 from presman.tabs.parts import Moment
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid, lines_needed
-from presman.tui.widgets.line_api import Sentences
+from presman.tui.widgets.line_api import Sentences, give_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 
@@ -36,9 +36,8 @@ def share(height: int, wanted: Sequence[Wanted], main: int) -> list[int]:
     order = sorted(range(len(wanted)), key=lambda index: (index not in {0, main}, index))
     left = height
     for index in order:
-        if wanted[index].least <= left:
-            found[index] = wanted[index].least
-            left -= found[index]
+        found[index] = wanted[index].least if wanted[index].least <= left else 0
+        left -= found[index]
     present = [index for index in range(len(wanted)) if found[index]]
     main_first = sorted(present, key=lambda index: index != main)
     for stage, parts in (("first", present), ("rows", main_first), ("whole", present)):
@@ -80,23 +79,18 @@ class SharedPanel(Panel):
         self.share()
 
     def share(self) -> None:
-        """Set the heights that differ: each makes the screen be laid out again."""
+        """Give each part its lines."""
         height, flat = self.size.height, self.screen.has_class("-flat")
         if not height:
             return
-        parts = [
-            part for part in self.children if not (part in self._without_rows or (flat and part.has_class("-aside")))
-        ]
+        shown = (part for part in self.children if part not in self._without_rows)
+        parts = [part for part in shown if not (flat and part.has_class("-aside"))]
         main = next((index for index, part in enumerate(parts) if part.has_class("-main")), 0)
         edges = [part.styles.margin.height for part in parts]
         wanted = [self.wanted(part, height).with_edge(edge) for part, edge in zip(parts, edges, strict=True)]
         lines = dict(zip(parts, share(height, wanted, main), strict=True))
         for part in self.children:
-            own = lines.get(part, 0) - part.styles.margin.height
-            if part.display != (own > 0):
-                part.display = own > 0
-            if own > 0 and (part.styles.height is None or part.styles.height.value != own):
-                part.styles.height = own
+            give_lines(part, lines.get(part, 0) - part.styles.margin.height)
 
     def wanted(self, part: Widget, height: int) -> Wanted:
         """Return what a part wants of so many lines."""
@@ -109,3 +103,30 @@ class SharedPanel(Panel):
     def most(self, _grid: Grid, height: int) -> int:
         """Return how many of so many lines a table has before the main one has all its rows."""
         return height // 4
+
+
+class TopPanel(Panel):
+    """Lays out the tab Top by its style sheet; tables of SQL one below the other share their lines by need."""
+
+    def show(self, moment: Moment) -> None:
+        """Fill the widgets."""
+        super().show(moment)
+        self.call_after_refresh(self._share)
+
+    def on_resize(self) -> None:
+        """Share out another number of lines."""
+        self.call_after_refresh(self._share)
+
+    def _share(self) -> None:
+        box = self.query_one("#top-sql")
+        grids = [grid for grid in box.query(Grid) if grid.display]
+        if self.screen.has_class("-wide") or not box.size.height or len(grids) < 2:
+            heights: list[int | str] = ["1fr"] * len(grids)
+        else:
+            room = box.size.height - sum(grid.styles.margin.height for grid in grids)
+            wanted = [wanted_by(grid, self.size.width, room, room // len(grids)) for grid in grids]
+            heights = list(share(room, wanted, 0))
+        for grid, height in zip(grids, heights, strict=True):
+            before = grid.styles.height
+            if before is None or str(before) != str(height):
+                grid.styles.height = height

@@ -154,10 +154,8 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
             axis[index] = "┬"
             text[start : start + len(label)] = label
             free = start
-    return [
-        pad(((f"{'0':>{margin}}└{''.join(axis)}", "dim"),), width),
-        pad((("".join(text), "dim"),), width),
-    ]
+    lines = f"{'0':>{margin}}└{''.join(axis)}", "".join(text)
+    return [pad(((line, "dim"),), width) for line in lines]
 
 
 @lru_cache(maxsize=256)

@@ -87,24 +87,19 @@ def copy_lines(offered: Iterable[Copyable], width: int) -> list[_CopyLine]:
     room = max(20, width - _BESIDE_TEXT)
     lines: list[_CopyLine] = []
     for each in offered:
-        texts = [one_line(each.text, 200) or each.why_not or ABSENT]
-        if each.affects and len(texts[0]) + 3 + len(each.affects) <= room:
-            texts = [f"{texts[0]}   {each.affects}"]
-        elif each.affects:
-            texts.append(each.affects)
+        text = one_line(each.text, 200) or each.why_not or ABSENT
+        beside = f"{text}   {each.affects}"
+        texts = [beside] if each.affects and len(beside) <= room else [text, *filter(None, [each.affects])]
         found = [line for number, text in enumerate(texts) for line in _wrapped(text, room, each, number)]
-        lines += [
-            _CopyLine(len(lines) + number, "" if number else each.key, "" if number else each.what, text, each)
-            for number, text in enumerate(found)
-        ]
-    return lines
+        heads = [(each.key, each.what), *[("", "")] * (len(found) - 1)]
+        lines += [_CopyLine(0, *head, text, each) for head, text in zip(heads, found, strict=True)]
+    return [line._replace(number=number) for number, line in enumerate(lines)]
 
 
 def _wrapped(text: str, room: int, each: Copyable, number: int) -> list[str]:
     """Return a text in lines of so many cells; what is copied as it is, is cut at the edge and not broken."""
-    if each.text and not number and each.command is None:
-        return [text]
-    return wrap(text, room, break_on_hyphens=False)
+    is_cut = each.text and not number and each.command is None
+    return [text] if is_cut else wrap(text, room, break_on_hyphens=False)
 
 
 COPIES: Table[_CopyLine] = Table(

@@ -152,11 +152,8 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         if drawn.version < 0 or len(before) != len(after) or drawn.width != width:
             self.refresh()
             return
-        regions = [
-            Region(x, y, span, 1)
-            for y, (old, new) in enumerate(zip(before, after, strict=True))
-            for x, span in changes(old, new, width)
-        ]
+        pairs = enumerate(zip(before, after, strict=True))
+        regions = [Region(x, y, span, 1) for y, (old, new) in pairs for x, span in changes(old, new, width)]
         if cursor != self._cursor:
             regions += [Region(0, lines.start, width, len(lines)) for lines in (cursor, self._cursor) if lines]
         if regions:
@@ -236,6 +233,11 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self.action_move(index + self.scroll_offset.y - rows.position)
             if event.chain > 1:
                 self.action_open()
+
+
+def keys_in_table() -> list[Binding]:
+    """Return the keys of any table that the app has none for."""
+    return [each for each in Grid.BINDINGS if isinstance(each, Binding) and each.action != "open"]
 
 
 def lines_needed(grid: Grid) -> int:

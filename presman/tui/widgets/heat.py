@@ -259,10 +259,8 @@ def paints(quantity: Quantity, theme: Theme, mode: str) -> tuple[list[Style], li
     base, dim = palette[""], palette["dim"]
     colored = mode in ("truecolor", "256")
     if colored:
-        made = [
-            Style(bgcolor=RichColor.from_rgb(*color))
-            for color in shades(quantity, dark=theme.dark, exact=mode == "256")
-        ]
+        colours = shades(quantity, dark=theme.dark, exact=mode == "256")
+        made = [Style(bgcolor=RichColor.from_rgb(*colour)) for colour in colours]
     elif mode == "16":
         names = ANSI[quantity]
         made = [Style(color=names[index * len(RAMP) // LEVELS], bgcolor=base.bgcolor) for index in range(LEVELS)]

@@ -92,9 +92,7 @@ class HeatMap(LineApiWidget, can_focus=True):
 
     def row_numbers(self, bucket: int) -> range:
         """Return the buckets that share a row with one."""
-        if self._cells is None:
-            return range(bucket, bucket + 1)
-        rows = self._cells.rows
+        rows = heat.BucketRows(0, 0) if self._cells is None else self._cells.rows
         row = rows.row_of(bucket)
         return rows.numbers(row) if 0 <= row < rows.count else range(bucket, bucket + 1)
 

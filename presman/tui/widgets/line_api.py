@@ -31,6 +31,14 @@ class AsciiFilter(LineFilter):
         return [Segment(ascii_only(text), style, control) for text, style, control in segments]
 
 
+def give_lines(widget: Widget, lines: int) -> None:
+    """Give a widget a height, 0 puts it away; what is so already is not set: each change lays the screen out again."""
+    if widget.display != (lines > 0):
+        widget.display = lines > 0
+    if lines > 0 and (widget.styles.height is None or widget.styles.height.value != lines):
+        widget.styles.height = lines
+
+
 class PlainBackground(Widget):
     """A widget that shows nothing but its background, and its children.
 
@@ -213,10 +221,8 @@ def contrast(one: Color, other: Color) -> float:
 
 
 def _luminance(color: Color) -> float:
-    parts = [
-        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (color.r / 255, color.g / 255, color.b / 255)
-    ]
+    shares = (color.r / 255, color.g / 255, color.b / 255)
+    parts = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in shares]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 

@@ -54,17 +54,18 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     def lines_in(self, width: int) -> int:
         """Return how many lines the page takes where it has so many cells, its edges among them."""
-        room = max(20, width - self.gutter.width)
-        return sum(len(wrap(line, room, _indent(line, room))) for line in self._narrowed())
+        return len(self._wrapped_to(width - self.gutter.width))
 
     def _narrowed(self) -> Sequence[Line]:
         more = self.found_by_search() if self.needle else ()
         return narrowed([*self._source, *more], self.needle)
 
+    def _wrapped_to(self, width: int) -> list[Line]:
+        room = max(20, width)
+        return [part for line in self._narrowed() for part in wrap(line, room, _indent(line, room))]
+
     def _rewrap(self) -> None:
-        width = max(20, self.scrollable_content_region.width)
-        lines = self._narrowed()
-        self._wrapped = [part for line in lines for part in wrap(line, width, _indent(line, width))]
+        self._wrapped = self._wrapped_to(self.scrollable_content_region.width)
         self.virtual_size = Size(self.size.width, len(self._wrapped))
         self.refresh()
 

@@ -276,9 +276,11 @@ class TableFrame:
         runs += [(f"  {text}", "warn") for text in (rows.unmarked_order(fitting), self.late) if text]
         unseen = _more_rows(top, len(rows.shown) - top - shown)
         room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
-        notes = (text for key, text in self.column_notes.items() if key in fitting)
-        whole = ", ".join(filter(None, [self.note, *notes]))
-        note = next((each for each in (whole, whole.rpartition(", ")[0]) if len(each) <= room), "")
+        of_columns = ", ".join(text for key, text in self.column_notes.items() if key in fitting)
+        whole = ", ".join(filter(None, [self.note, of_columns]))
+        # What a column cannot show is told in no other place on the screen: it outlives what is said of the rows.
+        brief = of_columns or whole
+        note = next((each for each in (whole, brief, brief.rpartition(", ")[0]) if len(each) <= room), "")
         runs += [(f"  {note}", "dim")] if note else []
         runs.append((unseen, "dim"))
         return pad(runs, width)

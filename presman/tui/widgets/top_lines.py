@@ -105,7 +105,8 @@ def _facts(top: TopLine) -> list[Part]:
         parts.append(Part(6, ((header.container, "note"),)))
     if header.uptime is not None:
         parts.append(Part(10, ((f"up {_coarse(header.uptime)}{header.youngest}", "dim"),)))
-    parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), _mixed(header))))
+    mixed = " ≠ plans differ" if header.mixed_plans else ""
+    parts.append(Part(3, (("plan ", "dim"), (plan_name(reading), ""), (mixed, "warn"))))
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
@@ -129,10 +130,6 @@ def _release(header: Header, gone: int) -> str:
     exadata = " Exadata" if header.exadata else ""
     cloud = " Autonomous" if header.autonomous else ""
     return f"{release}{cluster}{exadata}{cloud}"
-
-
-def _mixed(header: Header) -> Run:
-    return (" ≠ plans differ", "warn") if header.mixed_plans else ("", "")
 
 
 def _managed(header: Header) -> Line:
@@ -209,10 +206,8 @@ def state_runs(top: TopLine) -> Line:
     """Return the state: a glyph, a word and its figures."""
     choices, link, now = top.choices, top.link, top.now
     if link.state is LinkState.LOST:
-        lasting = duration(now - link.since)
-        if link.retry_at is None:
-            return ((f"✕ REFUSED {lasting}", "bad"),)
-        return ((f"✕ LOST {lasting}, {retry(link.retry_at - now)}", "bad"),)
+        lasting, again = duration(now - link.since), link.retry_at
+        return ((f"✕ REFUSED {lasting}" if again is None else f"✕ LOST {lasting}, {retry(again - now)}", "bad"),)
     if link.state is LinkState.REPLAY:
         return ((link.text, "note"),)
     if choices.behind and top.reading is not None:
@@ -240,7 +235,6 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
     """Return that the database says nothing any more, while the line to it is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
-
     text = f"No answer for {duration(top.now - top.link.fresh)}: the data shown is that old"
     return (Alert("warn", "◌", text, text),)
 
@@ -273,14 +267,8 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
     brief = found.short.rpartition("; ")[0] or found.short
     last = hint if found.command is not None else ()
     least = found.short.rpartition(": ")[0] or found.short
-    for text, more in (
-        (found.text, hint),
-        (found.short, hint),
-        (brief, hint),
-        (brief, last),
-        (least, hint),
-        (least, last),
-    ):
+    shorter = ((text, more) for text in (brief, least) for more in (hint, last))
+    for text, more in ((found.text, hint), (found.short, hint), *shorter):
         if length((label, *old, (text, ""), *more)) <= width:
             return merge([label, *old, (text, ""), *more])
     room = width - length((label, *old, *hint))
@@ -289,7 +277,6 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
 
 def tab_key(name: str) -> str:
     """Return the key of a tab."""
-
     return next(each.key for each in tab_names() if each.name == name)
 
 

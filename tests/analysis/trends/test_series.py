@@ -96,7 +96,7 @@ def test_no_hour_of_a_simulated_database_uses_more_cpus_than_it_has(scenario: st
     poller = Poller(source)
     poller.open()
     points = metric_minutes(poller.poll())
-    cpus = sum(machine.cpus for machine in source.simulation.machines)
+    cpus = sum(machine.capacity.cpu_count for machine in source.simulation.machines)
     poller.close()
     assert len(points) >= 58
     assert {round(other - one) for one, other in pairwise(sorted(points))} == {60}

@@ -12,11 +12,19 @@ import pytest
 from presman.recording.playback_values import StatementLife
 from presman.recording.store_errors import RecordingError
 from presman.reports.compare import window_figures
-from presman.reports.compare.compare_text import compare_text
-from presman.reports.compare.comparison import histograms, lines, plan_differences, quantile, rank
-from presman.reports.compare.noise import Judgement, Value
+from presman.reports.compare.compare_text import compare_text, summary
+from presman.reports.compare.comparison import Line, _queue_waits, histograms, lines, plan_differences, quantile, rank
+from presman.reports.compare.noise import Judgement, Value, chance
 from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare, window_words
-from presman.reports.compare.window_figures import CPU, LATENCY, STATEMENTS, FigureKey, WindowFigures, servers_held
+from presman.reports.compare.window_figures import (
+    CPU,
+    LATENCY,
+    MEAN_WAIT,
+    STATEMENTS,
+    FigureKey,
+    WindowFigures,
+    servers_held,
+)
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
 
@@ -216,3 +224,43 @@ def test_of_a_long_window_groups_and_waits_are_those_of_some_polls_and_that_is_s
     assert {line.subject for line in first} == {line.subject for line in second}
     waits = [sum(sum(each.first.values()) for each in one.histograms) for one in (whole, found)]
     assert 0 < waits[1] < waits[0]
+
+
+SLOW = [float(n) for n in range(40)]
+"""Waits that each remember those before: of so few nothing can be said."""
+
+
+def test_figures_of_the_same_waits_are_all_compared_or_none() -> None:
+    """The mean has forgotten nothing in 40 waits; who is above the 95th percentile alone looks like chance."""
+    spikes = {5: 50.0, 25: 60.0}
+    one, other = ([spikes.get(n, each) + more for n, each in enumerate(SLOW)] for more in (0, 5))
+    found = list(_queue_waits({"A": one}, {"A": other}))
+    assert [line.difference for line in found] == [Judgement.UNTOLD] * 2
+    above = [[Value(float(each > 44), 1.0) for each in waits] for waits in (one, other)]
+    assert chance(*above) is not None, "these alone would have been judged"
+    shifted = list(_queue_waits({"A": [1.0, 2.0] * 40}, {"A": [8.0, 9.0] * 40}))
+    assert Judgement.UNTOLD not in {line.difference for line in shifted}, "with enough of them both are"
+
+
+def test_figures_of_an_event_are_all_compared_or_none() -> None:
+    slow = [{1024: 5, 2048: int(each)} for each in SLOW]
+    later = [{1024: 5, 2048: int(each) + 40} for each in SLOW]
+    key = FigureKey(LATENCY, "read", MEAN_WAIT)
+    series = [{key: [Value(each[2048], sum(each.values())) for each in polls]} for polls in (slow, later)]
+    both = [WindowFigures(own, {"read": polls}, {}, {}) for own, polls in zip(series, (slow, later), strict=True)]
+    told = {line.difference for line in lines(*both)}
+    assert told <= {Judgement.UNTOLD, Judgement.SAME}, "percentiles in one bucket are the same anyway"
+    assert Judgement.UNTOLD in told
+
+
+def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
+    def of(*differences: Judgement) -> str:
+        return summary([Line(CPU, "", "", 1.0, 2.0, 100.0, each) for each in differences])
+
+    few, noise, more = Judgement.UNTOLD, Judgement.NOISE, Judgement.MORE
+    assert of(noise, noise) == "No figure differs by more than noise."
+    assert of(noise, more) == "1 of 2 figures differs by more than noise, marked *."
+    start = "Of 4 figures 2 have too few polls or statements to compare; "
+    assert of(few, few, noise, noise) == f"{start}none of the others differs by more than noise."
+    assert of(few, few, more, more) == f"{start}2 of the others differ by more than noise, marked *."
+    assert of(few, few) == "Nothing can be compared: there are too few polls or statements."

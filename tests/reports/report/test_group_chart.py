@@ -6,7 +6,11 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from presman.base.colours import OTHERS, GroupColours
+from presman.base.markup import Markup
+from presman.reports.report import incident_page
 from presman.reports.report.incident_page import _chart, _ranked
 from presman.reports.report.report_charts import AreaChart
 from tests.recording.recorded import START
@@ -16,7 +20,9 @@ ETL, WEB = COLOURS.style("ETL"), COLOURS.style("WEB")
 
 
 def row(key: int, group: str, used: float | None, servers: float = 0.0) -> Any:
-    return SimpleNamespace(key=key, con_id=0, group=group, used=used, waiting=None, servers=servers)
+    return SimpleNamespace(
+        key=key, con_id=0, group=group, used=used, waiting=None, servers=servers, queued=None, io=None
+    )
 
 
 def step(key: int, target: int | None = None, queued: int = 0) -> Any:
@@ -40,7 +46,7 @@ def test_groups_with_a_colour_have_a_layer_each_and_the_others_one() -> None:
     assert (found.layers, found.styles) == (("WEB", "ETL", "2 others"), (WEB, ETL, OTHERS))
     assert [each.values for each in found.columns] == [(9.0, 1.0, 2.0), (0.0, 3.0, 0.75)]
     assert [each.polls for each in found.columns] == [2, 2]
-    assert (found.title, found.by, found.unit, found.line_name) == ("CPUs", "by consumer group", "CPUs", "")
+    assert (found.title, found.unit, found.line_name) == ("CPUs", "CPUs", "")
 
 
 def test_what_is_not_known_of_any_group_is_not_none() -> None:
@@ -51,12 +57,23 @@ def test_what_is_not_known_of_any_group_is_not_none() -> None:
     assert [each.values for each in nothing.columns] == [(0.0,), (None,)]
 
 
-def test_a_line_across_is_the_target_or_the_longest_queue() -> None:
-    steps = step(0, target=64, queued=3), step(1)
-    rows = (row(0, "ETL", 1.0), row(1, "ETL", 1.0))
-    assert [each.line for each in chart(*rows, steps=steps, line_name="target").columns] == [64.0, None]
-    assert [each.line for each in chart(*rows, steps=steps, line_name="most in a poll").columns] == [3.0, 0.0]
-    assert [each.line for each in chart(*rows, steps=steps, line=24.0, line_name="CPUs").columns] == [24.0, 24.0]
+def test_a_line_across_is_the_target_or_the_longest_queue_or_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: dict[str, list[float | None]] = {}
+
+    def drawn(chart: AreaChart, _: object) -> Markup:
+        lines[chart.line_name] = [each.line for each in chart.columns]
+        return Markup()
+
+    monkeypatch.setattr(incident_page, "area_chart", drawn)
+    look = SimpleNamespace(reading=SimpleNamespace(header=SimpleNamespace(num_cpus=24)))
+    steps, rows = (step(0, target=64, queued=3), step(1)), (row(0, "ETL", 1.0), row(1, "ETL", 1.0))
+    incident: Any = SimpleNamespace(groups=rows, bins=steps, colours=COLOURS, usual=5.0, looks=(look,), width=1)
+    axis: Any = None
+    incident_page.over_time(incident, axis)
+    assert lines["target"] == [64, None]
+    assert lines["most in a poll"] == [3, 0]
+    assert lines["CPUs managed"] == [24, 24]
+    assert lines[""] == [None, None]
 
 
 def test_layers_are_in_the_order_of_cpu_and_servers() -> None:

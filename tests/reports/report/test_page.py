@@ -20,7 +20,9 @@ from presman.base.colours import GroupColours
 from presman.base.markup import element
 from presman.figures.figure import CPUS, NAME, NUMBER, SECONDS, Figure, Table
 from presman.recording import time_bins
+from presman.recording.codec.shapes import instant
 from presman.recording.reader import Recording
+from presman.recording.window_lines import poll_lines
 from presman.reports.report.incident import LOOKS, Incident, edges, gather
 from presman.reports.report.incident_page import MOST, incident_page, value_table
 from tests.cli.run import Run
@@ -129,13 +131,13 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
 def test_the_worst_polls_are_read_again_and_others_at_even_intervals(incident: Incident, whole: Path) -> None:
     with Recording(str(whole)) as recording:
         playback = recording.playback()
-        marks = playback.marks()
+        polls = poll_lines(playback, playback.at(0), playback.at(len(playback) - 1))
         asked = gather(recording, playback, playback.indexes(), at=playback.at(7)).looks
         ats = [playback.at(index) for index in playback.indexes()]
     chosen = {each.why: each for each in incident.looks if each.why}
     longest = chosen["the longest queue"]
-    assert len(longest.reading.queue) == max(mark.queued for mark in marks)
-    assert longest.at == next(mark.at for mark in marks if mark.queued == len(longest.reading.queue))
+    assert len(longest.reading.queue) == max(polls.values["queued"])
+    assert longest.at == instant(polls.times[polls.values["queued"].index(len(longest.reading.queue))])
     assert [each.at for each in asked if each.why == "asked for"] == [ats[7]]
     assert [each.at for each in incident.looks] == sorted({each.at for each in incident.looks})
     step = (len(ats) - 1) / LOOKS
@@ -154,7 +156,7 @@ def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: p
             cpu = sum((each.used or 0.0) * known[each.key] for each in groups)
             servers = sum((each.servers or 0.0) * polls[each.key] for each in groups)
             waits = sum(each.waits for each in time_bins.bucket_bins(playback, start, end, width))
-            sums.append((len(playback.marks(start, end)), round(cpu, 2), round(servers), waits))
+            sums.append((len(poll_lines(playback, start, end).times), round(cpu, 2), round(servers), waits))
         assert sums[0] == sums[1] == sums[2]
         assert sums[0][0] == 53
 

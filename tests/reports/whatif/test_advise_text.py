@@ -102,22 +102,23 @@ def test_what_comes_of_it_is_told_first_and_a_wait_that_never_changes_is_no_char
 
 
 def test_choices_have_their_groups_below_them() -> None:
-    lost = GroupWaits(3, "ETL", 1000, 10.0, 12.0, 20.0, None, 1, 4, 75.0)
+    lost = GroupWaits(3, "ETL", 1000, 10.0, 12.0, 20.0, None, 1, 4, 75.0, (False, False, True, False), "ETL (SALES)")
     one = ReplayedChoice(("limit of BATCH 25 % -> 50 %", "target up"), True, 1, (SAME, lost))
     lines = as_text(advice(choices=(one, NONE))).splitlines()[4:12]
     assert lines == [
         "choices, none of which another beats in everything; waits before -> after",
-        "    group                    statements             median                p95 not started",
-        " 1. limit of BATCH 25 % -> 50 %; target up (meets the goals; peak 1 server)",
-        "    BATCH                            40       1:00 -> 1:00       1:30 -> 1:30",
-        "    ETL#3                         1,000       0:10 -> 0:12  0:20 -> timed out      1 -> 4  run 1:15 longer",
-        " 2. as it is (misses the goals; peak 64 servers)",
-        "    BATCH                            40       1:00 -> 1:00       1:30 -> 1:30",
-        "(not started: timed out, or still queued at the end, where waits are cut)",
+        "    group                    statements               median                  p95 not started",
+        " 1. limit of BATCH 25 % -> 50 %; target up (would have met the goals; peak 1 server)",
+        "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",
+        "    ETL (SALES)                   1,000         0:10 -> 0:12  ≥ 0:20 -> timed out      1 -> 4  "
+        "run 1:15 longer",
+        " 2. as it is (would have missed the goals; peak 64 servers)",
+        "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",
+        "(not started: timed out, or still queued at the end; a wait with ≥ may be longer, for how long is not known)",
     ]
     told = " ".join(as_text(advice(choices=(one,))).split())
     assert (
-        "The first choice costs others: ETL median 0:10 -> 0:12, p95 0:20 -> timed out, 1 -> 4 do not start, "
+        "The first choice costs others: ETL (SALES) median 0:10 -> 0:12, p95 ≥ 0:20 -> timed out, 1 -> 4 do not start, "
         "run 1:15 longer." in told
     )
     assert "costs others" not in as_text(advice(choices=(NONE, one)))
@@ -154,9 +155,12 @@ def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> Non
     assert "was not calculated" in as_text(advice(choices=one, goals=(replace(held, low=0.5),)))
     flat = " ".join(as_text(advice(choices=one, goals=(replace(held, low=0.5, high=0.995),))).split())
     assert (
-        f"{GOAL}: the first choice promises p95 0:25 (0:20 to timed out on 9 days of 10 like this one, when 50 to "
-        f"100 % start in time); {own}." in flat
+        f"{GOAL}: under the first choice p95 0:25 (0:20 to timed out in 9 of 10 stretches of 1 h drawn from those held "
+        f"back, when 50 to 100 % start in time); {own}. That it would meet {GOAL} again is not sure: timed out is more "
+        "than 0:30." in flat
     )
+    sure = advice(choices=one, goals=(replace(held, low=0.5, high=0.995, advised_high=30.0),))
+    assert "not sure" not in as_text(sure)
     assert "first choice" not in as_text(advice(choices=(NONE,), goals=(held,)))
 
 
@@ -198,7 +202,7 @@ def test_a_page_has_a_bar_for_each_value() -> None:
     assert 'd="M525.0 6.0V66.0"' in page
     assert 'viewBox="0 0 1000 74"' in page
     assert "1. As it is" in page
-    assert "Misses the goals; at most 64 servers at once." in page
+    assert "This would have missed the goals; at most 64 servers at once." in page
     assert "Seed 3; " in page
     nothing = as_page(advice(curves=(replace(CURVE, seconds=0.0, points=((32, 0.0),)),)), NOON)
     assert re.findall(r'<rect x="150" y="6" width="([^"]*)"', nothing) == ["1"], "no bar is less than one unit"
@@ -216,11 +220,26 @@ def outcome(
 def test_a_groups_waits_are_without_those_that_came_before() -> None:
     before = outcome([9, 1, 5, 2, inf, inf], "BBEBBB", skipped=1, unstarted=frozenset({0, 4}))
     after = outcome([9, 0, 5, 0, 3, 7], "BBEBBB", skipped=1)
-    found = _group_waits(BATCH, before, after)
+    found = _group_waits(BATCH, before, after, {BATCH: "BATCH (SALES)"})
+    assert (found.title, _group_waits(ETL, before, after, {}).title) == ("BATCH (SALES)", "ETL")
     assert (found.con_id, found.group, found.statements) == (0, "BATCH", 4)
     assert (found.median_before, found.p95_before, found.median_after, found.p95_after) == (2, None, 0, 7)
     assert (found.unstarted_before, found.unstarted_after) == (1, 0)
     assert found.runs_longer == (1 + 3 + 4 + 5) / 4
+    assert found.longer == (False, False, False, False), "one that timed out waits for ever already"
+
+
+def test_a_wait_that_is_cut_at_the_end_is_at_least_that_long() -> None:
+    """Of 60 none started: the median is of the moment when nobody looked any more."""
+    waits = [float(n) for n in range(1, 61)]
+    before = outcome(waits, "B" * 60, unstarted=frozenset(range(60)))
+    after = outcome(waits, "B" * 60, unstarted=frozenset({0}))
+    found = _group_waits(BATCH, before, after, {})
+    assert found.longer == (True, False, True, False), "one of 60 moves nothing by much"
+    choice = ReplayedChoice(("x",), True, 64, (found,))
+    assert "≥ 0:30 -> 0:30 ≥ 0:57 -> 0:57" in " ".join(as_text(advice(choices=(choice,))).split())
+    unsure = replace(FOUND, longer=(True, True), now=90.0)
+    assert "p95 was ≥ 1:01, replayed ≥ 1:30, of 1,200" in as_text(advice(goals=(unsure,)))
 
 
 def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:

@@ -82,11 +82,16 @@ def test_who_left_within_five_seconds_of_the_timeout_timed_out() -> None:
 
 
 def test_waits_of_none_and_of_some() -> None:
-    assert tuple(waits([])) == (0, 0, 0, 0, 0, 0)
+    assert tuple(waits([]))[:6] == (0, 0, 0, 0, 0, 0)
     some = [ReplayedStatement(BATCH, wait, False) for wait in (1.0, 0.0, 1.1)]
-    assert tuple(waits(some)) == (3, 1, 1.0, 1.1, 1.1, 0), "a second is no wait that polls see"
+    assert tuple(waits(some))[:6] == (3, 1, 1.0, 1.1, 1.1, 0), "a second is no wait that polls see"
     many = [ReplayedStatement(BATCH, float(n), False) for n in range(1, 101)]
     assert (waits(many).p95, waits(many[:1]).p95) == (95.0, 1.0)
+    assert waits(many).longer == (False, False, False)
+    queued = [each._replace(is_cut=number < 2) for number, each in enumerate(many)]
+    assert waits(queued).longer == (False, False, True), "two of 100 hardly move the others"
+    line = report(queued, Replayed(tuple(many), 8), None, 9.0).splitlines()[4]
+    assert line.split()[4:8] == ["0:50", "1:35", "≥", "1:40"]
 
 
 def test_a_replay_misses_by_the_mean_of_the_differences() -> None:
@@ -110,19 +115,19 @@ def test_the_report_has_three_lines_for_each_group() -> None:
         "by 1.5 s between two orders",
     ]
     assert lines[4:14] == [
-        "group                            statements  waited   median      p95      max timeouts  peak",
-        "all                    observed           2       1     0:20     0:40     0:40        1",
-        "                       replayed           2       1     0:30     1:00     1:00        1    48",
-        "                       what if            2       0     0:00     0:00     0:00        0    96",
-        "BATCH                  observed           1       0     0:00     0:00     0:00        0",
-        "                       replayed           1       0     0:00     0:00     0:00        0",
-        "                       what if            1       0     0:00     0:00     0:00        0",
-        "ETL#3                  observed           1       1     0:40     0:40     0:40        1",
-        "                       replayed           1       1     1:00     1:00     1:00        1",
-        "                       what if            1       0     0:00     0:00     0:00        0",
+        "group                            statements  waited     median        p95        max timeouts  peak",
+        "all                    observed           2       1       0:20       0:40       0:40        1",
+        "                       replayed           2       1       0:30       1:00       1:00        1    48",
+        "                       what if            2       0       0:00       0:00       0:00        0    96",
+        "BATCH                  observed           1       0       0:00       0:00       0:00        0",
+        "                       replayed           1       0       0:00       0:00       0:00        0",
+        "                       what if            1       0       0:00       0:00       0:00        0",
+        "ETL#3                  observed           1       1       0:40       0:40       0:40        1",
+        "                       replayed           1       1       1:00       1:00       1:00        1",
+        "                       what if            1       0       0:00       0:00       0:00        0",
     ]
     assert lines[14:16] == ["", "assumptions:"]
-    assert len(lines) == 16 + len(ASSUMPTIONS)
+    assert len(lines) == 17 + len(ASSUMPTIONS)
     short = report(
         [ReplayedStatement(BATCH, 1.0, False)], Replayed((ReplayedStatement(BATCH, 1.0, False),), 8, 1.0), None, 9.0
     )

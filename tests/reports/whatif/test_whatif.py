@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,9 @@ from presman.cli import main
 from presman.forecast.scheduler import Group
 from presman.output.csv_export import CsvExport
 from presman.reports.whatif_replay import (
+    BY_PLAN,
     COLUMNS,
+    ON_ONE_LEVEL,
     ArrivalsError,
     ReplayedStatement,
     beyond_maximum,
@@ -269,7 +272,7 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
     record(tmp_path / "storm.presman", list(polled("storm", 3)))
     assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "320"]) == 0
     told = capsys.readouterr().out
-    assert " parallel statements in 0:" in told
+    assert " parallel statement in 0:10 (and 26 that were there before: replayed, not counted)" in told
     assert "what if" in told
     assert "PARALLEL_MAX_SERVERS" not in told
     assert main(["whatif", str(tmp_path / "storm.presman"), "--target", "764"]) == 0
@@ -277,6 +280,67 @@ def test_a_recording_is_replayed_as_it_is(tmp_path: Path, capsys: pytest.Capture
         "a target of 764 is above PARALLEL_MAX_SERVERS (480): the replay assumes that it is raised as well"
         in capsys.readouterr().out
     )
+
+
+def table(text: str, kind: str) -> list[str]:
+    """Return the lines of a report of one kind, for the head before its table too."""
+    return [line for line in text.splitlines() if f" {kind} " in line or line.startswith("replayed under")]
+
+
+def test_what_was_is_replayed_under_the_plan_of_that_time_whatever_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan has BATCH and ETL on level 2: to name that changes nothing, and another changes no baseline."""
+    place = str(tmp_path / "storm.presman")
+    record(tmp_path / "storm.presman", list(polled("storm", 60)))
+
+    def told(*words: str) -> str:
+        assert main(["whatif", place, "--target", "384", *words]) == 0
+        return capsys.readouterr().out
+
+    bare, same, other = (
+        told(*(word for name in names for word in ("--level", name)))
+        for names in ((), ("BATCH=2", "ETL=2"), ("REPORTS=3",))
+    )
+    assert bare == same
+    assert table(bare, "replayed") == table(other, "replayed")
+    assert table(bare, "what if") != table(other, "what if")
+    assert BY_PLAN in bare
+    assert main(["advise", place, "--goal", "REPORTS p95 wait <= 30s", "--format", "json"]) in {0, 5}
+    advice = json.loads(capsys.readouterr().out)
+    assert f"off by {advice['replay_error']:.1f} s" in bare
+    assert f"{advice['statements']} parallel statements in " in bare
+    assert f"and {advice['before']} that were there before" in bare
+
+
+def test_a_file_of_arrivals_names_no_level_so_that_of_the_option_is_the_one_it_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "arrivals.csv"
+    end = (NOON + timedelta(seconds=500)).isoformat()
+    rows = [
+        f"{(NOON + timedelta(seconds=at)).isoformat()},0,{group},64,{waited},{ran},ended,64,,{share},,,"
+        f"{NOON.isoformat()},{end}"
+        for at, group, waited, ran, share in ((0, "BATCH", 0, 100, 1), (1, "BATCH", 109, 10, 1), (2, "ETL", 98, 10, 0))
+    ]
+    path.write_text("\n".join([",".join(COLUMNS), *rows]) + "\n")
+    assert main(["whatif", str(path)]) == 0
+    assert "off by 0.0 s" not in capsys.readouterr().out
+    assert main(["whatif", str(path), "--level", "BATCH=2"]) == 0
+    text = capsys.readouterr().out
+    assert "off by 0.0 s" in text
+    assert "what if" not in text
+    assert ON_ONE_LEVEL in text
+
+
+def test_levels_that_a_plan_does_not_have_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(tmp_path / "pdb.presman", list(polled("pdb", 40)))
+    assert main(["whatif", str(tmp_path / "pdb.presman")]) == 0
+    assert "REPORTING (SALES)" in capsys.readouterr().out
+    assert main(["whatif", str(tmp_path / "pdb.presman"), "--level", "REPORTING=2"]) == 2
+    assert "--level: groups stand in subplans or several containers" in capsys.readouterr().err
+    assert main(["whatif", str(tmp_path / "pdb.presman"), "--limit", "REPORTING=12.5"]) == 2
+    assert "the number is a whole one" in capsys.readouterr().err
 
 
 def test_a_target_is_told_only_where_it_is_above_what_is_known() -> None:

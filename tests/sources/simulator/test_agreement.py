@@ -211,7 +211,7 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
         for machine in simulation.machines:
             accounts = machine.accounts.items()
             used = sum(account.rates[0] for _, account in accounts)
-            assert used <= machine.cpus + 1e-6
+            assert used <= machine.capacity.cpu_count + 1e-6
             by_pdb: dict[int, float] = defaultdict(float)
             for group, account in accounts:
                 by_pdb[group.con_id] += account.rates[0]
@@ -219,13 +219,14 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
                 if account.rates[1] < 1e-6:
                     continue
                 seen += 1
-                ceiling = simulation.plans.ceilings[group] * (machine.cpus - 0.1)
+                ceiling = simulation.plans.ceilings[group] * (machine.capacity.cpu_count - 0.1)
                 pdb = [one for one in simulation.scenario.pdbs if one.con_id == group.con_id]
                 capped = any(
-                    by_pdb[one.con_id] >= (one.directive.utilization_limit or 101) / 100 * (machine.cpus - 0.1) - 1e-6
+                    by_pdb[one.con_id]
+                    >= (one.directive.utilization_limit or 101) / 100 * (machine.capacity.cpu_count - 0.1) - 1e-6
                     for one in pdb
                 )
-                full = used >= machine.cpus - 0.1 - 1e-6
+                full = used >= machine.capacity.cpu_count - 0.1 - 1e-6
                 assert full or capped or account.rates[0] >= ceiling - 1e-6, (group, second)
     without = {"quiet", "noplan", "queueing", "storm", "rac", "holders", "locked", "locked_rac", "quiesce", "changes"}
     assert seen or simulation.scenario.name in without | {"lost"}

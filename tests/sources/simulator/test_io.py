@@ -89,7 +89,10 @@ def test_no_limit_is_passed_and_one_is_reached(limited: Played) -> None:
             held += throttled > 0.05
             assert not any(account.rates[Count.IO_THROTTLE] for group, account in machine.accounts.items()
                            if group.con_id == 4)  # fmt: skip
-            assert sum(account.rates[Count.CONSUMED_CPU_TIME] for account in machine.accounts.values()) <= machine.cpus
+            assert (
+                sum(account.rates[Count.CONSUMED_CPU_TIME] for account in machine.accounts.values())
+                <= machine.capacity.cpu_count
+            )
     assert reached > 10
     assert held > 10
 

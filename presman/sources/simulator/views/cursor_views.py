@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from presman.sources.simulator.parsing import Cursor, PlanOperation
-from presman.sources.simulator.views.view import Row, View, columns
+from presman.sources.simulator.views.view import Row, View
 
 if TYPE_CHECKING:
     from presman.sources.simulator.machine import Machine
@@ -111,28 +111,20 @@ def _sql_plan(simulation: Simulation) -> Iterator[Row]:
                 )
 
 
-def _loaded(simulation: Simulation) -> object:
-    return simulation.library.version
-
-
 VIEWS = (
     View(
         "V$SQL",
-        columns(
-            "INST_ID SQL_TEXT SQL_FULLTEXT SQL_ID CHILD_NUMBER PLAN_HASH_VALUE EXECUTIONS PX_SERVERS_EXECUTIONS"
-            " PARSING_SCHEMA_NAME CPU_TIME ELAPSED_TIME CON_ID USER_IO_WAIT_TIME CONCURRENCY_WAIT_TIME BUFFER_GETS"
-            " DISK_READS ROWS_PROCESSED PHYSICAL_READ_BYTES PHYSICAL_WRITE_BYTES IO_CELL_OFFLOAD_ELIGIBLE_BYTES"
-            " IO_INTERCONNECT_BYTES USERS_EXECUTING"
-        ),
+        "INST_ID SQL_TEXT SQL_FULLTEXT SQL_ID CHILD_NUMBER PLAN_HASH_VALUE EXECUTIONS PX_SERVERS_EXECUTIONS"
+        " PARSING_SCHEMA_NAME CPU_TIME ELAPSED_TIME CON_ID USER_IO_WAIT_TIME CONCURRENCY_WAIT_TIME BUFFER_GETS"
+        " DISK_READS ROWS_PROCESSED PHYSICAL_READ_BYTES PHYSICAL_WRITE_BYTES IO_CELL_OFFLOAD_ELIGIBLE_BYTES"
+        " IO_INTERCONNECT_BYTES USERS_EXECUTING",
         _sql,
     ),
     View(
         "V$SQL_PLAN",
-        columns(
-            "INST_ID SQL_ID PLAN_HASH_VALUE CHILD_NUMBER ID PARENT_ID DEPTH OPERATION OPTIONS OBJECT_NAME OBJECT_NODE"
-            " DISTRIBUTION OBJECT_OWNER OTHER_XML CON_ID OTHER_TAG COST CARDINALITY BYTES TIME"
-        ),
+        "INST_ID SQL_ID PLAN_HASH_VALUE CHILD_NUMBER ID PARENT_ID DEPTH OPERATION OPTIONS OBJECT_NAME OBJECT_NODE"
+        " DISTRIBUTION OBJECT_OWNER OTHER_XML CON_ID OTHER_TAG COST CARDINALITY BYTES TIME",
         _sql_plan,
-        _loaded,
+        lambda simulation: simulation.library.version,
     ),
 )

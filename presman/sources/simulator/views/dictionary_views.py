@@ -10,11 +10,8 @@ from presman.sources.simulator.scenario import (
     OTHER_GROUPS,
     Directive,
     PlanSpec,
-    ScriptedStatement,
-    SessionPool,
-    StatementStream,
 )
-from presman.sources.simulator.views.view import Row, View, columns, never, with_plans
+from presman.sources.simulator.views.view import Row, View, never, with_plans
 
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
@@ -105,9 +102,7 @@ def _groups(simulation: Simulation) -> Iterator[Row]:
 def _mappings(simulation: Simulation, con_id: int) -> Iterator[Row]:
     seen = {("ORACLE_USER", "SYS"): "SYS_GROUP", ("ORACLE_USER", "SYSTEM"): "SYS_GROUP"}
     scenario = simulation.scenario
-    entries: list[SessionPool | StatementStream | ScriptedStatement]
-    entries = [*scenario.pools, *scenario.streams, *scenario.script]
-    for entry in entries:
+    for entry in scenario.who_connects:
         if scenario.con_id(entry.pdb) == con_id:
             seen.setdefault(("ORACLE_USER", entry.user), entry.group)
     for (attribute, value), group in seen.items():
@@ -139,16 +134,16 @@ _DIRECTIVES = (
 )
 
 VIEWS = (
-    View("DBA_RSRC_PLANS", columns(_PLANS), _here(_plans), never),
-    View("CDB_RSRC_PLANS", columns(f"{_PLANS} CON_ID"), _of_containers(_plans), never),
-    View("DBA_RSRC_PLAN_DIRECTIVES", columns(_DIRECTIVES), _here(_directives), with_plans),
-    View("CDB_RSRC_PLAN_DIRECTIVES", columns(f"{_DIRECTIVES} CON_ID"), _of_containers(_directives), with_plans),
-    View("DBA_RSRC_CONSUMER_GROUPS", columns("CONSUMER_GROUP_ID CONSUMER_GROUP STATUS"), _groups, never),
-    View("DBA_RSRC_GROUP_MAPPINGS", columns(_MAPPINGS), _here(_mappings), never),
-    View("CDB_RSRC_GROUP_MAPPINGS", columns(f"{_MAPPINGS} CON_ID"), _of_containers(_mappings), never),
+    View("DBA_RSRC_PLANS", _PLANS, _here(_plans), never),
+    View("CDB_RSRC_PLANS", f"{_PLANS} CON_ID", _of_containers(_plans), never),
+    View("DBA_RSRC_PLAN_DIRECTIVES", _DIRECTIVES, _here(_directives), with_plans),
+    View("CDB_RSRC_PLAN_DIRECTIVES", f"{_DIRECTIVES} CON_ID", _of_containers(_directives), with_plans),
+    View("DBA_RSRC_CONSUMER_GROUPS", "CONSUMER_GROUP_ID CONSUMER_GROUP STATUS", _groups, never),
+    View("DBA_RSRC_GROUP_MAPPINGS", _MAPPINGS, _here(_mappings), never),
+    View("CDB_RSRC_GROUP_MAPPINGS", f"{_MAPPINGS} CON_ID", _of_containers(_mappings), never),
     View(
         "DBA_CDB_RSRC_PLAN_DIRECTIVES",
-        columns("PLAN PLUGGABLE_DATABASE PROFILE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT STATUS"),
+        "PLAN PLUGGABLE_DATABASE PROFILE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT STATUS",
         _cdb_directives,
         never,
     ),

@@ -12,18 +12,18 @@ from presman.sources.simulator.cluster import BACKGROUND, ROOT
 from presman.sources.simulator.counters import Count, Minute
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.views.view import Row, View, columns, of_instances, when, with_plans
+from presman.sources.simulator.views.view import Row, View, in_ms, of_instances, when, with_plans
 
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import Simulation
 
-_OF_PDB = columns(
+_OF_PDB = (
     f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME IO_SERVICE_WAITS {' '.join(IO_COLUMNS).upper()}"
     " PQS_COMPLETED PQ_SERVERS_USED PQS_QUEUED PQ_ACTIVE_TIME PQ_QUEUED_TIME PQ_QUEUE_TIME_OUTS"
 )
-_OF_GROUP = _OF_PDB + columns(
-    "REQUESTS QUEUED_TIME ACTIVE_SESSION_LIMIT_HIT QUEUE_TIME_OUTS SWITCHES_IN_CPU_TIME SWITCHES_OUT_CPU_TIME"
-    " SQL_CANCELED"
+_OF_GROUP = (
+    f"{_OF_PDB} REQUESTS QUEUED_TIME ACTIVE_SESSION_LIMIT_HIT QUEUE_TIME_OUTS SWITCHES_IN_CPU_TIME"
+    " SWITCHES_OUT_CPU_TIME SQL_CANCELED"
 )
 """What views count of a container and of a group."""
 _IN_MS = frozenset(
@@ -39,19 +39,15 @@ _PGA_EACH = 9 << 20
 """Bytes of all PDBs together, and of one session."""
 
 
-def _ms(seconds: float) -> int:
-    return int(seconds * 1000)
-
-
-def _counted(names: tuple[str, ...], totals: Sequence[float]) -> Iterator[int]:
+def _counted(names: str, totals: Sequence[float]) -> Iterator[int]:
     """Return what views count, by the names of their columns: times in milliseconds."""
     return (int(totals[count] * times) for count, times in _counts(names))
 
 
 @cache
-def _counts(names: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+def _counts(names: str) -> tuple[tuple[int, int], ...]:
     """Return the index of each counter, and what it is multiplied by: every row asks for them."""
-    return tuple((int(Count[name]), 1000 if Count[name] in _IN_MS else 1) for name in names)
+    return tuple((int(Count[name]), 1000 if Count[name] in _IN_MS else 1) for name in names.split())
 
 
 def _rsrc_plan(simulation: Simulation, machine: Machine) -> Iterator[Row]:
@@ -135,7 +131,7 @@ def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) 
     seconds = minute.end - minute.begin
     yield from (minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100))
     yield from (minute.group.con_id, round(100 * minute.exhausted, 3), minute.num_cpus)
-    yield from (_ms(deltas[Count.CONSUMED_CPU_TIME]), _ms(deltas[Count.CPU_WAIT_TIME]))
+    yield from (in_ms(deltas[Count.CONSUMED_CPU_TIME]), in_ms(deltas[Count.CPU_WAIT_TIME]))
     yield round(100 * deltas[Count.CONSUMED_CPU_TIME] / seconds / minute.num_cpus, 6)
     yield from (round(deltas[count] / seconds, 6) for count in _AVERAGED)
 
@@ -149,12 +145,8 @@ def _minute_row(simulation: Simulation, minute: Minute) -> Row:
     )
 
 
-def _metric(simulation: Simulation) -> Iterator[Row]:
-    return (_minute_row(simulation, minute) for minute in simulation.metrics.last())
-
-
-def _metric_history(simulation: Simulation) -> Iterator[Row]:
-    return (_minute_row(simulation, minute) for rows in simulation.metrics.intervals for minute in rows)
+def _by_group(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Row]:
+    return (_minute_row(simulation, minute) for minute in minutes)
 
 
 def _metrics_closed(simulation: Simulation) -> object:
@@ -164,7 +156,7 @@ def _metrics_closed(simulation: Simulation) -> object:
 def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     capacity = simulation.scenario.capacity
     sums: dict[tuple[int, int, float], tuple[Minute, Sequence[float]]] = {}
-    for minute in rows:
+    for minute in rows if simulation.plans.cdb else ():
         if minute.group.name == BACKGROUND:
             continue
         key = (minute.inst_id, minute.group.con_id, minute.begin)
@@ -198,16 +190,6 @@ def _memory(simulation: Simulation, con_id: int) -> tuple[int, int]:
     return _SGA * share // shares, sessions * _PGA_EACH
 
 
-def _pdb_metric(simulation: Simulation) -> Iterator[Row]:
-    if simulation.plans.cdb:
-        yield from _by_pdb(simulation, simulation.metrics.last())
-
-
-def _pdb_metric_history(simulation: Simulation) -> Iterator[Row]:
-    if simulation.plans.cdb:
-        yield from _by_pdb(simulation, (row for rows in simulation.metrics.intervals for row in rows))
-
-
 def _rsrc_pdb(simulation: Simulation, machine: Machine) -> Iterator[Row]:
     if not simulation.plans.cdb:
         return
@@ -229,10 +211,10 @@ _MINUTE = (
     " AVG_CPU_UTILIZATION AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS AVG_ACTIVE_PARALLEL_STMTS"
     " AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS"
 )
-_METRIC = columns(
+_METRIC = (
     f"{_MINUTE} CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_MEGABYTES PARALLEL_SERVERS_LIMIT"
 )
-_PDB_METRIC = columns(
+_PDB_METRIC = (
     f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT PARALLEL_SERVERS_LIMIT AVG_IO_THROTTLE IOPS IOMBPS"
 )
 
@@ -252,17 +234,17 @@ VIEWS = (
     of_instances(
         "V$RSRC_CONSUMER_GROUP",
         "ID NAME CON_ID ACTIVE_SESSIONS EXECUTION_WAITERS QUEUE_LENGTH CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE"
-        f" CURRENT_PQS_QUEUED {' '.join(_OF_GROUP)}",
+        f" CURRENT_PQS_QUEUED {_OF_GROUP}",
         _consumer_group,
     ),
-    View("V$RSRCMGRMETRIC", _METRIC, _metric, _metrics_closed),
-    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, _metric_history, _metrics_closed),
-    View("V$RSRCPDBMETRIC", _PDB_METRIC, _pdb_metric, _metrics_closed),
-    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, _pdb_metric_history, _metrics_closed),
+    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, each.metrics.last()), _metrics_closed),
+    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, lambda each: _by_group(each, each.metrics.hour()), _metrics_closed),
+    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.last()), _metrics_closed),
+    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.hour()), _metrics_closed),
     of_instances(
         "V$RSRC_PDB",
-        "PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED SGA_BYTES PGA_BYTES "
-        + " ".join(_OF_PDB),
+        "PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED SGA_BYTES PGA_BYTES"
+        f" {_OF_PDB}",
         _rsrc_pdb,
     ),
 )

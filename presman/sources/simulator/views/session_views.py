@@ -14,7 +14,7 @@ from presman.sources.simulator.counters import reading_events
 from presman.sources.simulator.executions import Execution, Phase, SessionStream
 from presman.sources.simulator.machine import RATE_LIMIT
 from presman.sources.simulator.processes import BACKGROUND, Server, SimulatedSession, server_name
-from presman.sources.simulator.views.view import Row, View, columns, when
+from presman.sources.simulator.views.view import Row, View, in_ms, when
 
 if TYPE_CHECKING:
     from presman.sources.simulator.simulation import GvMonitor, Simulation
@@ -40,28 +40,26 @@ def _micro(seconds: float) -> int:
     return max(0, int(seconds * 1e6))
 
 
-def _ms(seconds: float) -> int:
-    """Return seconds as whole milliseconds."""
-    return int(seconds * 1000)
-
-
 def _idle_for(seconds: float) -> _Activity:
     """Return what a session shows whose client has asked nothing for so long."""
     return _Activity("INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE")
 
 
+def _waits_for(seconds: float, event: str, wait_class: str, state: str = "WAITING") -> _Activity:
+    """Return what a session shows that has waited for so long; `state` is that of V$RSRC_SESSION_INFO."""
+    return _Activity("ACTIVE", event, wait_class, "WAITING", _micro(seconds), state)
+
+
 def _held_off(part: float) -> _Activity:
-    return _Activity(
-        "ACTIVE", "resmgr:cpu quantum", "Scheduler", "WAITING", _micro(0.02 + 0.35 * part), "WAITING FOR CPU"
-    )
+    return _waits_for(0.02 + 0.35 * part, "resmgr:cpu quantum", "Scheduler", "WAITING FOR CPU")
 
 
 def _reading(event: str, part: float) -> _Activity:
-    return _Activity("ACTIVE", event, "User I/O", "WAITING", _micro(0.0004 + 0.002 * part), "WAITING_FOR_IO")
+    return _waits_for(0.0004 + 0.002 * part, event, "User I/O", "WAITING_FOR_IO")
 
 
 def _held_back(part: float) -> _Activity:
-    return _Activity("ACTIVE", RATE_LIMIT, "Scheduler", "WAITING", _micro(0.002 + 0.03 * part), "WAITING_FOR_IO")
+    return _waits_for(0.002 + 0.03 * part, RATE_LIMIT, "Scheduler", "WAITING_FOR_IO")
 
 
 def _on_cpu(event: str, part: float) -> _Activity:
@@ -71,11 +69,7 @@ def _on_cpu(event: str, part: float) -> _Activity:
 
 def _dequeues(event: str, part: float, seconds: float = 1.0) -> _Activity:
     """Return the wait of a parallel server or coordinator for the others, for a part of the given seconds."""
-    return _Activity("ACTIVE", event, "Idle", "WAITING", _micro(part * seconds), "WAITING")
-
-
-def _waits_for(seconds: float, event: str, wait_class: str) -> _Activity:
-    return _Activity("ACTIVE", event, wait_class, "WAITING", _micro(seconds), "WAITING")
+    return _waits_for(part * seconds, event, "Idle")
 
 
 def _blocked(seconds: float) -> _Activity:
@@ -112,10 +106,10 @@ def _coordinator(execution: Execution, now: float, scan: str, release: Release) 
     since = now - execution.queued_at
     match execution.phase:
         case Phase.POOL:
-            return _Activity("ACTIVE", "resmgr:become active", "Scheduler", "WAITING", _micro(since), "QUEUED")
+            return _waits_for(since, "resmgr:become active", "Scheduler", "QUEUED")
         case Phase.QUEUED:
             state = "PQ QUEUED" if release >= _TELLS_THE_QUEUE else "WAITING"
-            return _Activity("ACTIVE", "resmgr:pq queued", "Scheduler", "WAITING", _micro(since), state)
+            return _waits_for(since, "resmgr:pq queued", "Scheduler", state)
         case Phase.HOLDING:
             idle = _idle_for(now - execution.held_since)
             state = "EXITING" if execution.status == "KILLED" else idle.rsrc_state
@@ -149,8 +143,7 @@ def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _
     """Return what one parallel server of a statement does."""
     part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
     if execution.phase is Phase.HOLDING:
-        held = now - execution.held_since
-        return _Activity("ACTIVE", "PX Deq: Execution Msg", "Idle", "WAITING", _micro(held), "WAITING")
+        return _waits_for(now - execution.held_since, "PX Deq: Execution Msg", "Idle")
     if execution.servers_blocked:
         return _blocked(now - execution.started)
     if execution.blocker is not None:
@@ -198,7 +191,7 @@ class SessionRows:
             self._add_monitor(monitor)
 
     def _add_background(self, inst_id: int) -> None:
-        waiting = _Activity("ACTIVE", "rdbms ipc message", "Idle", "WAITING", _micro(1.0), "NOT MANAGED")
+        waiting = _waits_for(1.0, "rdbms ipc message", "Idle", "NOT MANAGED")
         for session in self._simulation.machines[inst_id - 1].background:
             self._row(session, "", waiting, last_call=self.at - session.logon)
             self.infos.append(self._info(session, self._simulation.plans.background, waiting, 0.0, 0.0))
@@ -339,10 +332,12 @@ class SessionRows:
         io = reads * 0.0005 + (mb + written) * 0.001
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", doing.rsrc_state, _ms(wait), int(wait / 0.2), _ms(cpu), int(cpu * 2), _ms(io)),
+            *(mapped, "ORACLE_USER", doing.rsrc_state),
+            *(in_ms(wait), int(wait / 0.2), in_ms(cpu), int(cpu * 2), in_ms(io)),
             *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
             *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
-            *(_ms(queued), _ms(session.pq_queued + queued), action, reason, when(self._simulation, at)),
+            *(in_ms(queued), in_ms(session.pq_queued + queued)),
+            *(action, reason, when(self._simulation, at)),
         )
 
 
@@ -354,14 +349,6 @@ def _faces(simulation: Simulation) -> SessionRows:
     if known is None or known.at != simulation.now:
         known = _FACES[simulation] = SessionRows(simulation)
     return known
-
-
-def _session(simulation: Simulation) -> list[Row]:
-    return _faces(simulation).sessions
-
-
-def _session_info(simulation: Simulation) -> list[Row]:
-    return _faces(simulation).infos
 
 
 def _px_session(simulation: Simulation) -> Iterator[Row]:
@@ -432,41 +419,33 @@ def _recovering(simulation: Simulation) -> Iterator[Row]:
 
 
 VIEWS = (
-    View("V$FAST_START_TRANSACTIONS", columns("INST_ID STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL"), _recovering),
+    View("V$FAST_START_TRANSACTIONS", "INST_ID STATE UNDOBLOCKSDONE UNDOBLOCKSTOTAL", _recovering),
     View(
         "V$SESSION",
-        columns(
-            "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
-            " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
-            " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
-            " SQL_EXEC_ID FINAL_BLOCKING_INSTANCE FINAL_BLOCKING_SESSION"
-        ),
-        _session,
+        "INST_ID CON_ID SID SERIAL# USERNAME STATUS RESOURCE_CONSUMER_GROUP SERVICE_NAME MACHINE PROGRAM MODULE"
+        " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
+        " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
+        " SQL_EXEC_ID FINAL_BLOCKING_INSTANCE FINAL_BLOCKING_SESSION",
+        lambda simulation: _faces(simulation).sessions,
     ),
     View(
         "V$RSRC_SESSION_INFO",
-        columns(
-            "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
-            " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
-            " IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
-            " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP"
-            " PQ_SERVERS PQ_STATUS CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME LAST_ACTION LAST_ACTION_REASON"
-            " LAST_ACTION_TIME"
-        ),
-        _session_info,
+        "INST_ID CON_ID SID CURRENT_CONSUMER_GROUP_ID CURRENT_CONSUMER_GROUP ORIG_CONSUMER_GROUP_ID"
+        " MAPPED_CONSUMER_GROUP MAPPING_ATTRIBUTE STATE CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS"
+        " IO_SERVICE_TIME SMALL_READ_MEGABYTES SMALL_WRITE_MEGABYTES LARGE_READ_MEGABYTES LARGE_WRITE_MEGABYTES"
+        " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP"
+        " PQ_SERVERS PQ_STATUS CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME LAST_ACTION LAST_ACTION_REASON"
+        " LAST_ACTION_TIME",
+        lambda simulation: _faces(simulation).infos,
     ),
     View(
         "V$PX_SESSION",
-        columns(
-            "INST_ID SID SERIAL# QCSID QCSERIAL# QCINST_ID SERVER_GROUP SERVER_SET SERVER# DEGREE REQ_DEGREE CON_ID"
-        ),
+        "INST_ID SID SERIAL# QCSID QCSERIAL# QCINST_ID SERVER_GROUP SERVER_SET SERVER# DEGREE REQ_DEGREE CON_ID",
         _px_session,
     ),
     View(
         "V$SESSION_LONGOPS",
-        columns(
-            "INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS TIME_REMAINING ELAPSED_SECONDS SQL_ID QCSID CON_ID"
-        ),
+        "INST_ID SID SERIAL# OPNAME TARGET SOFAR TOTALWORK UNITS TIME_REMAINING ELAPSED_SECONDS SQL_ID QCSID CON_ID",
         _longops,
     ),
 )

@@ -14,8 +14,7 @@ from presman.rows.instance_rows import SEED
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 from presman.sources.simulator.counters import BUCKETS, Count, Event, reading_events
 from presman.sources.simulator.processes import server_name
-from presman.sources.simulator.scenario import ScriptedStatement, SessionPool, StatementStream
-from presman.sources.simulator.views.view import Row, View, columns, never, of_instances, when, with_plans
+from presman.sources.simulator.views.view import Row, View, never, of_instances, when, with_plans
 
 if TYPE_CHECKING:
     from presman.sources.simulator.machine import Machine
@@ -76,7 +75,7 @@ def _pdbs(simulation: Simulation, _: Machine) -> Iterator[Row]:
         yield from ((pdb.con_id, pdb.name, "READ WRITE") for pdb in simulation.scenario.pdbs)
 
 
-def _parameters(simulation: Simulation) -> Iterator[Row]:
+def _parameters(simulation: Simulation, _: Machine) -> Iterator[Row]:
     capacity, in_force = simulation.scenario.capacity, simulation.plans
     limit = capacity.parallel_degree_limit
     plan = "" if in_force.root is None else in_force.top
@@ -106,22 +105,19 @@ def _parameters(simulation: Simulation) -> Iterator[Row]:
         values.append(("cpu_min_count", 2, capacity.cpu_count, True))
     if simulation.release >= Release(23):
         values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
-    for machine in simulation.machines:
-        for number, (name, kind, value, default) in enumerate(sorted(values), 1):
-            text = str(value)
-            yield (machine.inst_id, number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
-            for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
-                setting = getattr(pdb.directive, _OF_CONTAINERS[name])
-                if setting:
-                    text = f"{setting:g}" if isinstance(setting, float) else str(setting)
-                    yield (machine.inst_id, number, name, kind, text, text, "FALSE", pdb.con_id)
+    for number, (name, kind, value, default) in enumerate(sorted(values), 1):
+        text = str(value)
+        yield (number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
+        for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
+            setting = getattr(pdb.directive, _OF_CONTAINERS[name])
+            if setting:
+                text = f"{setting:g}" if isinstance(setting, float) else str(setting)
+                yield (number, name, kind, text, text, "FALSE", pdb.con_id)
 
 
 def _active_services(simulation: Simulation, _: Machine) -> Iterator[Row]:
     scenario = simulation.scenario
-    entries: list[SessionPool | StatementStream | ScriptedStatement]
-    entries = [*scenario.pools, *scenario.streams, *scenario.script]
-    named = {entry.service: scenario.con_id(entry.pdb) for entry in entries}
+    named = {entry.service: scenario.con_id(entry.pdb) for entry in scenario.who_connects}
     return ((name, named.get(name, 0)) for name in ("SYS$BACKGROUND", "SYS$USERS", *sorted(named)))
 
 
@@ -254,12 +250,7 @@ VIEWS = (
     ),
     of_instances("V$DATABASE", "NAME DB_UNIQUE_NAME OPEN_MODE DATABASE_ROLE CDB", _database, never),
     of_instances("V$PDBS", "CON_ID NAME OPEN_MODE", _pdbs, never),
-    View(
-        "V$SYSTEM_PARAMETER",
-        columns("INST_ID NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID"),
-        _parameters,
-        with_plans,
-    ),
+    of_instances("V$SYSTEM_PARAMETER", "NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID", _parameters, with_plans),
     of_instances("V$ACTIVE_SERVICES", "NAME CON_ID", _active_services, never),
     of_instances("V$OSSTAT", "STAT_NAME VALUE", _osstat),
     of_instances(
@@ -269,7 +260,7 @@ VIEWS = (
     of_instances("V$EVENT_HISTOGRAM", "EVENT WAIT_TIME_MILLI WAIT_COUNT", _histogram_milli),
     of_instances("V$SYSSTAT", "NAME VALUE", _sysstat),
     of_instances("V$PX_PROCESS_SYSSTAT", "STATISTIC VALUE", _px_process_sysstat),
-    View("V$PX_PROCESS", columns("INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID"), _px_process),
+    View("V$PX_PROCESS", "INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID", _px_process),
     of_instances("V$IO_OUTLIER", _OUTLIER, _io_outlier),
     of_instances("V$LGWRIO_OUTLIER", _OUTLIER, _lgwrio_outlier),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
@@ -33,16 +33,21 @@ def never(_: Simulation) -> object:
     return 0
 
 
-class View(Struct, frozen=True):
-    """One view. `columns` begin with INST_ID if it is `global_`, i.e. exists as V$ and GV$.
+class View(Struct, frozen=True, dict=True):
+    """One view; `text` names its columns. They begin with INST_ID if it is `global_`, i.e. exists as V$ and GV$.
 
     `stamp` tells when its rows may have changed: as long as it returns the same, they have not.
     """
 
     name: str
-    columns: tuple[str, ...]
+    text: str
     rows: Callable[[Simulation], Iterable[Row]]
     stamp: Callable[[Simulation], object] = always
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(self.text.split())
 
     @property
     def global_(self) -> bool:
@@ -89,7 +94,7 @@ def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]])
             for row in rows(process):
                 yield (process.inst_id, process.sid, *row, process.session.con_id)
 
-    return View(name, columns(f"INST_ID SID {text} CON_ID"), all_rows)
+    return View(name, f"INST_ID SID {text} CON_ID", all_rows)
 
 
 def of_instances(
@@ -103,12 +108,12 @@ def of_instances(
     def all_rows(simulation: Simulation) -> Iterator[Row]:
         return ((each.inst_id, *row) for each in simulation.machines for row in rows(simulation, each))
 
-    return View(name, columns(f"INST_ID {text}"), all_rows, stamp)
+    return View(name, f"INST_ID {text}", all_rows, stamp)
 
 
-def columns(text: str) -> tuple[str, ...]:
-    """Split a list of column names written as words."""
-    return tuple(text.split())
+def in_ms(seconds: float) -> int:
+    """Return seconds as whole milliseconds."""
+    return int(seconds * 1000)
 
 
 def when(simulation: Simulation, seconds: float | None) -> str | None:
