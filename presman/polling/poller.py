@@ -6,7 +6,7 @@ after all.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -35,8 +35,8 @@ from presman.rows.session_rows import (
     SessionLongops,
     StatisticName,
 )
-from presman.rows.session_state import ServerProcesses, is_queued
-from presman.rows.snapshot import GoneInstance, Section, Snapshot
+from presman.rows.session_state import QUIESCE_STATES, QUIESCE_WAIT, ServerProcesses, is_queued
+from presman.rows.snapshot import GoneInstance, Quiescer, Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
 # ---- Instances of a cluster that were seen: V$INSTANCE has no row of one that is gone, only memory tells of it.
@@ -70,6 +70,24 @@ class SeenInstances:
         kept = self._seen.values()
         rows = tuple(each for each in kept if each.last_seen != self._at and at - each.last_seen < REMEMBERED)
         return Section(rows, at) if rows else None
+
+
+class SeenQuiescers:
+    """Who was seen to quiesce the database: once all calls have ended, no view names him, and the quiesce goes on."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Quiescer, ...] = ()
+
+    def note(self, sessions: Iterable[Session], instances: Iterable[Instance]) -> None:
+        """Take what V$SESSION and V$INSTANCE tell; who is remembered is forgotten when it is quiesced no more."""
+        found = (row for row in sessions if row.event == QUIESCE_WAIT and row.state in {"WAITING", ""})
+        now = tuple(Quiescer(row.inst_id, row.sid, row.username) for row in found)
+        goes_on = any(row.active_state in QUIESCE_STATES for row in instances)
+        self._seen = now or (self._seen if goes_on else ())
+
+    def section(self, at: datetime) -> Section | None:
+        """Return those who were seen, None where nobody was."""
+        return Section(self._seen, at) if self._seen else None
 
 
 # ---- Poller: asks a source what is due and makes a Snapshot of the answers.
@@ -189,6 +207,7 @@ class Poller:
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked = LastAnswers()
         self._instances = SeenInstances()
+        self._quiescers = SeenQuiescers()
         self._databases: tuple[str, ...] = ()
         self._is_live = is_live(source)
         self._last: tuple[datetime, float] | None = None
@@ -296,8 +315,8 @@ class Poller:
         assert self.release is not None
         sections = {record: asked.section for record, asked in self._asked.items()}
         sections |= self._lookups.sections(shown, self._busy.ranked)
-        gone = self._instances.gone(first.at)
-        sections |= {GoneInstance: gone} if gone is not None else {}
+        remembered = {GoneInstance: self._instances.gone(first.at), Quiescer: self._quiescers.section(first.at)}
+        sections |= {record: section for record, section in remembered.items() if section is not None}
         return Snapshot(
             target=self.source.name,
             kind=self.source.kind,
@@ -327,6 +346,7 @@ class Poller:
         if asked is not None and asked.poll == self._number and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
             self._instances.note(asked.section.rows, now, (self._scope, *self._databases))
+        self._quiescers.note(self._asked.rows(Session), self._asked.rows(Instance))
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.

@@ -37,6 +37,9 @@ POOL_WAIT = "resmgr:become active"
 QUIESCE_WAIT = "wait for possible quiesce finish"
 """What the session waits for that quiesces the database (ALTER SYSTEM QUIESCE RESTRICTED), until nobody is active."""
 
+QUIESCE_STATES = frozenset({"QUIESCING", "QUIESCED"})
+"""V$INSTANCE.ACTIVE_STATE while that goes on, and until ALTER SYSTEM UNQUIESCE."""
+
 QUIESCE_PLAN = "INTERNAL_QUIESCE"
 """The plan that is in force while the database is quiesced: all but SYS and SYSTEM wait for POOL_WAIT then, too."""
 

@@ -163,5 +163,13 @@ class GoneInstance(NamedTuple):
     last_seen: datetime
 
 
-REMEMBERED = (GoneInstance,)
+class Quiescer(NamedTuple):
+    """A session that was seen to quiesce the database, which still is; the poller adds it to what it read."""
+
+    inst_id: int
+    sid: int
+    username: str
+
+
+REMEMBERED = (GoneInstance, Quiescer)
 """What no query reads: the poller knows it from polls before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,20 @@ from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
+from presman.analysis.trends.database_events import EventWatch
 from presman.figures.drawing.lines import plain
 from presman.output.json_document import document
 from presman.output.narration import summary
 from presman.output.plugin_check import perfdata
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
+from presman.polling.poller import SeenQuiescers
+from presman.rows.conversion import null_row
+from presman.rows.instance_rows import Instance
+from presman.rows.session_rows import Session
+from presman.rows.session_state import QUIESCE_WAIT
+from presman.rows.snapshot import Quiescer
 from presman.tui.pages.row_details import group
+from tests.recording.recorded import polled
 from tests.situations.spooled import reading
 
 HELD = 322
@@ -163,3 +172,33 @@ def test_who_once_waited_for_the_end_of_it_quiesces_nothing_now(tmp_path: Path) 
     found = reading(tmp_path, {"V$INSTANCE": instance("NORMAL"), "V$SESSION": SESSIONS + was})
     assert found.quiesce is None
     assert [each.key for each in by_rules(found)] == ["session_pool"]
+
+
+def test_who_quiesced_is_named_as_long_as_the_database_is_quiesced() -> None:
+    """Once all calls had ended no view named him, and DO told to find out who it was; no event told of that."""
+    found = list(polled("quiesce", 6, step=60.0))
+    quiesces = [reading.quiesce for _, reading in found if reading.quiesce is not None]
+    assert [each.state for each in quiesces][-1] == "QUIESCED"
+    assert {each.by or each.was_by for each in quiesces} == {("SYS 1:311",)}
+    assert quiesces[-1].by == ()
+    last = found[-1][1]
+    step = to_do(last)
+    assert step is not None
+    assert step.text.startswith("ask SYS 1:311 whether it may end")
+    assert "quiesced (by SYS 1:311, who was seen to wait for" in next(each.text for each in by_rules(last))
+    watch = EventWatch()
+    events = [event.text for snapshot, reading in found for event in watch.add(reading, snapshot)]
+    assert events.count("the database is quiesced: all calls under way have ended") == 1
+
+
+def test_who_quiesced_is_forgotten_when_it_is_over() -> None:
+    seen, at = SeenQuiescers(), datetime(2026, 11, 22, tzinfo=UTC)
+    session = null_row(Session)._replace(inst_id=1, sid=12, username="SYS", event=QUIESCE_WAIT, state="WAITING")
+    there = null_row(Instance)
+    seen.note([session], [there._replace(active_state="NORMAL")])
+    seen.note([session._replace(event="SQL*Net message from client")], [there._replace(active_state="QUIESCED")])
+    remembered = seen.section(at)
+    assert remembered is not None
+    assert remembered.rows == (Quiescer(1, 12, "SYS"),)
+    seen.note([], [there._replace(active_state="NORMAL")])
+    assert seen.section(at) is None

@@ -139,7 +139,7 @@ def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
 
 def test_who_ends_it_in_one_line() -> None:
     first, second = (plain(ends_it(found, key=True)) for found in unblock(busy()))
-    named = " TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
+    named = " TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
     order = "the plan decides who is first, and no view tells"
     assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while he is enough"
     assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH or ETL may get: {order}")
@@ -154,7 +154,9 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     assert [each.why_not for each in found.candidates][3] == "those named first are enough"
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
-    assert "  or 2 more   c 1 copies ①" in plain(ends_it(found, 100, key=True))
+    assert line.startswith(" TO START IT  cancel ① MARTIN")
+    assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 118, key=True))
+    assert "  or another   c 1 copies ①" in plain(ends_it(found, 150, key=True))
 
 
 def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of_them() -> None:
@@ -216,7 +218,7 @@ def test_a_plan_as_dbms_xplan_writes_it() -> None:
 async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         screen = await acting.press("4")
-        assert "TO START IT  ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
+        assert "TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32" in screen
         await acting.keys("c", "1")
         assert acting.app.clipboard == "ALTER SYSTEM KILL SESSION '526,60805,@1';"
         assert "not run" in acting.screen

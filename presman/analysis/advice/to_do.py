@@ -553,9 +553,10 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
     found = reading.quiesce
     if found is None:
         return None
-    who = f"ask {found.by[0]}" if found.by else "find out who quiesced the database"
+    by = found.by or found.was_by
+    who = f"ask {by[0]}" if by else "find out who quiesced the database"
     held = "the waiting sessions" if found.waiting is None else counted(found.waiting, "session")
-    more = f"{who}{'' if found.by else ' and'} whether it may end"
+    more = f"{who}{'' if by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
 

@@ -155,8 +155,8 @@ def quiesced(reading: Reading) -> list[Alert]:
     if found is None:
         return []
     state = _QUIESCE_WORDS.get(found.state, f"quiesced, or being quiesced (plan {QUIESCE_PLAN})")
-    who = " and ".join(found.by[:2])
-    by = f" (by {who}, who waits for `{QUIESCE_WAIT}`)" if who else ""
+    who, waited = listed((found.by or found.was_by)[:2]), "waits" if found.by else "was seen to wait"
+    by = f" (by {who}, who {waited} for `{QUIESCE_WAIT}`)" if who else ""
     first = "" if found.longest is None else f", the first for {duration(found.longest)}"
     waits = "" if found.waiting is None else f"; {counted(found.waiting, 'session')} wait{'s' * (found.waiting == 1)}"
     short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"

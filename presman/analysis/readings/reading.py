@@ -85,14 +85,15 @@ class Quiesce(Struct, frozen=True):
     """The database is being quiesced, or is: a call of anybody but SYS and SYSTEM waits for `resmgr:become active`.
 
     `state` is QUIESCING, QUIESCED, or "" where V$INSTANCE.ACTIVE_STATE does not tell. `by` are the sessions that wait
-    for `wait for possible quiesce finish`, in words. `waiting` sessions are held, None where V$SESSION does not tell;
-    the first of them for `longest` seconds.
+    for `wait for possible quiesce finish`, in words; `was_by` those that were seen to, where none does now. `waiting`
+    sessions are held, None where V$SESSION does not tell; the first of them for `longest` seconds.
     """
 
     state: str
     by: tuple[str, ...]
     waiting: int | None
     longest: float | None
+    was_by: tuple[str, ...] = ()
 
 
 class SwitchedPlan(Struct, frozen=True):

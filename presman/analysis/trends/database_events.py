@@ -146,7 +146,7 @@ class EventWatch:
         self._epoch = epoch
         found += self._changed_instances(reading) + self._changed_pdbs(reading, snapshot)
         if before is not None:
-            found += _plan(before, reading)
+            found += _plan(before, reading) + _quiesced(before, reading)
         found += self._changed_settings(reading, snapshot)
         if before is not None:
             found += _queues(before, reading) + _timeouts(before, reading)
@@ -228,6 +228,14 @@ class EventWatch:
                 )
                 found.append(DatabaseEvent(reading.at, DOWNGRADE, each.group, each.sql_id, text))
         return found
+
+
+def _quiesced(before: Reading, now: Reading) -> list[DatabaseEvent]:
+    """Return that the last call of others has ended; that it began and is over is told by the alert."""
+    states = [each.quiesce.state if each.quiesce is not None else "" for each in (before, now)]
+    if states != ["QUIESCING", "QUIESCED"]:
+        return []
+    return [DatabaseEvent(now.at, INSTANCE_CHANGED, "", "", "the database is quiesced: all calls under way have ended")]
 
 
 def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:

@@ -260,7 +260,7 @@ def _chart(
         columns.append(ChartColumn(*spans[step.key], step.polls, values_there, line(step)))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
     drawn = [styles[each] for each in with_colour] + [OTHERS] * (len(layers_named) - len(with_colour))
-    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
+    return AreaChart(title, unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:

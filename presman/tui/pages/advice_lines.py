@@ -43,10 +43,10 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     every, joint = _named_of(found)
     runs: list[Run] = [label]
     for index, candidate in enumerate(every):
-        more = _named(index, candidate, joint if index else "")
-        kept = len(f"{joint}{len(every) - index - 1} more") if index + 1 < len(every) else 0
+        more = _named(every, index, joint)
+        kept = len(_others_counted(joint, len(every) - index - 1)) if index + 1 < len(every) else 0
         if index and room is not None and length((*runs, *more, *hint)) > room - kept:
-            others, used = f"{joint}{len(every) - index} more", length((*runs, *hint))
+            others, used = _others_counted(joint, len(every) - index), length((*runs, *hint))
             is_room = joint == _AND or used > room or used + len(others) <= room  # past it there is another line anyway
             runs.append((others if is_room else " …", "dim"))
             break
@@ -71,6 +71,12 @@ def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[
     return [(each, "note") for each in words if room is None or len(each) <= room][:1]
 
 
+def _others_counted(joint: str, count: int) -> str:
+    """Return what counts those for whom there is no room: they end, too, or one of them is another answer."""
+    others = counted(count, "other")
+    return f"{joint}{others if joint == _AND else 'another' if count == 1 else f'one of {others}'}"
+
+
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
     """Return whom one may end or wait for, and what stands between them: all together, or each alone."""
     if found.needed > 1:
@@ -91,11 +97,23 @@ def _blockers(found: Unblock) -> Line:
     return ((f"look at {whom} first: {who} waits for it", "warn"),)
 
 
-def _named(index: int, candidate: Candidate, joint: str) -> list[Run]:
+def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
+    """Return one of `every` behind what is done to him, where that is not what is done to the one before."""
+    candidate = every[index]
     style = "bad" if candidate.statement.idle is not None else ""
     words = briefer(candidate) if index else brief(candidate)
-    runs = [(joint, "dim"), (f"{NUMBERS[index]} ", "key"), (words, style)]
+    verb = _verb(candidate)
+    again = index > 0 and verb == _verb(every[index - 1])
+    runs = [(joint if index else "", "dim"), ("" if again else verb, ""), (f"{NUMBERS[index]} ", "key"), (words, style)]
     return [run for run in runs if run[0]]
+
+
+_VERBS = {CommandKind.CANCEL: "cancel ", CommandKind.KILL: "end "}
+
+
+def _verb(candidate: Candidate) -> str:
+    """Return what the first command for somebody does to him, "" where there is none: one waits for him."""
+    return _VERBS.get(candidate.commands[0].kind, "") if candidate.commands else ""
 
 
 def _hint(found: Unblock) -> Line:
