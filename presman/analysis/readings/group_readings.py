@@ -334,7 +334,7 @@ class GroupReading(NamedTuple):
 
     @property
     def wanted(self) -> float | None:
-        """CPUs wanted: used + waiting; None where CPU is not managed, or a quiesce holds some: then not all is counted."""
+        """CPUs wanted: used + waiting; None where not all is counted: CPU not managed, or a quiesce holds some."""
         return None if self.verdict in _NOT_COUNTED or self.doubt else demand(self.used, self.waiting)
 
     @property
