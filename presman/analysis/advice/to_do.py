@@ -453,7 +453,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     elif candidate.frees == candidate.perhaps and more > 0:
         why = f"{who} is short of {counted(missing, 'server')}, so ending it is not enough"
         freed = f"{candidate.frees} of {counted(missing, 'server')}"
-        short = f"wait: ending {each.who} frees {freed} for {_name(found.head)}"
+        short = f"wait: ending {each.who} frees {freed} that {_name(found.head)} lacks"
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 
