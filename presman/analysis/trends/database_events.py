@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
+from presman.analysis.alerts.judge import UNREPORTED, AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, grouped, instance_name
@@ -152,6 +152,13 @@ class EventWatch:
             found += _queues(before, reading) + _timeouts(before, reading)
         found += self._changed_verdicts(reading)
         return found + self._new_downgrades(reading) + self._changed_alerts(reading)
+
+    def away(self) -> Iterator[DatabaseEvent]:
+        """Yield the alerts that are not there any more and have not been away for long enough to have ended."""
+        for mark, at in self._away.items():
+            if (alert := self._alerts.reported[mark]).state != UNREPORTED:
+                text = f"not seen since, ended if that lasts a minute: {alert.text}"
+                yield DatabaseEvent(at, ALERT_ENDED, "", "", text)
 
     def _changed_instances(self, reading: Reading) -> list[DatabaseEvent]:
         now = {each.inst_id: _instance(each) for each in reading.header.instances}
@@ -352,6 +359,10 @@ class EventHistory:
         if known is not None:
             new = (each for mark, each in self._watch.alerts.items() if mark not in known)
             self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _since_before(each)) for each in new)
+
+    def shown(self) -> Sequence[DatabaseEvent]:
+        """Return the events, and of alerts that are away for less than a minute since when: the header lost them."""
+        return sorted([*self.events, *self._watch.away()], key=attrgetter("at"))
 
     def lose(self, at: datetime, text: str) -> None:
         """Note that the connection was lost after the poll of an instant."""

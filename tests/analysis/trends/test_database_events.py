@@ -350,3 +350,15 @@ def test_a_history_is_bounded() -> None:
     history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in range(KEPT + 5))
     assert len(history.events) == KEPT
     assert history.events[0].at == NOON + timedelta(seconds=5)
+
+
+def test_an_alert_that_is_not_seen_any_more_is_shown_at_once_and_its_end_takes_that_place() -> None:
+    """The header has lost it at 2 s; that it ended is known at 64 s, and has the time of 2 s."""
+    history, before, told = EventHistory(), None, []
+    for after, alerts in ((0, [ETL]), (2, []), (4, []), (64, [])):
+        now = snapshot(instance(), after=float(after))
+        history.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
+        before = now
+        told.append([((each.at - NOON).total_seconds(), each.text) for each in history.shown()][1:])
+    away = [(2.0, "not seen since, ended if that lasts a minute: ETL waits")]
+    assert told == [[], away, away, [(2.0, "seen for 2 s, last: ETL waits")]]
