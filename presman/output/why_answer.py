@@ -173,7 +173,7 @@ def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
-        yield f"    end {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"
+        yield f"    by ending {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"
 
 
 def _holder(each: RunningStatement) -> str:

@@ -70,12 +70,8 @@ def requests(query: Query, keys: Sequence[SessionKey]) -> list[Request]:
     """Return the questions for the SIDs of `keys`, a few in each."""
     sids = sorted({sid for _, sid in keys})
     parts = [sids[start : start + AT_ONCE] for start in range(0, len(sids), AT_ONCE)]
-    return [Request(query, _binds(part)) for part in parts]
-
-
-def _binds(sids: Sequence[int]) -> dict[str, int]:
-    filled = [*sids, *[NOBODY] * (AT_ONCE - len(sids))]
-    return {f"sid_{number}": sid for number, sid in enumerate(filled, start=1)}
+    filled = ([*part, *[NOBODY] * (AT_ONCE - len(part))] for part in parts)
+    return [Request(query, {f"sid_{number}": sid for number, sid in enumerate(part, start=1)}) for part in filled]
 
 
 def together(section: Section, found: Iterable[Section], keys: Iterable[SessionKey], become: type[Any]) -> Section:

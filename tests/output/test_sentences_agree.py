@@ -179,7 +179,7 @@ def offered_without_proof(reading: Reading) -> Iterator[str]:
                 yield f"{each.text} for a row of {row.group}, and no line says so: {lines}"
         if isinstance(row, QueuedStatement):
             asked = AskedStatement(sid=row.sid, inst_id=row.inst_id)
-            told = re.findall(r"^    end (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
+            told = re.findall(r"^    by ending (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
             if len(told) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
                 yield f"why names others: {told}"
 

@@ -44,8 +44,8 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
     assert lines[3] == "  it reaches its queue timeout in 56:26: then it ends with ORA-07454"
     assert lines[4].startswith("  to start it: ending one idle holder frees the 32 servers")
     assert lines[5] == (
-        "    end MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
-        "0:50-1:15 sooner: in 1:00 instead of 2:00"
+        "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
+        "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
 
 

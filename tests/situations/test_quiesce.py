@@ -137,6 +137,8 @@ def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
     assert "held" not in states["SYS_GROUP"]
     (others,) = [row for row in found.groups if row.name == "OTHER_GROUPS"]
     assert "322 sessions wait until the quiesce" in in_words(found, others)
+    known = others._replace(used=1.0, waiting=0.0, doubt="")
+    assert (known.wanted, known.throttled_percent) == (None, None), "who is held wants CPU, and no view counts that"
     assert "quiesced 322 sessions held" in " ".join(" ".join(map(plain, group(others, found))).split())
     assert "quiesce_held=322" in perfdata(found, ())
     assert summary(totals(found), 1, "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"

@@ -167,7 +167,7 @@ def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of
     assert " + ② ETL" in named
     effect = EndingEffect((), 3, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
     told = plain(ends_it(replace(found, effect=effect)))
-    words = " (3 of the queue start at once, the last queued 0:50-1:15 sooner: in 1:00 instead of 2:00)"
+    words = " (3 of the queue start at once, the last queued perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00)"
     assert told == named.replace("; ETL may", f"{words}; ETL may")
     nothing = replace(effect, starts=0, through=120.0, sooner=0.0)
     assert plain(ends_it(replace(found, effect=nothing))) == named, "of nothing not a word, and no brackets"

@@ -453,7 +453,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]
     elif candidate.frees == candidate.perhaps and more > 0:
         why = f"{who} is short of {counted(missing, 'server')}, so ending it is not enough"
         freed = f"{candidate.frees} of {counted(missing, 'server')}"
-        short = f"wait: ending {each.who} frees {freed} for {_name(found.head)}"
+        short = f"wait: ending {each.who} frees {freed} that {_name(found.head)} lacks"
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 
@@ -508,8 +508,10 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
         return None
     pool = row.pool
     left = "" if pool.timeout is None or pool.longest is None else duration(max(0.0, pool.timeout - pool.longest))
-    until = f", the first fails in {left}" if left else ""
-    waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
+    failed = row.sessions.pool_timeouts
+    until = f", the {'next' if failed else 'first'} fails in {left}" if left else ""
+    so_far = f", {failed} {'has' if failed == 1 else 'have'} failed" if failed else ""
+    waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
         share = f"{_LEAST_SHARE} or more{_from_whom(row, reading)}"

@@ -423,7 +423,7 @@ def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
         return ""
     words = [at_once(effect)] if enough and effect.starts > 0 else []
     if is_sooner(effect):
-        words.append(f"the last queued {sooner_then(effect)}")
+        words.append(f"the last queued {'' if effect.proven else 'perhaps '}{sooner_then(effect)}")
     return ", ".join(words)
 
 
@@ -435,10 +435,12 @@ def sooner_then(effect: EndingEffect) -> str:
 
 
 def sooner(effect: EndingEffect) -> str:
-    """Return by how much sooner the last that is queued now should start, in 8 cases of 10."""
+    """Return by how much sooner the last that is queued now should start: in 8 cases of 10 where all of them are a
+    gain, else in half of them.
+    """
     low, high = duration(effect.sooner_low), duration(effect.sooner_high)
     if (effect.sooner_low or 0.0) < _LITTLE:
-        return f"up to {high} sooner"
+        return f"{duration(effect.sooner)} sooner"
     return f"{low if low == high else f'{low}-{high}'} sooner"
 
 

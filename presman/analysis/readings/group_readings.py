@@ -51,6 +51,10 @@ class Verdict(Marked):
     UNKNOWN = "no delta yet", "…", "dim"
 
 
+_NOT_COUNTED = frozenset({Verdict.NOT_MANAGED, Verdict.QUIESCED})
+"""Verdicts of groups of which some wait for CPU, or may, and no view counts that."""
+
+
 def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
     """Return a verdict in words that name what is at its limit where it is not what the verdict is about.
 
@@ -330,8 +334,8 @@ class GroupReading(NamedTuple):
 
     @property
     def wanted(self) -> float | None:
-        """CPUs wanted: used + waiting; None where CPU is not managed, for then no wait is counted."""
-        return None if self.verdict is Verdict.NOT_MANAGED or self.doubt else demand(self.used, self.waiting)
+        """CPUs wanted: used + waiting; None where not all is counted: CPU not managed, or a quiesce holds some."""
+        return None if self.verdict in _NOT_COUNTED or self.doubt else demand(self.used, self.waiting)
 
     @property
     def used_percent(self) -> float | None:
@@ -345,8 +349,8 @@ class GroupReading(NamedTuple):
 
     @property
     def throttled_percent(self) -> float | None:
-        """Percent of CPU demand that had to wait: waiting / (used + waiting); None where CPU is not managed."""
-        is_judged = self.verdict is not Verdict.NOT_MANAGED and not self.doubt
+        """Percent of CPU demand that had to wait: waiting / (used + waiting); None where that is not all of it."""
+        is_judged = self.verdict not in _NOT_COUNTED and not self.doubt
         return throttled_percent(self.used, self.waiting) if is_judged else None
 
     @property

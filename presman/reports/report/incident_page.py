@@ -143,6 +143,7 @@ _GRAVE = frozenset(
         kinds.PDB_CHANGED,
         kinds.DOWNGRADE,
         kinds.TIMEOUT,
+        kinds.ALERT_WORSE,
         kinds.RECONNECT,
         kinds.LOST,
     }
@@ -179,9 +180,16 @@ def events(incident: Incident, axis: TimeAxis) -> Markup:
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     listed = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
-    return section(
-        "Events", body, listed, note=_noted("Events close together share a mark.", "Hover for what happened.")
-    )
+    caption = "Events close together share a mark." + _left_out(len(grave), sum(each.many for each in incident.marks))
+    return section("Events", body, listed, note=_noted(caption, "Hover for what happened."))
+
+
+def _left_out(many: int, total: int) -> str:
+    """Return that not all events stand at the top, "" if they do."""
+    if many == total:
+        return ""
+    some = f"{count(many)} of {counted(total, 'event')} {'is' if many == 1 else 'are'}" if many else "None is"
+    return f" {some} listed here, by what weighs most; the list at the end of the page has more."
 
 
 def all_events(incident: Incident, axis: TimeAxis) -> Markup:
@@ -252,7 +260,7 @@ def _chart(
         columns.append(ChartColumn(*spans[step.key], step.polls, values_there, line(step)))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
     drawn = [styles[each] for each in with_colour] + [OTHERS] * (len(layers_named) - len(with_colour))
-    return AreaChart(title, "by consumer group", unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
+    return AreaChart(title, unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:

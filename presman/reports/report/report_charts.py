@@ -200,13 +200,12 @@ class ChartColumn(Struct, frozen=True):
 
 
 class AreaChart(Struct, frozen=True):
-    """A chart: what it shows `by` whom, its unit, the names and styles of its layers, its columns.
+    """A chart of consumer groups: what it shows, its unit, the names and styles of its layers, its columns.
 
     `line_name` is what the line across is: there is one where a column has a value for it.
     """
 
     title: str
-    by: str
     unit: str
     layers: tuple[str, ...]
     styles: tuple[str, ...]
@@ -232,7 +231,7 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     if chart.line_name:
         legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
     caption = element(
-        "figcaption", element("strong", f"{chart.title}, {chart.by}"), element("span", *legend, class_="legend")
+        "figcaption", element("strong", f"{chart.title}, by consumer group"), element("span", *legend, class_="legend")
     )
     highest = max(chart.top, *(each.line or 0.0 for each in chart.columns))
     scale, ticks = nice_axis(highest, _LEVELS, whole=chart.unit in _COUNTED)

@@ -39,12 +39,15 @@ def story(incident: Incident) -> list[str]:
 
 
 def alert_spans(looks: Sequence[Look]) -> list[AlertSpan]:
-    """Return what was wrong in the polls read again, each alert once: the worst and the most lasting first."""
-    found: dict[tuple[str, str], list[tuple[Alert, Look]]] = defaultdict(list)
+    """Return what was wrong in the polls read again, each alert once: the worst and the most lasting first.
+
+    Who waits too long and who can never start are told apart: one is a matter of more or less, the other is not.
+    """
+    found: dict[tuple[str, str, bool], list[tuple[Alert, Look]]] = defaultdict(list)
     for look in looks:
-        of_poll: dict[tuple[str, str], Alert] = {}
+        of_poll: dict[tuple[str, str, bool], Alert] = {}
         for alert in look.alerts:
-            of_poll.setdefault((alert.key, alert.subject), alert)
+            of_poll.setdefault((alert.key, alert.subject, alert.amount is None), alert)
         for key, alert in of_poll.items():
             found[key].append((alert, look))
     spans = []

@@ -46,7 +46,7 @@ def test_groups_with_a_colour_have_a_layer_each_and_the_others_one() -> None:
     assert (found.layers, found.styles) == (("WEB", "ETL", "2 others"), (WEB, ETL, OTHERS))
     assert [each.values for each in found.columns] == [(9.0, 1.0, 2.0), (0.0, 3.0, 0.75)]
     assert [each.polls for each in found.columns] == [2, 2]
-    assert (found.title, found.by, found.unit, found.line_name) == ("CPUs", "by consumer group", "CPUs", "")
+    assert (found.title, found.unit, found.line_name) == ("CPUs", "CPUs", "")
 
 
 def test_what_is_not_known_of_any_group_is_not_none() -> None:

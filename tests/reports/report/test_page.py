@@ -24,7 +24,7 @@ from presman.recording.codec.shapes import instant
 from presman.recording.reader import Recording
 from presman.recording.window_lines import poll_lines
 from presman.reports.report.incident import LOOKS, Incident, edges, gather
-from presman.reports.report.incident_page import MOST, incident_page, value_table
+from presman.reports.report.incident_page import MOST, _left_out, incident_page, value_table
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
 
@@ -273,3 +273,11 @@ def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units
     assert "The recording has 1 more row." in str(value_table(TABLE, [*rows * (MOST // 2), rows[0]], (), "", colours))
     assert "Nothing is there." in str(value_table(TABLE, (), (), "", colours))
     assert "no grant" in str(value_table(TABLE, (), (), "no grant", colours))
+
+
+def test_events_that_do_not_weigh_most_are_said_to_stand_at_the_end() -> None:
+    more = "; the list at the end of the page has more."
+    assert _left_out(3, 11) == f" 3 of 11 events are listed here, by what weighs most{more}"
+    assert _left_out(1, 2) == f" 1 of 2 events is listed here, by what weighs most{more}"
+    assert _left_out(0, 1) == f" None is listed here, by what weighs most{more}"
+    assert _left_out(2, 2) == ""

@@ -41,7 +41,7 @@ STYLES = tuple(list(HUES)[:2])
 
 
 def chart(*columns: ChartColumn, line_name: str = "") -> AreaChart:
-    return AreaChart("Servers", "by group", "servers", ("ETL", "BATCH"), STYLES, columns, line_name)
+    return AreaChart("Servers", "servers", ("ETL", "BATCH"), STYLES, columns, line_name)
 
 
 def rects(drawn: str) -> list[tuple[float, float, float, float, str]]:

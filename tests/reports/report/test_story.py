@@ -163,6 +163,16 @@ def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
     ]  # fmt: skip
 
 
+def test_who_can_never_start_is_not_lost_under_who_only_waits() -> None:
+    """The statement at the head was too large for its limit for one poll; later others waited for long."""
+    never = alert("bad", "wants 24, more than the 16 allowed", "queue", "REPORTS")
+    waits = Alert("bad", "", "short by 8", "", "queue", "REPORTS", 570.0)
+    looks = (look(0, never), look(5, waits), look(9, waits, why="the longest queue"))
+    assert [(each.alert.text, each.polls) for each in alert_spans(looks)] == [
+        ("short by 8", 2), ("wants 24, more than the 16 allowed", 1),
+    ]  # fmt: skip
+
+
 def test_what_a_page_does_not_know() -> None:
     assert unknown(incident()) == []
     gaps = tuple(PollGap(at(100 * n), at(100 * n + 61)) for n in range(22))
