@@ -19,7 +19,13 @@ from presman.analysis.alerts.alert_rules import (
     worst_first,
 )
 from presman.analysis.alerts.queue_alerts import IDLE
-from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, UsageTotals, Verdict
+from presman.analysis.readings.group_readings import (
+    ActiveSessionPool,
+    GroupReading,
+    SessionTotals,
+    UsageTotals,
+    Verdict,
+)
 from presman.analysis.readings.reading import Alert, Quiesce, Reading, SwitchedPlan
 from tests.output.readings import group, reading
 
@@ -196,3 +202,11 @@ def test_idle_holders_stand_behind_the_worst_and_notes_are_no_trouble() -> None:
     assert not is_wrong([note, alert("good")])
     assert is_wrong([note, warn])
     assert is_wrong([bad])
+
+
+@pytest.mark.parametrize(("failed", "end"), [(None, ""), (0, ""), (1, "; 1 call failed"), (8, "; 8 calls failed")])
+def test_what_failed_at_the_pools_timeout_is_told_with_what_waits(failed: int | None, end: str) -> None:
+    row = using(1.0, pool=ActiveSessionPool(4, 1, 75.0, 600), sessions=SessionTotals(pool_timeouts=failed))
+    (found,) = session_pools(reading([row]))
+    since = " at it since the plan was activated" if end else ""
+    assert found.text.endswith(f"; timeout 10:00{end}{since}")

@@ -17,6 +17,7 @@ from presman.analysis.readings.group_readings import (
     GroupReading,
     IoVerdict,
     LimitedContainer,
+    SessionTotals,
     UsageTotals,
     Verdict,
 )
@@ -589,3 +590,18 @@ def test_without_a_queue_who_is_held_up_with_the_most_servers_is_looked_at() -> 
 def test_a_session_that_is_past_the_pools_timeout_has_no_time_left(longest: float, left: str) -> None:
     found = told(replace(quiet(), groups=(group("BATCH", pool=ActiveSessionPool(4, 14, longest, 600)),)))
     assert found.text.endswith(f"14 wait, the first fails in {left}")
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        (0, "14 wait, the first fails in 5:00"),
+        (1, "14 wait, 1 has failed, the next fails in 5:00"),
+        (8, "14 wait, 8 have failed, the next fails in 5:00"),
+    ],
+)
+def test_what_has_failed_at_the_pools_timeout_is_not_told_as_the_first_to_fail(failed: int, words: str) -> None:
+    row = group("BATCH", pool=ActiveSessionPool(4, 14, 300.0, 600), sessions=SessionTotals(pool_timeouts=failed))
+    found = told(replace(quiet(), groups=(row,)))
+    assert words in found.text
+    assert words in found.short

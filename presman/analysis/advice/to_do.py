@@ -508,8 +508,10 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
         return None
     pool = row.pool
     left = "" if pool.timeout is None or pool.longest is None else duration(max(0.0, pool.timeout - pool.longest))
-    until = f", the first fails in {left}" if left else ""
-    waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{until}"
+    failed = row.sessions.pool_timeouts
+    until = f", the {'next' if failed else 'first'} fails in {left}" if left else ""
+    so_far = f", {failed} {'has' if failed == 1 else 'have'} failed" if failed else ""
+    waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
         share = f"{_LEAST_SHARE} or more{_from_whom(row, reading)}"

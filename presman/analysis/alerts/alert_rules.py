@@ -182,6 +182,8 @@ def _pool(group: GroupReading) -> Alert:
     work = "" if group.active_sessions is None else f"; {group.active_sessions}{allowed} active (ACTIVE_SESS_POOL_P1)"
     end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
     end = end if pool.timeout_known else "the timeout is not known"
+    failed = group.sessions.pool_timeouts
+    end += f"; {counted(failed, 'call')} failed at it since the plan was activated" if failed else ""
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
     amount = None if near else pool.longest  # close to its end it is bad whatever the threshold
