@@ -129,7 +129,7 @@ class Totals(Struct, frozen=True):
     waiting: float | None
     cpus: float | None
     downgrades: float | None = None
-    held: int | None = 0
+    held: int | None = None
 
 
 def totals(reading: Reading) -> Totals:
@@ -152,7 +152,7 @@ def totals(reading: Reading) -> Totals:
         used=added(None if each.doubt else each.used for each in groups) if groups else None,
         waiting=added(None if each.doubt else each.waiting for each in groups) if groups else None,
         cpus=reading.header.num_cpus or None,
-        held=0 if reading.quiesce is None else reading.quiesce.waiting,
+        held=reading.quiesce.waiting if reading.quiesce is not None else None if queue is None else 0,
     )
 
 
