@@ -372,7 +372,6 @@ from presman.analysis.trends import series
 History.__init__.__defaults__ = (POLLS, *History.__init__.__defaults__[1:])
 LatencyHistory.__init__.__defaults__ = (POLLS, *LatencyHistory.__init__.__defaults__[1:])
 series.KEPT = POLLS
-from presman.polling.poll_events import Polled
 from presman.tui import feed
 from presman.tui.app import MonitorApp
 from tests.torture.endurance import Broken, sane
@@ -380,10 +379,10 @@ polls = 0
 def broken(text):
     with Path("broken").open("a") as file:
         print(text, file=file)
-def read(self, event, usual=feed.SamplerFeed._read):
+def message_of(*arguments, usual=feed.message_of):
     global polls
-    message = usual(self, event)
-    if not isinstance(event, Polled):
+    message = usual(*arguments)
+    if not isinstance(message, feed.Arrived) or not message.whole:
         return message
     polls += 1
     try:
@@ -393,7 +392,7 @@ def read(self, event, usual=feed.SamplerFeed._read):
     return message
 def look(*_):
     Path("looks").write_text(f"{polls} {len(asyncio.all_tasks())}")
-feed.SamplerFeed._read = read
+feed.message_of = message_of
 MonitorApp.complain = lambda self, error: broken(repr(error))
 signal.signal(signal.SIGUSR2, look)
 from presman.cli import main
