@@ -8,20 +8,22 @@ from contextlib import closing, suppress
 from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, Table, case, func, literal_column, select
+from sqlalchemy import Connection, Select, Table, case, func, literal_column, select
 
 from presman.base.formats import counted
 from presman.base.private_files import expanded
+from presman.recording.codec.old_formats import OldChain
 from presman.recording.codec.poll_codec import (
     MOST_POLLS,
     WRONG_CHECKSUM,
     FrameDecoder,
+    is_old,
     is_whole,
     leading_frames,
     unpack_block,
 )
 from presman.recording.codec.shapes import ChangedError, DamagedError
-from presman.recording.schema import BLOCKS, POLLS, command
+from presman.recording.schema import BLOCKS, POLLS, TEXTS, command
 from presman.recording.sqlite_files import cut_short, leading_bytes
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError
@@ -194,6 +196,14 @@ def _blocks(database_id: int) -> Select[tuple[int, int, int, int, int]]:
 _CHAINS_KEPT = 3
 """Chains that are kept open: the one looked at and its neighbours."""
 
+_ASKED = 500
+"""Texts that are asked for at once: SQLite before 3.32 takes no more than 999 values."""
+
+_LOST_TEXT = "(this text is damaged)"
+
+_LONGEST_TEXT = 1 << 20
+"""Characters of a text that is read; presman keeps 250,000."""
+
 _LONGEST_BLOCK = 32 << 20
 """Bytes of a block that is read; one of 256 polls of a busy database has half a million."""
 
@@ -219,7 +229,7 @@ class ChainReader:
     """
 
     def __init__(self) -> None:
-        self._decoders: OrderedDict[tuple[str, int], FrameDecoder] = OrderedDict()
+        self._decoders: OrderedDict[tuple[str, int], FrameDecoder | OldChain] = OrderedDict()
         self._damaged: dict[tuple[str, int], str] = {}
         self._refused = 0
         self._newest: deque[tuple[tuple[str, int, int], Snapshot]] = deque(maxlen=2)
@@ -285,7 +295,7 @@ class ChainReader:
         self._damaged |= {(store.name, each.chain): reason for each, reason in found}
         return found
 
-    def _decoder(self, chain: Chain) -> FrameDecoder:
+    def _decoder(self, chain: Chain) -> FrameDecoder | OldChain:
         key = (chain.store.name, chain.chain)
         found = self._decoders.get(key)
         if found is None:
@@ -306,7 +316,7 @@ def _noted(chains: Iterable[Chain], asked: list[Chain]) -> Iterator[Chain]:
         yield each
 
 
-def _opened(chain: Chain) -> FrameDecoder:
+def _opened(chain: Chain) -> FrameDecoder | OldChain:
     """Return the polls of a chain; of one that still grows those before a damaged block, or before its file ends."""
     try:
         return _decoder_of(chain)
@@ -340,11 +350,12 @@ def _before_the_end(chain: Chain) -> list[bytes]:
     return frames
 
 
-def _decoder_of(chain: Chain) -> FrameDecoder:
+def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
     """Return the polls of a chain; of one that still grows those before a damaged block."""
     frames: list[bytes] = []
     packed = 0
     with chain.store.reading() as connection:
+        old = OldChain(lambda keys: _texts_of(keys, connection, old))
         try:
             with connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)) as blocks:
                 for (content,) in blocks:
@@ -353,11 +364,31 @@ def _decoder_of(chain: Chain) -> FrameDecoder:
                     packed += len(content)
                     if packed > _LARGEST_CHAIN:
                         raise DamagedError("it has more bytes than a recorder writes")
-                    frames += unpack_block(content)
+                    if is_old(content):
+                        old.add_block(content)
+                    else:
+                        frames += unpack_block(content)
         except DamagedError:
-            if not frames:
+            if not frames and not len(old):
                 raise
-    return FrameDecoder(frames)
+    return old if len(old) else FrameDecoder(frames)
+
+
+def _texts_of(keys: Sequence[bytes], connection: Connection, chain: OldChain) -> dict[bytes, str]:
+    """Return texts by their hashes."""
+    found = dict.fromkeys(keys, _LOST_TEXT)
+    for begin in range(0, len(keys), _ASKED):
+        for key, text in connection.execute(_texts(keys[begin : begin + _ASKED])):
+            if isinstance(key, bytes) and isinstance(text, str):
+                chain.take(len(text), "bytes")
+                found[key] = text
+    return found
+
+
+def _texts(keys: Sequence[bytes]) -> Any:
+    """Return the SELECT of some texts; a longer one than presman keeps is not read."""
+    c = TEXTS.c
+    return select(c.hash, c.text).where(c.hash.in_(keys), func.length(c.text) <= _LONGEST_TEXT)
 
 
 def instant_of(chain: Chain, index: int) -> int:

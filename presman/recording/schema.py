@@ -14,7 +14,7 @@ FORMAT = 3
 """The number of this format; each change that an older presman could not read counts it up."""
 
 LAYOUT = 2
-"""The number of the tables of today, in the header of a file: blocks of other formats have stood in the same ones."""
+"""The format since which the tables are those of today: from this on a recording is read as it is."""
 
 APPLICATION_ID = 0x50524D4E
 """What tells a recording from any other SQLite file ("PRMN")."""

@@ -1,4 +1,4 @@
-"""Schema of a recording: checked before anything of it is read.
+"""Schema of a recording: checked before anything of it is read, brought up to date before anything is written.
 
 A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes.
 """
@@ -19,6 +19,7 @@ from sqlalchemy.schema import CreateTable
 from presman.base.text import clean, one_line
 from presman.recording.measure_tables import selects
 from presman.recording.schema import APPLICATION_ID, FORMAT, LAYOUT, META, METADATA
+from presman.recording.statement_limits import StatementLimits
 from presman.recording.store_errors import DamagedStoreError, ForeignSchemaError, RecordingError
 
 _MOST = 200
@@ -206,13 +207,16 @@ def _schema_pages(fresh: Path, pages: int) -> list[int]:
 # ---- Store tables: made where there are none, checked before anything of them is read.
 
 
-def prepare_tables(connection: Connection, name: str) -> None:
-    """Make the tables of a store that is written where there are none."""
+def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -> None:
+    """Make the tables of a store that is written where there are none, or bring them to today's format."""
     if connection.dialect.name == "postgresql":  # recorders that start at the same time would make the tables twice
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
     _check_relations(connection, name, writing=True)
     if inspect(connection).has_table("meta"):
-        _check_format(connection, name)
+        if _format(connection, name) < FORMAT:
+            limits.begin()
+            _upgrade(connection, FORMAT)
+            limits.end()
         return
     METADATA.create_all(connection)
     for view, select in selects(connection.dialect.name).items():
@@ -239,7 +243,7 @@ def damage_of_tables(
     damage = []
     try:
         with translating():
-            _check_format(connection, name)
+            _format(connection, name)
     except DamagedStoreError as error:
         if writing:
             raise
@@ -250,16 +254,17 @@ def damage_of_tables(
     return [*damage, f"without {', '.join(missing)}"] if missing else damage
 
 
-def _check_format(connection: Connection, name: str) -> None:
-    """Raise RecordingError where what is there has no format, or one not known."""
+def _format(connection: Connection, name: str) -> int:
+    """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
     version = connection.execute(META.select().where(META.c.name == "format")).first()
     number = str(version.value) if version is not None else ""
     if not number.isdecimal() or len(number) > 6:
         raise DamagedStoreError(f"{name} is not a recording of presman: it has no format")
     if int(number) > FORMAT:
         raise RecordingError(f"{name} has format {int(number)}; this presman reads up to {FORMAT}: install a newer one")
-    if int(number) < FORMAT:
+    if int(number) < LAYOUT:
         raise RecordingError(f"{name} has format {int(number)}, which no release of presman wrote")
+    return int(number)
 
 
 def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
@@ -267,3 +272,14 @@ def _check_relations(connection: Connection, name: str, *, writing: bool) -> Non
     is_server = connection.dialect.name == "postgresql"
     if is_server and (relation := foreign_relation(connection, writing=writing)):
         raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
+
+
+def _upgrade(connection: Connection, wanted: int) -> None:
+    """Bring a recording whose tables are those of today to format `wanted`: its blocks stay as they are."""
+    views = selects(connection.dialect.name)
+    for name in views:
+        connection.execute(text(f'DROP VIEW IF EXISTS "{name}"'))
+    METADATA.create_all(connection)
+    for name, select in views.items():
+        connection.execute(text(f'CREATE VIEW "{name}" AS {select}'))
+    connection.execute(META.update().where(META.c.name == "format").values(value=str(wanted)))

@@ -62,6 +62,10 @@ class StatementLimits:
         self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
         self.most_bytes = _TEXT + size
 
+    def end(self) -> None:
+        """Bound nothing any more: what follows is presman's own; signals still end it."""
+        self._looks_left = self._text_left = inf
+
     def hold(self, connection: sqlite3.Connection) -> None:
         """Have a connection keep to the limits."""
         for limit, value in _LIMITS.items():

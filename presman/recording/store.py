@@ -240,7 +240,7 @@ class Store:
         """Make the tables if it is written; raise RecordingError for what is no recording, note what is missing."""
         if self.writing:
             with self.engine.begin() as connection:
-                prepare_tables(connection, self.name)
+                prepare_tables(connection, self.name, self._limits)
         with self.engine.connect() as connection:
             for damage in damage_of_tables(connection, self.name, self.translating_errors, writing=self.writing):
                 self._note(damage)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, select
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.text import clean
-from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, pack_block, unpack_block
+from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
 from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
@@ -80,7 +80,7 @@ def join_last_chain(database_id: int, connection: Connection) -> None:
     rows = connection.execute(
         select(BLOCKS).where(c.database_id == database_id, c.chain == last).order_by(c.poll)
     ).all()
-    if len(rows) < 2 or not all(isinstance(row.content, bytes) for row in rows):
+    if len(rows) < 2 or any(not isinstance(row.content, bytes) or is_old(row.content) for row in rows):
         return
     try:
         frames = [frame for row in rows for frame in unpack_block(row.content)]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ _AT_A_TIME = 50
 _PEAK = "megabytes at most"
 _SHAPE, _LENGTH, _WORDS, _COLUMNS, _WIDE = range(5)
 """Where things stand in a packed section; see presman.recording.codec.poll_codec."""
+
+
+def _checked(content: bytes) -> bytes:
+    return blake2b(content, digest_size=8).digest() + content
 
 
 def _huge(rng: random.Random) -> int:
@@ -196,10 +201,26 @@ KINDS: Mapping[str, Callable[[random.Random], list[bytes]]] = {
 }  # fmt: skip
 """What makes the frames of a bomb."""
 
-FORMATS = (*KINDS, "chains")
-"""All kinds; `chains` are thousands of blocks of nothing."""
+FORMATS = (*KINDS, "old", "chains")
+"""All kinds; `old` is of format 2, whose blocks are one frame of zstd, `chains` are thousands of blocks of nothing."""
 
 EVERY = "every kind"
+
+
+def _old(rng: random.Random) -> bytes:
+    """A block of an older format: gigabytes, or counts of frames, texts, parts and bytes that are not there."""
+    if rng.random() < 0.5:
+        return _checked(rng.choice((zstd, zstd_size))(rng)[0])
+    numbers = [*[rng.choice((1, 1, 2, 3)) for _ in range(rng.randrange(6))], _huge(rng), rng.choice((0, 1, _huge(rng)))]
+    return _checked(_packed(b"".join(map(_varint, numbers)) + bytes(rng.choice((0, 10, 100_000)))))
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
 
 
 def _chains(path: Path, rng: random.Random) -> None:
@@ -252,7 +273,7 @@ def make_bomb(path: Path, whole: bytes, kind: str, rng: random.Random) -> None:
     if kind == "chains":
         _chains(path, rng)
         return
-    content = pack_block(KINDS[kind](rng))
+    content = _old(rng) if kind == "old" else pack_block(KINDS[kind](rng))
     with closing(sqlite3.connect(path)) as file, file:
         for poll in (2000, 3000):
             values = "SELECT 1, ?, ?, 1, last_at + ?, last_at + ?, ? FROM blocks LIMIT 1"

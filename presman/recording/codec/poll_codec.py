@@ -296,6 +296,8 @@ _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8
 """Bytes of a block's checksum."""
 WRONG_CHECKSUM = "its checksum is wrong"
+_OLD = b"\x28\xb5\x2f\xfd"
+"""How blocks of format 2 begin behind their checksum: they are one frame of zstd."""
 
 
 class FrameEncoder:
@@ -421,6 +423,11 @@ def leading_frames(content: bytes) -> list[bytes]:
 def is_whole(content: bytes) -> bool:
     """Whether the checksum of a block is right."""
     return _checksum(memoryview(content)[CHECK:]) == content[:CHECK]
+
+
+def is_old(content: bytes) -> bool:
+    """Whether a block is of format 2."""
+    return content[CHECK : CHECK + len(_OLD)] == _OLD
 
 
 def _checksum(content: bytes | memoryview) -> bytes:
