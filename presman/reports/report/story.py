@@ -195,5 +195,6 @@ def unknown(incident: Incident) -> list[str]:
         reasons |= {f"{each.view or each.query}: {each.text}" for each in look.reading.troubles}
         reasons |= {f"{each.view} did not answer in time" for each in look.reading.late}
         polls.update(reasons)
-    checked = count(len(incident.looks))
-    return found + [f"{why} (in {number} of {checked} polls checked)" for why, number in sorted(polls.items())]
+    return found + [
+        f"{why} (in {of_them} of {count(len(incident.looks))} polls checked)" for why, of_them in sorted(polls.items())
+    ]
