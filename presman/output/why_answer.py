@@ -195,11 +195,17 @@ def _who(row: QueuedStatement | RunningStatement) -> str:
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 
 
+def _state(row: QueuedStatement | RunningStatement | None) -> str:
+    if isinstance(row, QueuedStatement):
+        return "queued"
+    return "gone" if row is None or row.orphaned else "running"
+
+
 def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
     """Return the answer as a JSON document: `state` is queued, running, gone, or held by a quiesce."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
-    found["state"] = "gone" if row is None else "running" if isinstance(row, RunningStatement) else "queued"
+    found["state"] = _state(row)
     if row is None and _held(reading, asked) is not None:
         found |= {"state": "held", "reason": word(QueueReason.QUIESCED)}
     if row is not None:
