@@ -8,7 +8,7 @@ from typing import Any
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
 from presman.analysis.advice.to_do import offered
-from presman.analysis.advice.unblock import effect_words, no_use, refused_holder, unblock_of
+from presman.analysis.advice.unblock import LISTED, effect_words, no_use, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     EndingEffect,
@@ -286,9 +286,12 @@ def candidates_lines(found: Unblock) -> list[Line]:
 
 
 def _all_together(found: Unblock) -> str:
-    """Return how much all free together of whom no few are known to be enough, "" where some are."""
+    """Return how much all free together of whom no few are known to be enough.
+
+    It is "" where some are enough, or not all are listed.
+    """
     ended = [each for each in found.candidates if not each.refused and each.ends_in is None]
-    if found.needed or len(ended) < 2:
+    if found.needed or len(ended) < 2 or len(found.candidates) >= LISTED:
         return ""
     missing, freed = max(each.short for each in found.head.shortages), sum(each.frees for each in ended)
     if freed >= missing:
