@@ -32,10 +32,9 @@ class AsciiFilter(LineFilter):
 
 
 def give_lines(widget: Widget, lines: int) -> None:
-    """Give a widget a height, 0 puts it away; what is so already is not set: each change lays the screen out again."""
-    if widget.display != (lines > 0):
-        widget.display = lines > 0
-    if lines > 0 and (widget.styles.height is None or widget.styles.height.value != lines):
+    """Give a widget a height; 0 puts it away."""
+    widget.display = lines > 0
+    if lines > 0:
         widget.styles.height = lines
 
 
