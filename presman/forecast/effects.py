@@ -7,7 +7,8 @@ from math import inf
 from statistics import median
 from typing import NamedTuple
 
-from presman.analysis.advice.unblock import saves_enough, unblock
+from presman.analysis.advice.ending_effect import saves_enough
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import EndingEffect, Executing
 from presman.forecast.calibration import Interval, tenths

@@ -14,7 +14,8 @@ from msgspec.json import format as indented
 
 from presman import __version__
 from presman.analysis.advice.contenders import Candidate, Unblock
-from presman.analysis.advice.to_do import ToDo, to_do
+from presman.analysis.advice.step import ToDo
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.groups.containers import PdbReading, pdbs

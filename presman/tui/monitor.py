@@ -14,7 +14,7 @@ from presman.base.formats import clock
 from presman.tabs.choices import Choices, Link, LinkState
 
 if TYPE_CHECKING:
-    from presman.analysis.advice.to_do import ToDo
+    from presman.analysis.advice.step import ToDo
     from presman.analysis.readings.reading import Alert, Reading
     from presman.analysis.trends.database_events import DatabaseEvent, EventHistory
     from presman.forecast.forecaster import Foresight

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.ending import ends_in
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.advice.unblock import ends_in, unblock
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state

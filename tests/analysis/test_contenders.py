@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import contenders, listed, too_large
-from presman.analysis.advice.unblock import Freeing, by_time, covers, in_order
+from presman.analysis.advice.freeing import Freeing, by_time, covers, in_order
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Servers, Shortage, WantsSource

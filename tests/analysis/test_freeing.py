@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from presman.analysis.advice.unblock import Freeing, _choose, _choose_to_end, _left, _prefix, by_time, covers
+from presman.analysis.advice.freeing import Freeing, _choose, _choose_to_end, _left, _prefix, by_time, covers
 from tests.tui.readings import running
 
 

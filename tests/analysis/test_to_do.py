@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE
-from presman.analysis.advice.to_do import Step, ToDo, to_do
+from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.group_readings import (

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.unblock import effect_words, unblock
+from presman.analysis.advice.ending_effect import effect_words
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     LEAST_JUDGED,

@@ -15,11 +15,14 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+import presman.analysis.advice.freeing
 import presman.analysis.advice.unblock
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
-from presman.analysis.advice.to_do import Step, ToDo, to_do
-from presman.analysis.advice.unblock import effect_of, is_sooner, unblock, unblock_of
+from presman.analysis.advice.ending_effect import effect_of, is_sooner
+from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueuedStatement, Servers, Shortage, group_title
 from presman.analysis.trends.sql_minutes import SqlTexts
@@ -346,7 +349,7 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
     for who_else in ("contenders", "take_turns"):
         monkeypatch.setattr(presman.analysis.advice.unblock, who_else, lambda *_: ())
     assert list(promised_twice(both)), "8 servers, and each of the two wants 8"
-    monkeypatch.setattr(presman.analysis.advice.unblock, "_smallest_first", lambda each: -each.statement.servers)
+    monkeypatch.setattr(presman.analysis.advice.freeing, "_smallest_first", lambda each: -each.statement.servers)
     larger = replace(reading, heads=(free,), running=tuple(idle), groups=())
     assert list(dearer_than_needed(larger)) == [f"{idle[0].who} is first, and {idle[1].who} is enough: ending one idle "
                                                 "holder frees the 24 servers that let it start"]  # fmt: skip

@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import ending
-from presman.analysis.advice.to_do import Step, to_do
+from presman.analysis.advice.step import Step
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import all_clear, not_known, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs

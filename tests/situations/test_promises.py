@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.advice.to_do import Step, to_do
+from presman.analysis.advice.step import Step
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading

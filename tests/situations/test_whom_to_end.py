@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending
-from presman.analysis.advice.to_do import Step, ToDo, to_do
+from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.plans.lint import lint

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.to_do import Step, ToDo, to_do
+from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.to_do import to_do
 from presman.figures.drawing.lines import plain
 from presman.tui.feed import Lost
 from presman.tui.widgets.top_lines import do_line

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.to_do import Step, ToDo
+from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.readings.reading import Alert, LateView, Reading
 from presman.figures.drawing.lines import Line, length, plain
 from presman.rows.snapshot import GoneInstance

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from presman.analysis.advice.contenders import Candidate, Unblock, is_proven
+from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
+from presman.analysis.advice.ending_effect import helps_nobody, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, EndingEffect
+from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed
 
 NAMED = 3
@@ -116,13 +117,3 @@ def is_new(found: Unblock) -> bool:
     """Whether a head has just come: it may have started before anybody has decided."""
     waited = found.head.statement.waited
     return waited is not None and waited < NEARLY_DONE
-
-
-def gain(effect: EndingEffect) -> float:
-    """Return by how many seconds the last that is queued now should start sooner, 0 where that is not known."""
-    return effect.sooner or 0.0
-
-
-def helps_nobody(effect: EndingEffect | None) -> bool:
-    """Whether it was forecast that waiting is as good."""
-    return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0

@@ -14,6 +14,7 @@ from math import inf
 
 from msgspec import Struct
 
+from presman.analysis.advice.ending_effect import is_proven
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
 from presman.analysis.readings.reading import Reading
@@ -151,11 +152,6 @@ class Unblock(Struct, frozen=True):
     def blockers(self) -> tuple[Candidate, ...]:
         """The candidates that others wait for, who hold servers themselves."""
         return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
-
-
-def is_proven(effect: EndingEffect | None) -> bool:
-    """Whether the forecast proves that the queue empties sooner by what matters."""
-    return effect is not None and effect.proven
 
 
 def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:

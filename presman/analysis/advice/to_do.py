@@ -1,100 +1,26 @@
 """Step to take now, or that it ends by itself: one function over a Reading, for screens, texts and checks.
 
-The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
-only where it is proven to help: he alone or with other idle ones keeps what a head is short of, and no other queue
-takes these servers; or the forecast proves that the queue empties sooner by what matters (`EndingEffect.proven`). Where
-several queues want the same servers, whether an end lets a head start changes faster than anybody decides: there only
-the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
-end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
-Whose work would be lost is decided by a person, on the tab that lists them. Of what only a plan can cure, it says what.
-That a head starts by itself is promised only where no other queue wants the same servers. What is critical comes before
-what is a warning, and among those equally bad what somebody can do (set a plan, raise a limit, look at a session)
-before a wait.
+The rules. To end somebody for a queue comes before all else, and is said only where :mod:`queue_step` has proof that it
+helps. What is critical comes before what is a warning, and among those equally bad what somebody can do (set a plan,
+raise a limit, look at a session) before a wait. Of what only a plan can cure, it says what.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
-from enum import Enum
-from typing import NamedTuple
 
-from presman.analysis.advice.answers import NO_USE, gain, helps_nobody
-from presman.analysis.advice.contenders import Candidate, Unblock, is_proven, want_the_same
-from presman.analysis.advice.ending import (
-    NEARLY_DONE,
-    Ending,
-    ending,
-    ends_in,
-    idle_to_end,
-    objection,
-    refusal,
-    time_left,
-)
-from presman.analysis.advice.unblock import (
-    effect_of,
-    is_sooner,
-    no_use,
-    queues_behind_itself,
-    refused_holder,
-    saves_enough,
-    served_by,
-    sooner,
-    sooner_then,
-    unblock,
-)
+from presman.analysis.advice.contenders import Unblock
+from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
+from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
+from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import NEWS, is_wrong, worst_first, wrong
-from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed, number, percent
-from presman.rows.commands import Command
-
-
-class Step(Enum):
-    """What kind of thing is to be done."""
-
-    END = "end"
-    LOOK = "look"
-    WAIT = "wait"
-    CHANGE = "change"
-
-
-_FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
-
-
-class ToDo(NamedTuple):
-    """What to do: a sentence, a `short` one for narrow lines, the name (not the key) of the tab that tells more.
-
-    `commands` are what `C` copies, () where nothing is to be run; `affects` whom they hit. `subject` is the group or
-    container it is about.
-    """
-
-    step: Step
-    text: str
-    short: str
-    tab: str
-    commands: tuple[Command, ...] = ()
-    affects: str = ""
-    subject: str = ""
-
-    @property
-    def command(self) -> Command | None:
-        """The first command, None where nothing is to be run."""
-        return self.commands[0] if self.commands else None
-
-    @property
-    def script(self) -> str:
-        """All commands as text, a line each."""
-        return "\n".join(each.text for each in self.commands)
-
-    @property
-    def lines(self) -> list[str]:
-        """What to do, and below it each command with whom it hits, as a text without a screen has it."""
-        return [f"DO {self.text}", *(f"   {each.text}  -- affects {self.affects}" for each in self.commands)]
+from presman.analysis.readings.statement_readings import RunningStatement
+from presman.base.formats import ABSENT, counted, duration, in_about, number, percent
 
 
 @once
@@ -103,7 +29,7 @@ def to_do(reading: Reading) -> ToDo | None:
     found = wrong(reading)
     if not is_wrong(found):
         return None
-    queue = _queue(reading)
+    queue = queue_step(reading)
     if queue is not None and queue.step is Step.END:
         return queue
     for state in ("bad", "warn", "note"):
@@ -140,344 +66,13 @@ def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
 _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
 
 
-def _queue(reading: Reading) -> ToDo | None:
-    """Return what to do about the parallel queue: for the head that can be helped best, else has waited longest."""
-    heads = sorted(unblock(reading), key=_urgency)
-    ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
-    if ended is not None:
-        return ended
-    found = [(_head(each, reading), each) for each in heads]
-    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), _nearness(one[1])), default=(None, None))
-    if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
-        best = _naming_its_queue(best)
-    if best is None or best.step is not Step.WAIT or any(each.wait is not None for each in heads):
-        return best
-    return _idle_while_queues_take_turns(heads, reading) or best
-
-
-def _nearness(found: Unblock) -> int:
-    """Rank a waiting head: first one that should start by itself, then one whose servers an idle
-    holder keeps, whom TO START IT names.
-    """
-    if found.wait is not None:
-        return 0
-    return 1 if found.soon is not None or any(each.statement.idle is not None for each in found.candidates) else 2
-
-
-def _naming_its_queue(step: ToDo) -> ToDo:
-    text, short = (each if step.subject in each else f"{step.subject}: {each}" for each in (step.text, step.short))
-    return step._replace(text=text, short=short)
-
-
-def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return that idle holders are to be ended who keep all that a head is short of, None where none do.
-
-    Only where no other queue takes servers of the same limit: else it would be offered and withdrawn within seconds.
-    """
-    for found in heads:
-        chosen = found.candidates[: found.needed]
-        if not chosen or found.turns or any(each.why_not or each.objection for each in chosen):
-            continue
-        can = "may" if found.rivals else "can"
-        same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
-        helps = f"then {_head_in_words(found.head)} {can} start{same}"
-        holders = tuple(each.statement for each in chosen)
-        effect = chosen[0].effect if len(chosen) == 1 else found.effect
-        return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
-    return None
-
-
-def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return which idle holder is to be ended because the queue empties sooner then, None where none is known to."""
-    if all(each.blocked for each in heads):
-        return None
-    known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
-    proven = [(each, effect) for each, effect in known if is_proven(effect)]
-    if not proven:
-        return None
-    each, effect = max(proven, key=lambda one: gain(one[1]))
-    return _end((each,), reading, "", "the queue empties sooner", "", effect)
-
-
-def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return who is idle while several queues want what it keeps, and what is known of its end; None if nobody is.
-
-    Nothing here rests on how many servers are free at this instant.
-    """
-    for found in heads:
-        queues = found.turns
-        helping = {each.statement.executing(): each for each in found.candidates}
-        idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
-        if queues and idle:
-            each, (served, doubt) = idle[0].statement, served_by(idle[0].statement, queues, reading)
-            wanted = _who_wants(served, reading)
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
-            known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            others = f", {_who_wants(served, reading, ' them')}" if doubt else ""
-            brief = f"idle {each.idle_time}{others}"
-            short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
-            text = f"{keeps}: {known}{_lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
-    return None
-
-
-def _who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
-    """Return that these queues want what an idle holder keeps, or that they did within the last minute or two."""
-    now = [name for name in names if name in {group_title(each) for each in reading.heads}]
-    if not now:
-        return f"{listed(names)} wanted{them} a minute ago"
-    before = [name for name in names if name not in now]
-    return (
-        f"{listed(now)} want{'s' * (len(now) == 1)}{them}{f', and {listed(before)} did a minute ago' if before else ''}"
-    )
-
-
-def _of_its_end(candidate: Candidate, reading: Reading) -> str:
-    """Return what the forecast says of an end that it does not prove to help."""
-    record = None if reading.forecast is None else reading.forecast.record
-    if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
-    if record is not None and record.judged and not record.tells_effects():
-        judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
-        return f"{judged}: too few to say what ending it would do"
-    effect = candidate.effect
-    if effect is None or effect.sooner is None:
-        return "what ending it would do is not known"
-    if gain(effect) < NEARLY_DONE:
-        return f"ending it should save less than {duration(NEARLY_DONE)}"
-    enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
-    doubt = ", which is not proven" if enough else ""
-    return f"if it is ended, the last now queued should start {sooner_then(effect)}{doubt}"
-
-
-def _urgency(found: Unblock) -> tuple[float, float]:
-    first = found.head.statement
-    left = first.timeout_left if first.timeout_action != "RUN" else None
-    return (left if left is not None and left <= 300.0 else 300.0, -(first.waited or 0.0))
-
-
-def _head(found: Unblock, reading: Reading) -> ToDo:
-    """Return what to do about one head."""
-    head, name = found.head, _name(found.head)
-    if found.blocked:
-        return _look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
-    if found.soon is not None and not found.outdated:
-        return _wait_for(found, "should start by itself")
-    if found.itself is not None:
-        text = queues_behind_itself(found.itself)
-        return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
-    if head.cause is Cause.NEVER_FITS:
-        return _too_large(found, reading)
-    return _patience(found, reading)
-
-
-def _too_large(found: Unblock, reading: Reading) -> ToDo:
-    """Return what to do about a head that wants more than there is: one waits where the end of the others is known.
-
-    What is queued keeps its degree: a lower one takes a new run. Limits are parts of what the instances that are left
-    have, so where one is gone, that comes first.
-    """
-    head = found.head
-    name, who = _name(head), _head_in_words(head)
-    if head.starts_alone and found.by_itself:
-        return _wait_for(found, "may start")
-    without = _without_whom(reading)
-    helps = "cancel it and run it with a lower DOP, or in another group"
-    short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
-    if head.starts_alone:
-        helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
-        short = f"{name} may start only when no servers are in use{without}"
-    if head.starts_alone and head.in_use == 0:
-        helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
-        short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
-    of = f", which is that of the instances that are left{without}" if without else ""
-    return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
-
-
-def _without_whom(reading: Reading) -> str:
-    """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
-    gone = [str(each.inst_id) for each in reading.gone]
-    return f" without {'instance' if len(gone) == 1 else 'instances'} {listed(gone)}" if gone else ""
-
-
-def _name(head: QueueHead) -> str:
-    return group_title(head) if head.group else "the queue"
-
-
-def _head_in_words(head: QueueHead) -> str:
-    """Return the head in words; where several have waited the same, that it is one of them."""
-    return f"one of the first {head.equals + 1} of {_name(head)}" if head.equals else f"the head of {_name(head)}"
-
-
-def _wait_for(found: Unblock, starts: str) -> ToDo:
-    """Return that one waits for who should end: promised only where nobody else could take the servers."""
-    name, who, last = _name(found.head), _head_in_words(found.head), found.by_itself[-1]
-    about, when = in_about(time_left(last)), _when(found, last)
-    text, short = f"wait: {who} may start {about}, {when}", f"wait: {name} may start {about}"
-    if found.rivals:
-        text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
-    elif found.unsure:
-        text = f"{text}; {found.unsure}"
-    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
-        text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
-    else:
-        text, short = f"wait: {who} {starts} {about}, {when}", f"wait: {name} {starts.partition(' by ')[0]} {about}"
-    return ToDo(Step.WAIT, text, short, "parallel", subject=name)
-
-
-def _when(found: Unblock, last: RunningStatement) -> str:
-    """Return by whose end that is."""
-    who = last.who
-    if last.idle is not None:
-        return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
-    of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
-    return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
-
-
-def _end(
-    holders: Sequence[RunningStatement],
-    reading: Reading,
-    helps: str,
-    brief: str,
-    subject: str,
-    effect: EndingEffect | None,
-) -> ToDo:
-    """Return that idle holders are to be ended, how that helps, in full and `brief`, and what is forecast of it."""
-    each = holders[0]
-    commands = tuple(ending(one, reading).commands[0] for one in holders)
-    keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
-    more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
-    words = "; ".join(filter(None, [helps, _foreseen(effect, reading)])) or brief
-    text = f"end {each.who} ({keeps}){more}: {words}{_lasting_cure(reading)}"
-    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
-    affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
-    return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
-
-
-def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
-    """Return when the queue is through if they are ended, and if not; "" where that is not known or as good."""
-    if effect is None or not is_sooner(effect):
-        return ""
-    starts = f"the last now queued starts {sooner(effect)}"
-    if effect.through is None or effect.otherwise is None:
-        return starts
-    then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))
-    return starts if then == otherwise else f"{starts}: at {then} instead of {otherwise}"
-
-
-def _lasting_cure(reading: Reading) -> str:
-    """Return what would end such sessions in future, "" where it is set or not known whether it is there."""
-    off = reading.header.idle_blocker_minutes == 0
-    return "; MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue" if off else ""
-
-
-def _patience(found: Unblock, reading: Reading) -> ToDo:
-    """Return that one waits, as long as that is known, or that somebody must decide whose work to end."""
-    name, who, cause = _name(found.head), _head_in_words(found.head), found.head.cause
-    step, text, short = Step.WAIT, "", ""
-    if cause is Cause.UNEXPLAINED:
-        step, short = Step.LOOK, f"check what else limits {name}"
-        text = f"check what else limits {who}: the servers it wants are free, yet it is still queued"
-    elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
-        text, short = f"wait: {who} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
-    elif found.unknown:
-        step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
-        text = f"find out who holds the servers that {who} wants: {found.unknown}"
-    elif found.outdated:
-        text = f"wait: whose end would let {who} start is not known, {found.outdated} has not answered now"
-        short = f"wait: {found.outdated} has not answered now"
-    elif found.by_itself:
-        return _wait_for(found, "can start")
-    elif found.refused is not None:
-        text = short = f"wait: {refused_holder(found.refused)}"
-    elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
-        text = (
-            f"{late.who} should have ended by now but still runs, so when {who} starts is not known: wait, or decide "
-        )
-        text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
-    elif any(each.idle is not None for each in reading.running):
-        text, short = _idle_holder(found, reading)
-    else:
-        slowed = _slowed_by_io(found, reading)
-        text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
-        short = f"{slowed}wait, or decide whose work to end for {name}"
-    return ToDo(step, text, short, "parallel", subject=name)
-
-
-def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit makes what runs in the head's container take longer: the cause stands before the rest."""
-    held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
-    pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
-
-
-def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
-    """Return why DO names no idle holder to be ended, in full and in short.
-
-    The screen tells of each idle holder, so DO says of one that it is there, and what its end would do.
-    """
-    helping = [each for each in found.candidates if each.statement.idle is not None]
-    chosen = found.candidates[: found.needed]
-    if chosen and all(each in helping for each in chosen):
-        return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
-    if helping:
-        return _idle_beside_others(found, helping[0])
-    idle = (each for each in reading.running if each.idle is not None)
-    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)), reading)
-
-
-def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
-    """Return that one waits, though the end of idle holders would let the head start, and why."""
-    each = candidate.statement
-    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
-    why = why or candidate.why_not
-    idle = f"idle {each.idle_time}"
-    text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{_lasting_cure(reading)}"
-    return text, f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
-
-
-def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
-    """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
-
-    What is enough changes with each statement that ends, and who is served then is not known: no start is promised.
-    """
-    each, who = candidate.statement, _head_in_words(found.head)
-    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    why = "whether the queue counts its servers here is not known"
-    short = f"wait: ending {each.who} may not help {_name(found.head)}"
-    missing = max((one.short for one in found.head.shortages), default=0)
-    more = missing - candidate.frees
-    if helps_nobody(candidate.effect):
-        why = f"{NO_USE}, so waiting is as good"
-    elif candidate.frees == candidate.perhaps and more > 0:
-        why = f"{who} is short of {counted(missing, 'server')}, so ending it is not enough"
-        freed = f"{candidate.frees} of {counted(missing, 'server')}"
-        short = f"wait: ending {each.who} frees {freed} that {_name(found.head)} lacks"
-    return f"{held}; {why}; wait, or decide whose work to end", short
-
-
-def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
-    """Return that the servers of an idle holder are none that the head could use."""
-    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    cause = no_use(each, reading).get(group_title(found.head), "")
-    why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
-    text = f"{held}, but {why}; wait, or decide whose work to end"
-    return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
-
-
-def _look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
-    short = f"look at {session_words(held.blocker, reading) or f'session {held.blocker}'}: {held.who} waits for it"
-    return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)
-
-
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:
     return next((row for row in reading.cluster_groups() if row.title == alert.subject), None)
 
 
 def _blocked(_alert: Alert, reading: Reading) -> ToDo | None:
     held = [each for each in reading.running if each.blocker]
-    return _look_at_blocker(max(held, key=lambda each: each.servers), reading, "") if held else None
+    return look_at_blocker(max(held, key=lambda each: each.servers), reading, "") if held else None
 
 
 def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
@@ -610,7 +205,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         who = f"{most.who} (idle {most.idle_time})"
         affects = f"{most.user or ABSENT}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
-        text = f"end {who}: it keeps {held} and none is free{_lasting_cure(reading)}"
+        text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects)
     text = f"nothing yet: {most.who} is idle with {held}, but nobody waits for them; its user can close the cursor"
     return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.to_do import ToDo, to_do
+from presman.analysis.advice.step import ToDo
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Alert, Reading

@@ -7,8 +7,10 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
+from presman.analysis.advice.ending_effect import effect_words
+from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.to_do import offered
-from presman.analysis.advice.unblock import LISTED, effect_words, no_use, refused_holder, unblock_of
+from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     EndingEffect,

@@ -16,7 +16,7 @@ from presman.tabs.choices import Choices, Link, LinkState, plan_name
 from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
-    from presman.analysis.advice.to_do import ToDo
+    from presman.analysis.advice.step import ToDo
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
 """Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""

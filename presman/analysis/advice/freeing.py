@@ -1,0 +1,217 @@
+"""Servers that the ends of running statements free for a head, and whose ends are enough, the least harm first.
+
+The rules. A statement helps a head only where the head is short: everybody holds servers of the system's target, only
+the same group those of a group's limit, only the same container those of a container's. First come those that are about
+to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them throws
+no work away; then those whose end throws away least, by servers times elapsed time in whole hours, and of those the
+ones with fewest servers; last sessions that do more than a user's statement, such as RMAN's. If one is not enough, as
+few as will do are named together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from msgspec import Struct
+
+from presman.analysis.advice.contenders import is_blocker
+from presman.analysis.advice.ending import ends_in, lost, objection, time_left
+from presman.analysis.parallel.counted_servers import Counted
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import RunningStatement, Shortage, group_title
+
+
+class Freeing(Struct, frozen=True, eq=False):
+    """What the end of a statement frees of each shortage, at least and at most."""
+
+    statement: RunningStatement
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @property
+    def idle(self) -> bool:
+        """Whether it holds servers and does nothing, and is a user's ordinary session."""
+        return self.statement.idle is not None and self.statement.kind is None
+
+    @property
+    def ends_in(self) -> float | None:
+        """Seconds after which it should end by itself, None unless that is soon."""
+        return ends_in(self.statement)
+
+
+def freeing(statement: RunningStatement, shortages: Sequence[Shortage], counts: Counted) -> Freeing | None:
+    """Return what the end of a statement frees of each shortage, None if nothing of any."""
+    low, high = [], []
+    for shortage in shortages:
+        helps = _concerns(statement, shortage)
+        counted = counts.of_statement(statement, everybody=shortage.everybody)
+        servers = statement.held_on(shortage.inst_ids)
+        low.append(servers if helps and counted else 0)
+        high.append(servers if helps and counted is not False else 0)
+    return Freeing(statement, tuple(low), tuple(high)) if any(high) else None
+
+
+def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
+    if shortage.everybody:
+        return True
+    return statement.con_id == shortage.con_id and shortage.group in {"", statement.group}
+
+
+def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
+    """Return by head, as its group's title, why the end of a statement frees nothing that it is short of."""
+    counts = Counted.of(reading)
+    found = {}
+    for head in reading.heads:
+        if head.shortages and freeing(statement, head.shortages, counts) is None:
+            found[group_title(head)] = _why_no_use(statement, head.shortages[0], counts)
+    return found
+
+
+def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
+    """Return why a statement holds nothing of what a limit leaves too little of."""
+    if not shortage.everybody and statement.con_id != shortage.con_id:
+        return f"it is in another container{f', {statement.container}' if statement.container else ''}"
+    if not _concerns(statement, shortage):
+        return f"it is in {group_title(statement)}, and {shortage.group} is at its own limit"
+    if counts.of_statement(statement, everybody=shortage.everybody) is False:
+        return "the queue does not count its servers"
+    return "its servers run on other instances"
+
+
+def in_order(
+    helpers: Sequence[Freeing],
+    blocked: Sequence[RunningStatement],
+    short: Sequence[int],
+    first: Sequence[Freeing] = (),
+) -> tuple[list[Freeing], list[Freeing]]:
+    """Return those that let a head start together, and the others; the first to be named and copied first.
+
+    Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
+    `first` are idle holders whose end is proven to help: DO names one, so one is among the chosen, unless others end by
+    themselves.
+    """
+    chosen = _choose(helpers, short, first)
+    if blocked and any(each.ends_in is None for each in chosen):
+        chosen = []
+    others = sorted(
+        (each for each in helpers if each not in chosen and (all(each.high) or is_blocker(each.statement, blocked))),
+        key=lambda each: (
+            not is_blocker(each.statement, blocked),
+            each.statement.kind is not None,
+            not (alone := covers([each], short)),
+            _smallest_first(each) if alone else _by_harm(each),
+        ),
+    )
+    return chosen, others
+
+
+def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+    """Return those whose ends let a head start the earliest, in the order in which they should end; [] if not known."""
+
+    def left(each: Freeing) -> float:
+        seconds = time_left(each.statement)
+        return inf if seconds is None else seconds
+
+    ending = [each for each in helpers if left(each) < inf and any(each.low)]
+    kept = _prefix(sorted(ending, key=lambda each: (left(each), _by_harm(each))), short)
+    return sorted(_without_needless(kept, short), key=left)
+
+
+def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Freeing]) -> list[Freeing]:
+    """Return as few statements as certainly cover all shortages, those whose end harms least; [] if all do not."""
+    ending = sorted((each for each in helpers if each.ends_in is not None and any(each.low)), key=_by_harm)
+    chosen = _prefix(ending, short)
+    if not chosen:
+        left = _left(short, ending)
+        chosen = _choose_to_end([each for each in helpers if each.ends_in is None], left)
+        chosen = [*ending, *chosen] if chosen else []
+    kept = sorted((each for each in chosen if each in first), key=_by_harm)[:1]
+    return sorted(_without_needless(chosen, short, kept), key=_by_harm)
+
+
+def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+    """Return those to end: idle holders if they do, else those with the least work lost; [] if all do not."""
+    idle = sorted((each for each in helpers if each.idle and any(each.low)), key=_by_harm)
+    alone = sorted((each for each in idle if covers([each], short)), key=_smallest_first)
+    chosen = _prefix([*alone, *(each for each in idle if each not in alone)], short)
+    if chosen:
+        return chosen
+    chosen = list(idle)
+    busy = [each for each in helpers if not each.idle]
+    left = _left(short, chosen)
+    while any(left):
+        useful = [each for each in busy if _gain(each, left)]
+        if not useful:
+            return []
+        best = min(
+            useful, key=lambda each: (each.statement.kind is not None, not covers([each], left), _cost(each, left))
+        )
+        busy.remove(best)
+        chosen.append(best)
+        left = _left(left, [best])
+    return chosen
+
+
+def _left(short: Sequence[int], helpers: Sequence[Freeing]) -> list[int]:
+    """Return what is still short under each limit once these have ended."""
+    return [max(0, want - sum(each.low[n] for each in helpers)) for n, want in enumerate(short)]
+
+
+def _without_needless(chosen: Sequence[Freeing], short: Sequence[int], never: Sequence[Freeing] = ()) -> list[Freeing]:
+    """Return the chosen without those that the others make needless, the most harmful left out first, some `never`."""
+    kept = list(chosen)
+    for each in sorted(chosen, key=_by_harm, reverse=True):
+        rest = [other for other in kept if other is not each]
+        if rest and each not in never and covers(rest, short):
+            kept = rest
+    return kept
+
+
+def _prefix(order: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
+    for count in range(1, len(order) + 1):
+        if covers(order[:count], short):
+            return list(order[:count])
+    return []
+
+
+def covers(helpers: Sequence[Freeing], short: Sequence[int]) -> bool:
+    """Whether the ends of these certainly free what is short under every limit."""
+    return all(sum(each.low[n] for each in helpers) >= want for n, want in enumerate(short))
+
+
+def _gain(helper: Freeing, left: Sequence[int]) -> int:
+    return sum(min(freed, want) for freed, want in zip(helper.low, left, strict=True))
+
+
+def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
+    """Return what decides between two that free enough, or between two that do not: work lost for what is gained."""
+    work = lost(helper.statement)
+    if covers([helper], left):
+        return _by_harm(helper)
+    return (-_gain(helper, left), inf if work is None else work)
+
+
+def _by_harm(helper: Freeing) -> tuple[float, ...]:
+    """Those first that end by themselves, the soonest before the others; then idle holders against whom nothing speaks,
+    the largest and longest before the others; then by the work that would be lost, in whole hours of a server, and of
+    those that lose as little who holds fewest servers; last who does more than a user's statement.
+    """
+    each = helper.statement
+    work = lost(each)
+    session = (each.inst_id, each.sid, each.serial)
+    if helper.ends_in is not None:
+        return (-1, helper.ends_in, *session)
+    if helper.idle:
+        return (0, bool(objection(each)), -each.servers * (each.idle or 0.0), *session)
+    work = inf if work is None else work
+    hours = work // 3600 if work < inf else inf
+    return (1 if each.kind is None else 2, hours, each.servers, work, *session)
+
+
+def _smallest_first(helper: Freeing) -> tuple[float, ...]:
+    """The same for those who would do alone, but that of idle holders the smallest comes first: it is enough, too."""
+    each = helper.statement
+    if not helper.idle or helper.ends_in is not None:
+        return _by_harm(helper)
+    return (0, bool(objection(each)), each.servers, -(each.idle or 0.0), each.inst_id, each.sid, each.serial)
