@@ -112,9 +112,9 @@ def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
 def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
     """Return the keys of the columns to show: those of first rank, then others in order, whole or cut.
 
-    Where not even those of first rank fit, with what a sentence that is vital takes, the last goes first, the flexible
-    one behind it, and what is vital at last, which is cut before that. Of the others, what is vital comes first, and
-    before a bar grows.
+    Where those of first rank do not fit, beside all that a vital sentence needs, the last of them goes first, and the
+    flexible one after the others. What is vital is cut then, and goes only where it still does not fit. Of the others
+    what is vital comes first, and before a bar grows.
     """
     narrow = [column for column in offered if column.narrow]
     chosen = {column.key for column in narrow}

@@ -15,7 +15,7 @@ from presman.tui.widgets.table_frame import HEADER_LINES
 
 
 class Wanted(NamedTuple):
-    """Lines that a part wants: at `least`, or it is away; at `first`; for all `rows`; for that with no text cut."""
+    """Lines that a part wants: `least` to be there at all, `first`, for all `rows`, the `whole` with no text cut."""
 
     least: int
     first: int

@@ -288,9 +288,7 @@ class LineView(LineApiWidget):
 
     def fit_lines(self, lines: Sequence[Line], step: int = 1) -> None:
         """Show these lines at the height they need, rounded up to `step` so that what is below seldom moves."""
-        height = max(1, -(-len(lines) // step) * step)
-        if self.styles.height is None or self.styles.height.value != height:
-            self.styles.height = height
+        self.styles.height = max(1, -(-len(lines) // step) * step)
         self.show_lines(lines)
 
     def _padded(self, y: int, width: int) -> Line:
