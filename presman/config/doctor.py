@@ -15,6 +15,7 @@ from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEven
 from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
 from presman.rows.queries import Cadence, Query, Scope, bind_names, load
 from presman.rows.session_rows import SessionInfo
+from presman.rows.session_state import QUIESCE_STATES
 from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 
@@ -188,7 +189,7 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
         cluster = "RAC" if any(row.parallel == "YES" for row in instances) else "single instance"
         yield _line("instances", f"{len(instances)} ({cluster}): {names}")
     for row in instances:
-        if row.active_state in {"QUIESCING", "QUIESCED"}:
+        if row.active_state in QUIESCE_STATES:
             who = f"{row.instance_name} is {row.active_state}: only SYS and SYSTEM get in"
             yield _line("quiesced", f"{who} until ALTER SYSTEM UNQUIESCE")
     if Pdb in found and found[Pdb].rows:

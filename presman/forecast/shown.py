@@ -15,23 +15,22 @@ from presman.analysis.readings.statement_readings import (
     QueueForecast,
     StartForecast,
 )
+from presman.rows.conversion import RecordType
 from presman.rows.snapshot import Section, ShownBypassed, ShownEffect, ShownRecord, ShownStart, Snapshot
 
 
 def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
-    """Return a poll with the forecasts of its reading, if that has any."""
-    if reading.forecast is None:
-        return snapshot
-    record = reading.forecast.record
-    starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
-    behind = (ShownRecord(record.judged, record.held, _tenths(record.median_error), reading.forecast.judged_since),)
-    effects = tuple(_effects(reading.forecast))
-    bypassed = tuple(ShownBypassed(*who) for who in reading.bypassed)
-    shown = {
-        ShownStart: Section(starts), ShownRecord: Section(behind), ShownEffect: Section(effects),
-        ShownBypassed: Section(bypassed),
-    }  # fmt: skip
-    return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown}))
+    """Return a poll with the forecasts of its reading, and with what polls before it have shown, if there is any."""
+    shown: dict[RecordType, Section] = {}
+    if reading.bypassed or reading.forecast is not None:
+        shown[ShownBypassed] = Section(tuple(ShownBypassed(*who) for who in reading.bypassed))
+    if reading.forecast is not None:
+        record, since = reading.forecast.record, reading.forecast.judged_since
+        starts = tuple(_start(row.executing(), row.starts) for row in reading.queue if row.starts is not None)
+        shown[ShownStart] = Section(starts)
+        shown[ShownRecord] = Section((ShownRecord(record.judged, record.held, _tenths(record.median_error), since),))
+        shown[ShownEffect] = Section(tuple(_effects(reading.forecast)))
+    return replace(snapshot, sections=MappingProxyType({**snapshot.sections, **shown})) if shown else snapshot
 
 
 def _start(who: Executing, starts: StartForecast) -> ShownStart:
@@ -62,6 +61,8 @@ def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
 
 def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     """Return a reading with the forecasts that its poll was kept with; without any it stays as it is."""
+    if ShownBypassed in snapshot.sections:
+        reading = replace(reading, bypassed=tuple(map(tuple, snapshot.rows(ShownBypassed))))
     found = next(iter(snapshot.rows(ShownRecord)), None)
     if found is None:
         return reading
@@ -75,8 +76,6 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     behind = reading.forecast or QueueForecast()
     effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()
     behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)
-    if ShownBypassed in snapshot.sections:
-        reading = replace(reading, bypassed=tuple(map(tuple, snapshot.rows(ShownBypassed))))
     return reading.foreseen(starts, behind)
 
 

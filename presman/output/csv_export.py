@@ -126,9 +126,8 @@ class CsvExport:
         """The file that is made here, until something is written."""
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
-        header, continues = (
-            ("", partial(has_names, names=self._rows.names)) if as_json else (lines([self._rows.names]), None)
-        )
+        header = "" if as_json else lines([self._rows.names])
+        continues = partial(has_names, names=self._rows.names) if as_json else None
         self._open = partial(open_sink, target, header, durable=durable, note=note, continues=continues)
         if layout == "wide":
             self._wide = WideCsv(target, durable=durable, note=note)

@@ -139,9 +139,9 @@ def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
     yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
-    others = [each for each in reading.queue if asked.is_about(each)]
-    if len(others) > 1:
-        yield f"  {len(others)} are queued with {asked}: {_which(row, others)}"
+    alike = [each for each in reading.queue if asked.is_about(each)]
+    if len(alike) > 1:
+        yield f"  {len(alike)} are queued with {asked}: {_which(row, alike)}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     first = "" if head is None else first_of_queue(row, head)
     if head is not None:
@@ -159,9 +159,9 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     yield from _past(row, history)
 
 
-def _which(row: QueuedStatement, others: Sequence[QueuedStatement]) -> str:
+def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
     """Return which of several the answer is about."""
-    longest = sum(has_waited_alike(each, row) for each in others)
+    longest = sum(has_waited_alike(each, row) for each in alike)
     if row.waited is None:
         return "this is one of them, and which has waited longest is not known"
     return f"this is {f'one of the {longest} that have' if longest > 1 else 'the one that has'} waited longest"
@@ -197,11 +197,17 @@ def _who(row: QueuedStatement | RunningStatement) -> str:
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 
 
+def _state(row: QueuedStatement | RunningStatement | None) -> str:
+    if isinstance(row, QueuedStatement):
+        return "queued"
+    return "gone" if row is None or row.orphaned else "running"
+
+
 def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
     """Return the answer as a JSON document: `state` is queued, running, gone, or held by a quiesce."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
-    found["state"] = "gone" if row is None else "running" if isinstance(row, RunningStatement) else "queued"
+    found["state"] = _state(row)
     if row is None and _held(reading, asked) is not None:
         found |= {"state": "held", "reason": word(QueueReason.QUIESCED)}
     if row is not None:

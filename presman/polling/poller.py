@@ -35,7 +35,7 @@ from presman.rows.session_rows import (
     SessionLongops,
     StatisticName,
 )
-from presman.rows.session_state import QUIESCE_STATES, QUIESCE_WAIT, ServerProcesses, is_queued
+from presman.rows.session_state import QUIESCE_STATES, ServerProcesses, is_queued, is_quiescing
 from presman.rows.snapshot import GoneInstance, Quiescer, Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
@@ -80,7 +80,7 @@ class SeenQuiescers:
 
     def note(self, sessions: Iterable[Session], instances: Iterable[Instance]) -> None:
         """Take what V$SESSION and V$INSTANCE tell; who is remembered is forgotten when it is quiesced no more."""
-        found = (row for row in sessions if row.event == QUIESCE_WAIT and row.state in {"WAITING", ""})
+        found = (row for row in sessions if is_quiescing(row.event, row.state))
         now = tuple(Quiescer(row.inst_id, row.sid, row.username) for row in found)
         goes_on = any(row.active_state in QUIESCE_STATES for row in instances)
         self._seen = now or (self._seen if goes_on else ())

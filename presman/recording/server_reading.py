@@ -44,19 +44,16 @@ def bound(connection: psycopg.Connection[Any], _record: object) -> None:
 
 
 class _SilentServer(psycopg.OperationalError):
-    pass
+    """The server says nothing: its connection is no use to anybody."""
 
 
 def _wait(connection: psycopg.Connection[Any], steps: Generator[Wait, Ready, T], *_: Any, **__: Any) -> T:
     """Do what psycopg does with its connection, step after step, but not for ever."""
     try:
         return _stepped(connection.pgconn.socket, steps)
-    except (psycopg.Error, MemoryError) as error:
-        if isinstance(error, _SilentServer):
+    except BaseException as error:
+        if isinstance(error, _SilentServer) or not isinstance(error, psycopg.Error | MemoryError):
             connection.pgconn.finish()
-        raise
-    except BaseException:
-        connection.pgconn.finish()
         raise
 
 

@@ -156,7 +156,7 @@ def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | N
     """
     files = connection.execute(_FILES, _NAMES).scalar()
     if files is None or files <= enough:
-        return files and int(files)
+        return None if files is None else int(files)
     # First: where another recorder removes its own meanwhile, what comes out is too small, and not too much goes.
     share = 1.0 if targets is None else float(connection.execute(_SHARE, {"targets": targets}).scalar() or 0.0)
     for name in _NAMES["names"]:

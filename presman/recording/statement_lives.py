@@ -200,14 +200,14 @@ def with_recorded_goals(playback: Playback, goals: Sequence[Goal], reading: Read
 
 
 WATCHED = timedelta(minutes=62)
-"""How much before a poll is looked at of what whoever had watched until then would have seen."""
+"""How far back polls are read to know what somebody who had watched until a poll would have seen."""
 
 RECALLED = 1000
-"""Polls before it that are looked at, the newest ones."""
+"""At most so many polls, the newest, are read for that."""
 
 
 def first_recalled(playback: Playback, index: int) -> int:
-    """Return the index of the first poll that is looked at before one."""
+    """Return the index of the first poll that is read for what is known at another one."""
     return max(0, playback.index(playback.at(index) - WATCHED), index - RECALLED)
 
 

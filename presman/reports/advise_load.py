@@ -246,6 +246,11 @@ class ReplayOutcome(NamedTuple):
     unstarted: frozenset[int]
     skipped: int
 
+    @property
+    def at_worst(self) -> ReplayOutcome:
+        """The same, had those that did not start never started."""
+        return self._replace(waits=tuple(inf if n in self.unstarted else wait for n, wait in enumerate(self.waits)))
+
     def of(self, name: str, indexes: Iterable[int] | None = None) -> list[float]:
         """Return the waits of groups of a name, in order of arrival."""
         numbers = range(self.skipped, len(self.groups)) if indexes is None else indexes

@@ -248,8 +248,7 @@ def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFindi
     asked = [each for each in observed(load.arrivals)[load.skipped :] if each.group.name == goal.group]
     waits, now = [each.waited for each in asked], quantile(before.of(goal.group), goal.part)
     never = [inf if each.is_cut else each.waited for each in asked]
-    unstarted = before._replace(waits=tuple(inf if n in before.unstarted else w for n, w in enumerate(before.waits)))
-    was, most = quantile(waits, goal.part), quantile(unstarted.of(goal.group), goal.part)
+    was, most = quantile(waits, goal.part), quantile(before.at_worst.of(goal.group), goal.part)
     longer = (is_longer(was, quantile(never, goal.part)), is_longer(now, most))
     needed = least(goal.part)
     return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, was, _finite(now), longer=longer)
@@ -408,20 +407,28 @@ def _replayed_choice(
 
 
 def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titles: Mapping[Group, str]) -> GroupWaits:
-    members, both = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group], (before, after)
-    waits = [[outcome.waits[n] for n in members] for outcome in both]
-    (m1, m2), (q1, q2) = ([_finite(quantile(each, part)) for each in waits] for part in (0.5, 0.95))
-    most = [[inf if n in outcome.unstarted else outcome.waits[n] for n in members] for outcome in both]
-    m1_longer, m2_longer, q1_longer, q2_longer = (
-        is_longer(quantile(known, part), quantile(never, part))
+    members = [n for n in range(after.skipped, len(after.groups)) if after.groups[n] == group]
+    pairs = [
+        tuple(quantile([waits[n] for n in members], part) for waits in (outcome.waits, outcome.at_worst.waits))
         for part in (0.5, 0.95)
-        for known, never in zip(waits, most, strict=True)
+        for outcome in (before, after)
+    ]
+    median_before, median_after, p95_before, p95_after = (_finite(wait) for wait, _ in pairs)
+    first, second, third, fourth = (is_longer(*pair) for pair in pairs)
+    return GroupWaits(
+        con_id=group.con_id,
+        group=group.name,
+        statements=len(members),
+        median_before=median_before,
+        median_after=median_after,
+        p95_before=p95_before,
+        p95_after=p95_after,
+        unstarted_before=sum(n in before.unstarted for n in members),
+        unstarted_after=sum(n in after.unstarted for n in members),
+        runs_longer=sum(after.slower[n] for n in members) / len(members),
+        longer=(first, second, third, fourth),
+        title=titled(group, titles),
     )
-    unstarted = [sum(n in outcome.unstarted for n in members) for outcome in both]
-    slower = sum(after.slower[n] for n in members) / len(members)
-    longer = (m1_longer, m2_longer, q1_longer, q2_longer)
-    counts = (unstarted[0], unstarted[1], slower, longer, titled(group, titles))
-    return GroupWaits(group.con_id, group.name, len(members), m1, m2, q1, q2, *counts)
 
 
 def in_words(load: ObservedLoad, change: Change) -> str:

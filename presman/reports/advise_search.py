@@ -12,7 +12,7 @@ from typing import NamedTuple
 from presman.analysis.goals import Goal
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ReplayOutcome, other_days
-from presman.reports.whatif_replay import UNLIMITED
+from presman.reports.whatif_replay import UNLIMITED, is_longer
 
 KINDS = ("target", "limits", "levels", "shares", "degree", "timeouts")
 """What may be changed. The last two cost statements time, or end them: they are changed only where that is asked."""
@@ -161,7 +161,7 @@ class ChoiceJudge(NamedTuple):
         pairs = [(quantile(sooner, part), quantile(later, part)) for part in (0.5, 0.95)]
         unstarted = sum(n in after.unstarted for n in members) - sum(n in self.before.unstarted for n in members)
         loss = max(_loss(*pair) for pair in pairs)
-        worse = unstarted > 0 or any(after > 1.05 * before + 1 for before, after in pairs)
+        worse = unstarted > 0 or any(is_longer(*pair) for pair in pairs)
         return max(loss, _UNSTARTED * unstarted / len(members)), worse
 
     @staticmethod

@@ -11,7 +11,7 @@ from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.reports.advise_report import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
 from presman.reports.html_page import bullets, page, section, word_table
-from presman.reports.whatif_replay import there_before, wait_words
+from presman.reports.whatif_replay import is_longer, there_before, wait_words
 
 _WIDE = 100
 _BAR = 36
@@ -140,7 +140,7 @@ def closing(advice: Advice) -> Iterable[str]:
 
 def _loses(each: GroupWaits) -> bool:
     pairs = ((each.median_before, each.median_after), (each.p95_before, each.p95_after))
-    later = any(before is not None and (after is None or after > 1.05 * before + 1) for before, after in pairs)
+    later = any(before is not None and (after is None or is_longer(before, after)) for before, after in pairs)
     return later or each.unstarted_after > each.unstarted_before or each.runs_longer >= 1
 
 

@@ -69,8 +69,8 @@ class PresentLimits(Struct, frozen=True):
         demands.take(Facts.of(previous, snapshot, cache), reading)
         rows = {Group(row.con_id, row.name): row for row in reading.cluster_groups()}
         limits = {group: row.servers_limit for group, row in rows.items() if row.servers_limit is not None}
-        changes = {"target": reading.header.servers.target, "limits": limits}
-        rules = changed(observed_rules(()), plan=plan.tree, one_queue=plan.one_queue, **changes)
+        target = reading.header.servers.target
+        rules = changed(observed_rules(()), target=target, limits=limits, plan=plan.tree, one_queue=plan.one_queue)
         load = ObservedLoad(none, none, rules, plan, 1, 0)
         most = sorted(rows.items(), key=lambda each: -(each[1].totals.completed or 0))
         return cls(load, demands, {group: row.title for group, row in most})

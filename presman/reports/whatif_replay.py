@@ -481,9 +481,9 @@ def _three(some: Iterable[float]) -> tuple[float, float, float]:
     return median(ordered), ordered[max(0, -(-95 * len(ordered) // 100) - 1)], ordered[-1]
 
 
-def is_longer(known: float, most: float) -> bool:
-    """Whether a wait is worth telling apart from what it is if who still waits at the end never starts."""
-    return most > 1.05 * known + 1
+def is_longer(wait: float, other: float) -> bool:
+    """Whether the other wait is so much longer that it is worth telling apart."""
+    return other > 1.05 * wait + 1
 
 
 def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float:

@@ -92,6 +92,11 @@ def is_pooled(event: str, state: str) -> bool:
     return event == POOL_WAIT and state in {"WAITING", ""}
 
 
+def is_quiescing(event: str, state: str) -> bool:
+    """Tell whether a session waits until nobody is active, so that the database is quiesced."""
+    return event == QUIESCE_WAIT and state in {"WAITING", ""}
+
+
 def is_held(event: str, state: str, managed: str) -> bool:
     """Tell whether Resource Manager holds a session off CPU now.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 
@@ -15,11 +16,13 @@ from presman.analysis.alerts.alert_rules import instances_gone, instances_starte
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import running_in_words
+from presman.analysis.trends.database_events import DOWNGRADE, EventWatch
+from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.figures.statement_figures import running_state
 from presman.forecast.statement_history import StatementHistory
 from presman.output.text_report import full
-from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import Scope
 from presman.rows.snapshot import GoneInstance, Problem, Section, Snapshot
@@ -52,6 +55,16 @@ def test_what_the_lost_instance_coordinated_does_not_run() -> None:
     assert running_in_words(reading.running) == ["1 gone with the instance on 12 servers"]
     assert ending(gone, reading).commands == ()
     assert objection(gone) == "it is gone with instance 2, so there is no session to end"
+
+
+def test_what_does_not_run_any_more_is_no_new_downgrade() -> None:
+    snapshot, reading = just_after()
+    (gone,) = reading.running
+    less = replace(reading, running=(replace(gone, degree=6, requested=12, downgraded=50.0),))
+    ledger, watch = DowngradeLedger(), EventWatch()
+    ledger.add(less)
+    assert not len(ledger)
+    assert DOWNGRADE not in [each.kind for each in watch.add(less, snapshot)]
 
 
 @pytest.mark.parametrize("at", [AWAY, AWAY + 15.0, BACK, BACK + 30.0])
@@ -112,6 +125,7 @@ def test_a_statement_that_is_asked_about_is_gone_or_nowhere() -> None:
     (gone,) = reading.running
     answer = as_text(reading, AskedStatement.of(gone.sql_id), ReasonHistory())
     assert answer.endswith("is gone with instance 2: 12 servers not freed yet\n")
+    assert json.loads(as_json(reading, AskedStatement.of(gone.sql_id), ReasonHistory()))["state"] == "gone"
     nobody = as_text(reading, AskedStatement.of("0000000000000"), ReasonHistory())
     assert "(0 statements queued, 0 in parallel)" in nobody
 

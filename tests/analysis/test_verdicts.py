@@ -210,6 +210,13 @@ def test_a_plan_that_is_kept_and_leaves_a_group_nothing_is_not_praised() -> None
     assert first[0] == (" ▲ ", "warn"), "no green above two red"
 
 
+def test_groups_that_are_left_nothing_are_listed_as_one_says_them() -> None:
+    plan = [directive("DAY", "WEB", 100), *(directive("DAY", name, 0, mgmt_p2=30) for name in "ABC")]
+    reading = read(loads({"WEB": (15.7, 2.0)} | dict.fromkeys("ABC", (0.1, 3.9)), *plan))
+    (kept,) = conformance(reading)
+    assert " A, B and C can get only what the levels above leave." in kept.sentence
+
+
 def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> None:
     plan = [directive("DAY", "A", 50, utilization_limit=25), directive("DAY", "OTHER_GROUPS", 50)]
     reading = read(loads({"A": (4.0, 6.0), "OTHER_GROUPS": (0.5, 0.0)}, *plan))

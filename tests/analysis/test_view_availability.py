@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman import tabs
+from presman.analysis.alerts.alert_rules import all_clear
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.plans.lint import LintCoverage, lint_coverage
@@ -19,7 +20,7 @@ from presman.figures.drawing.lines import plain
 from presman.output import text_report
 from presman.rows.conversion import RecordType
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent, WatchedHistogram
+from presman.rows.instance_rows import EventHistogram, Osstat, Sysstat, SystemEvent, WatchedHistogram
 from presman.rows.plan_rows import PlanDirective, RsrcPlan
 from presman.rows.queries import Scope, load, main_records
 from presman.rows.session_rows import NamedSession, PxSession, Session, SessionCount
@@ -27,7 +28,7 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
 from presman.tui.widgets.top_lines import alert_line
-from tests.analysis.make import active_plan, directive, instance, row, snapshot
+from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 TABS = Path(tabs.__file__).parent
 TO_SERIAL = "Parallel operations downgraded to serial"
@@ -65,6 +66,21 @@ def test_the_all_clear_names_its_views() -> None:
         "(by V$SESSION, V$RSRC_PLAN, V$RSRC_CONSUMER_GROUP, V$PX_SESSION, V$SYSSTAT)"
         in told(calm(10, scope=Scope.INSTANCE))[0]
     )
+
+
+@pytest.mark.parametrize(("busy", "words"), [((2,), " of instance 2"), ((1, 2), " of instances 1 and 2")])
+def test_it_says_on_which_instances_all_cpus_are_in_use(busy: tuple[int, ...], words: str) -> None:
+    def poll(seconds: float) -> Snapshot:
+        rows: list[Any] = [directive("DAY", "A", 100)]
+        for inst_id in (1, 2):
+            used = 4000 * seconds if inst_id in busy else 0
+            rows += [instance(inst_id), active_plan(inst_id=inst_id)]
+            rows += [row(Osstat, inst_id=inst_id, stat_name="NUM_CPUS", value=4.0)]
+            rows += [group("A", inst_id, consumed_cpu_time=int(used), cpu_wait_time=int(used / 2))]
+        return snapshot(*rows, after=seconds)
+
+    (found,) = all_clear(analyse(poll(0), poll(10)))
+    assert found.short == f"All {4 * len(busy)} CPUs{words} are in use, {2 * len(busy)}.0 more are waited for"
 
 
 @pytest.mark.parametrize(

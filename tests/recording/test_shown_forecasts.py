@@ -139,6 +139,13 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     return snapshot, seen.foreseen({}, QueueForecast(record, () if number == 2 else (effect,)))
 
 
+def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
+    snapshot, seen = with_effect(0)
+    seen = replace(seen, forecast=None)
+    again = as_shown(replace(seen, bypassed=()), with_shown(snapshot, seen))
+    assert again == seen
+
+
 def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Path) -> None:
     place = tmp_path / "old.presman"
     record(place, list(polled("mixed", POLLS)))

@@ -176,6 +176,13 @@ def test_who_once_waited_for_the_end_of_it_quiesces_nothing_now(tmp_path: Path) 
     assert [each.key for each in by_rules(found)] == ["session_pool"]
 
 
+def test_whose_last_wait_it_was_is_not_said_to_wait(tmp_path: Path) -> None:
+    was = BY_SYS.replace("| WAITING |", "| WAITED KNOWN TIME |")
+    found = said(tmp_path, INSTANCE=instance("QUIESCED"), SESSION=SESSIONS + was).quiesce
+    assert found is not None
+    assert (found.state, found.by, found.was_by) == ("QUIESCED", (), ("SYS 1:12",))
+
+
 def test_who_quiesced_is_named_as_long_as_the_database_is_quiesced() -> None:
     """Once all calls had ended no view named him, and DO told to find out who it was; no event told of that."""
     found = list(polled("quiesce", 6, step=60.0))

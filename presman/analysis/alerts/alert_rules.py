@@ -362,9 +362,9 @@ def _busy(reading: Reading) -> str:
             more += waiting
     if not full:
         return ""
-    where = f" of instance {listed([str(each.inst_id) for each in full])}"
-    here = where if len(reading.header.instances) > 1 else ""
-    return f"All {sum(each.num_cpus for each in full):.0f} CPUs{here} are in use, {number(more)} more are waited for"
+    numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
+    where = numbers if len(reading.header.instances) > 1 else ""
+    return f"All {sum(each.num_cpus for each in full):.0f} CPUs{where} are in use, {number(more)} more are waited for"
 
 
 def not_known(reading: Reading) -> list[Alert]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from operator import add
 from typing import NamedTuple
 
 from presman.analysis import totals
@@ -113,10 +112,10 @@ def blocked_holders(reading: Reading) -> list[Alert]:
     if not blocked:
         return []
     held = sum(statement.servers for statement in blocked)
-    waits = [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for " for s in blocked]
-    blockers = [session_words(s.blocker, reading) or s.blocker for s in blocked]
+    waits = ((s, session_words(s.blocker, reading) or s.blocker) for s in blocked)
+    who = _first_three([f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {whom}" for s, whom in waits])
     short = f"{counted(held, 'server')} held by blocked statements"
-    text = f"{short}: {_first_three(list(map(add, waits, blockers)))}"
+    text = f"{short}: {who}"
     return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
 
 

@@ -5,7 +5,7 @@ V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summe
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -343,18 +343,20 @@ def io_sentence(row: Limited) -> str:
     if not limits:
         return ""
     told = "Uses" if row.io is not None else "What it uses now is not known; it may use"
-    return "".join((f"{told} {' and '.join(limits)}", *(f": {each}" for each in _consequence(row)), "."))
+    return ": ".join(filter(None, (f"{told} {' and '.join(limits)}", _consequence(row)))) + "."
 
 
-def _consequence(row: Limited) -> Iterator[str]:
+def _consequence(row: Limited) -> str:
+    """Return what comes of the limits, "" where neither use nor throttling is known."""
     held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
         by = row.held_by or "one of them"
-        yield f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
-    elif held is not None:
-        yield f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
-    elif row.io is not None:
-        yield f"{nearest} is nearly reached" if nearest else "below its limits"
+        return f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
+    if held is not None:
+        return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
+    if row.io is None:
+        return ""
+    return f"{nearest} is nearly reached" if nearest else "below its limits"
 
 
 def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:

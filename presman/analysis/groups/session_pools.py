@@ -16,7 +16,14 @@ from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
-from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled
+from presman.rows.session_state import (
+    POOL_WAIT,
+    QUIESCE_PLAN,
+    QUIESCE_STATES,
+    QUIESCE_WAIT,
+    is_pooled,
+    is_quiescing,
+)
 from presman.rows.snapshot import Quiescer
 
 
@@ -46,8 +53,9 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
     It is by V$INSTANCE.ACTIVE_STATE, by the `plans` in force, or by a session that waits for the end of it.
     """
     states = {row.active_state for row in facts.system.instances.values()} & QUIESCE_STATES
-    finishing = [row for row in facts.sessions.users if row.event == QUIESCE_WAIT]
-    if not states and QUIESCE_PLAN not in plans and not any(row.state in {"WAITING", ""} for row in finishing):
+    quiescers = [row for row in facts.sessions.users if row.event == QUIESCE_WAIT]
+    finishing = [row for row in quiescers if is_quiescing(row.event, row.state)]
+    if not states and QUIESCE_PLAN not in plans and not finishing:
         return None
     longest = [each.longest for each in found.values() if each.longest is not None]
     return Quiesce(
@@ -55,7 +63,7 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
         tuple(map(_named, finishing)),
         None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
         max(longest, default=None),
-        () if finishing else tuple(map(_named, facts.snapshot.rows(Quiescer))),
+        () if finishing else tuple(map(_named, quiescers or facts.snapshot.rows(Quiescer))),
     )
 
 

@@ -213,12 +213,7 @@ def _held(sessions: int) -> str:
 def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str) -> Conformance:
     """Return the judgement of one instance; `by` names the views that an all-clear rests on."""
     rows = tuple(groups)
-    due = missing = 0.0
-    for row in rows:
-        if row.verdict in _JUDGED and row.entitled is not None and row.wanted is not None and row.used is not None:
-            claim = min(row.wanted, row.entitled)
-            due += claim
-            missing += max(0.0, claim - row.used) if row.verdict is Verdict.STARVED else 0.0
+    due, missing = _due_and_missing(rows)
     doubt = next((row.doubt for row in rows if row.doubt), "")
     total = None if doubt else sum_of_known(row.used for row in rows)
     held = sum(row.held for row in rows)
@@ -253,9 +248,20 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: 
     )
 
 
+def _due_and_missing(rows: Iterable[GroupReading]) -> tuple[float, float]:
+    """Return the CPUs that groups are due, and those of them that starved ones do not get."""
+    due = missing = 0.0
+    for row in rows:
+        if row.verdict in _JUDGED and row.entitled is not None and row.wanted is not None and row.used is not None:
+            claim = min(row.wanted, row.entitled)
+            due += claim
+            missing += max(0.0, claim - row.used) if row.verdict is Verdict.STARVED else 0.0
+    return due, missing
+
+
 def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
     """Return who gets less than its due without being starved, of those of whom most is known."""
-    who = " and ".join(near or outside)
+    who = _listed(near or outside)
     gets = f"{who} gets less than its due" if len(near or outside) == 1 else f"{who} get less than their due"
     return f"The plan is nearly met: {gets}." if near else f"{gets}, and no other group has what is missing."
 
@@ -274,7 +280,7 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
     return f"The plan is {score:.0f} % met: groups get {missing:.1f} CPUs less than their due.{but}"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Return some names, three at most."""
     if len(names) > 3:
         return f"{', '.join(names[:2])} and {counted(len(names) - 2, 'other')}"
@@ -283,8 +289,8 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def _shareless(groups: Iterable[GroupReading]) -> str:
     """Name the groups whose due may be nothing, lest a plan that is kept be taken for one that is good."""
-    names = " and ".join(row.title for row in groups if row.verdict is Verdict.ZERO_SHARE)
-    return f" {names} can get only what the levels above leave." if names else ""
+    names = [row.title for row in groups if row.verdict is Verdict.ZERO_SHARE]
+    return f" {_listed(names)} can get only what the levels above leave." if names else ""
 
 
 def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[GroupReading]) -> str:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
+from presman.rows.conversion import null_row
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import RsrcPlan
@@ -42,6 +43,8 @@ _OF_ONE_MOMENT = (PxSession, Session, ConsumerGroup, RsrcPlan, PxProcessSysstat)
 Coordinator = tuple[int, int, int]
 """A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
 
+Cursor = tuple[str, int | None]
+"""SQL_ID, and the number of the child on the coordinator's instance."""
 
 _kind = itemgetter(*map(PxSession._fields.index, ("server_group", "server_set", "degree", "req_degree")))
 
@@ -177,66 +180,90 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
 
 def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     inst_id, sid, serial = holding.coordinator
-    session = facts.sessions.find(inst_id, sid, serial)
-    server = _server_session(facts, holding)
-    witness = session or server
-    sql_id, child = _cursor(session, server)
+    session, server = facts.sessions.find(inst_id, sid, serial), _server_session(facts, holding)
+    witness = session or server or null_row(Session)
+    cursor = sql_id, child = _cursor(session, server)
     current = session if session is not None and session.sql_id == sql_id else None
-    idle = float(session.last_call_et or 0) if session and session.status in IDLE_STATUSES else None
-    blocked = _blocker(facts, holding)
-    work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None) if idle is None else None
-    last = None
-    if work is not None and is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
-        last = course(facts, work, (inst_id, sid), sql_id)
-    kind = None
-    if session is not None:
-        kind = session_kind(session.type, session.username, session.program, session.module, session.service_name)
-    oracle_ends_in, ended_by = ends_in(facts, session, idle) if session and idle is not None else (None, "")
+    text, blocked = facts.cursors.text(inst_id, sql_id, child), _blocker(facts, holding)
+    told = _of_coordinator(facts, session)
+    if told["idle"] is None:
+        told |= _of_work(facts, holding, cursor, is_blocked=bool(blocked))
     return RunningStatement(
         inst_id=inst_id,
         sid=sid,
         serial=serial or (session.serial if session else 0),
-        group=facts.sessions.group_of(witness) if witness else "",
-        user=witness.username if witness else "",
-        program=session.program if session else "",
-        module=witness.module if witness else "",
-        service=witness.service_name if witness else "",
-        machine=session.machine if session else "",
+        con_id=witness.con_id,
+        group=facts.sessions.group_of(witness),
+        user=witness.username,
+        module=witness.module,
+        service=witness.service_name,
         sql_id=sql_id,
         child=child,
-        servers=len(holding.rows),
-        sets=holding.sets,
-        degree=holding.degree,
-        requested=holding.requested,
-        downgraded=holding.downgraded,
-        elapsed=None if current and _before_logon(current) else _elapsed(facts, current or server),
-        idle=idle,
-        status=session.status if session else "",
-        event=doing(session.event, session.state, session.status) if session else "",
-        servers_by_instance=MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
         dop=facts.cursors.story(inst_id, sql_id, child),
-        sql_text=(text := facts.cursors.text(inst_id, sql_id, child)),
+        sql_text=text,
         no_text="" if text else facts.cursors.no_text(sql_id),
-        con_id=witness.con_id if witness else 0,
-        progress=work.progress if work else _rolled_back(facts, inst_id) if kind and kind.is_background else None,
-        remaining=work.remaining if work and not blocked else None,
-        operation=" of ".join(part for part in (work.name, work.target) if part) if work else "",
-        certain=holding.certain,
-        session_sql_id=(session.sql_id or session.prev_sql_id) if session else "",
+        elapsed=None if current and _before_logon(current) else _elapsed(facts, current or server),
         blocker=blocked,
-        tree_sets=holding.tree_sets,
-        exec_id=session.sql_exec_id if session else None,
-        kind=kind,
-        seen=session is not None,
-        last_call=None if session is None or session.last_call_et is None else float(session.last_call_et),
-        is_last=last is not None and last.comes_nearer and not last.overdue,
-        overdue=last is not None and last.overdue,
-        queued=session is not None and is_queued(session.event, session.state),
-        oracle_ends_in=oracle_ends_in,
-        ended_by=ended_by,
-        idle_known=session is None or session.last_call_et is not None,
         orphaned=session is None and facts.system.is_away(inst_id),
+        **_of_servers(holding),
+        **told,
     )
+
+
+def _of_servers(holding: Holding) -> dict[str, Any]:
+    """Return the fields that V$PX_SESSION tells."""
+    return {
+        "servers": len(holding.rows),
+        "servers_by_instance": MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
+        "sets": holding.sets,
+        "tree_sets": holding.tree_sets,
+        "degree": holding.degree,
+        "requested": holding.requested,
+        "downgraded": holding.downgraded,
+        "certain": holding.certain,
+    }
+
+
+def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
+    """Return the fields that the coordinator's row of V$SESSION tells; of a process, how far it has rolled back."""
+    row = session or null_row(Session)
+    kind = session_kind(row.type, row.username, row.program, row.module, row.service_name)
+    idle = float(row.last_call_et or 0) if row.status in IDLE_STATUSES else None
+    oracle_ends_in, ended_by = ends_in(facts, row, idle) if idle is not None else (None, "")
+    return {
+        "seen": session is not None,
+        "program": row.program,
+        "machine": row.machine,
+        "kind": kind,
+        "progress": _rolled_back(facts, row.inst_id) if kind and kind.is_background else None,
+        "status": row.status,
+        "event": doing(row.event, row.state, row.status),
+        "queued": is_queued(row.event, row.state),
+        "idle": idle,
+        "idle_known": session is None or row.last_call_et is not None,
+        "last_call": None if row.last_call_et is None else float(row.last_call_et),
+        "oracle_ends_in": oracle_ends_in,
+        "ended_by": ended_by,
+        "exec_id": row.sql_exec_id,
+        "session_sql_id": row.sql_id or row.prev_sql_id,
+    }
+
+
+def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool) -> dict[str, Any]:
+    """Return the fields that V$SESSION_LONGOPS tells of a statement at work."""
+    (inst_id, sid, _), (sql_id, child) = holding.coordinator, cursor
+    work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None)
+    if work is None:
+        return {}
+    found = {
+        "progress": work.progress,
+        "remaining": None if is_blocked else work.remaining,
+        "operation": " of ".join(part for part in (work.name, work.target) if part),
+    }
+    if is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
+        last = course(facts, work, (inst_id, sid), sql_id)
+        found |= {"is_last": last.comes_nearer and not last.overdue, "overdue": last.overdue}
+    return found
 
 
 def _rolled_back(facts: Facts, inst_id: int) -> float | None:
@@ -282,13 +309,13 @@ def _server_session(facts: Facts, holding: Holding) -> Session | None:
     return first
 
 
-def _cursor(session: Session | None, server: Session | None) -> tuple[str, int | None]:
+def _cursor(session: Session | None, server: Session | None) -> Cursor:
     """Return the statement that the servers are held for.
 
     That is what they show themselves. The coordinator may have gone on to another one while a cursor of it keeps
     them; one that waits for its client shows what it ran last as the previous one.
     """
-    last: list[tuple[str, int | None]] = []
+    last: list[Cursor] = []
     if session is not None:
         last = [(session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)]
         last = [cursor for cursor in last if cursor[0]]

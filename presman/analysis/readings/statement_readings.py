@@ -418,7 +418,7 @@ class QueueHead(Struct, frozen=True):
         of_group = max((each.short for each in self.shortages if not each.everybody), default=0)
         if of_target and of_group:
             return f"short by {of_group} (group limit) and {of_target} (target)"
-        return f"{self.cause.value}".replace("of servers", f"by {self.short}")
+        return str(self.cause.value).replace("of servers", f"by {self.short}")
 
 
 def is_downgrade(name: str) -> bool:

@@ -21,6 +21,7 @@ from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, grouped, instance_name
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement
+from presman.analysis.totals import downgraded
 from presman.base.formats import clock, counted, spelled
 from presman.rows.instance_rows import Pdb
 from presman.rows.snapshot import Snapshot
@@ -224,9 +225,7 @@ class EventWatch:
     def _new_downgrades(self, reading: Reading) -> list[DatabaseEvent]:
         found, known = [], self._downgraded
         self._downgraded = {}
-        for each in reading.running:
-            if each.downgraded <= 0:
-                continue
+        for each in downgraded(reading.running):
             key = each.executing()
             self._downgraded[key] = known.get(key, reading.at)
             if key not in known:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing
+from presman.analysis.totals import downgraded
 
 KEPT = 500
 """Downgrades remembered."""
@@ -56,9 +57,7 @@ class DowngradeLedger:
             self._running.clear()
         self._last = reading.at
         now: dict[Executing, datetime | None] = {}
-        for each in reading.running:
-            if each.downgraded <= 0:
-                continue
+        for each in downgraded(reading.running):
             who = each.executing()
             start = None if each.elapsed is None else reading.at - timedelta(seconds=each.elapsed)
             now[who] = start

@@ -266,11 +266,9 @@ class OldChain:
 def _checked(shape: Shape, index: int, values: Column) -> Column:
     """Return a column whose values are those that its field may have. Raises MsgspecError, DamagedError."""
     field = shape.fields[index]
-    return (
-        values
-        if field is None
-        else field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
-    )
+    if field is None:
+        return values
+    return field.checked(convert(values, type=GenericAlias(list, (field.read_as,))), Room(None))
 
 
 class _Moves:

@@ -10,7 +10,7 @@ from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
 from presman.base.colours import OTHERS, GroupColours
-from presman.base.formats import ABSENT, count, counted, number, spelled
+from presman.base.formats import ABSENT, count, counted, listed, number, spelled
 from presman.base.markup import Markup, element, joined
 from presman.base.text import clean
 from presman.figures.figure import Figure, Table
@@ -164,7 +164,7 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
         else element("p", "Nothing was wrong in the polls that were checked.", class_="none")
     )
     worst = [f"the one with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
-    which = " and ".join([*worst, "others at even intervals"])
+    which = listed([*worst, "others at even intervals"])
     note = (
         f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
         "wrong only between them. The charts use all polls."

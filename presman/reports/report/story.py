@@ -1,6 +1,6 @@
 """Story: what happened, in sentences made of the figures, the events and what was wrong in the polls read again."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -189,14 +189,12 @@ def unknown(incident: Incident) -> list[str]:
         when = between(min(each.start for each in damaged), max(each.end for each in damaged))
         found.append(f"{many}{blocks} {when} are damaged: their figures are here, they cannot be replayed")
     found += incident.damage
-    views: dict[str, list[Look]] = defaultdict(list)
+    polls: Counter[str] = Counter()
     for look in incident.looks:
         reasons = {each.why for each in look.reading.unseen}
         reasons |= {f"{each.view or each.query}: {each.text}" for each in look.reading.troubles}
         reasons |= {f"{each.view} did not answer in time" for each in look.reading.late}
-        for why in reasons:
-            views[why].append(look)
-    found += [
-        f"{why} (in {len(polls)} of {count(len(incident.looks))} polls checked)" for why, polls in sorted(views.items())
+        polls.update(reasons)
+    return found + [
+        f"{why} (in {of_them} of {count(len(incident.looks))} polls checked)" for why, of_them in sorted(polls.items())
     ]
-    return found
