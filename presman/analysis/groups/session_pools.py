@@ -57,12 +57,11 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
     finishing = [row for row in quiescers if is_quiescing(row.event, row.state)]
     if not states and QUIESCE_PLAN not in plans and not finishing:
         return None
-    longest = [each.longest for each in found.values() if each.longest is not None]
     return Quiesce(
         min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
         tuple(map(_named, finishing)),
         None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
-        max(longest, default=None),
+        max((each.longest for each in found.values() if each.longest is not None), default=None),
         () if finishing else tuple(map(_named, quiescers or facts.snapshot.rows(Quiescer))),
     )
 
@@ -103,11 +102,10 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
     found = [each for each in pools if each is not None]
     if not found:
         return None
-    longest = [each.longest for each in found if each.longest is not None]
     return ActiveSessionPool(
         added(each.allowed for each in found),
         sum(each.queued for each in found),
-        max(longest, default=None),
+        max((each.longest for each in found if each.longest is not None), default=None),
         found[0].timeout,
         all(each.timeout_known for each in found),
     )

@@ -79,11 +79,11 @@ def _in_group(
 ) -> Mapping[Executing, bool | None]:
     """Return which statements of a group that counts so many servers it does not, or may not, count."""
     known = [each for each in statements if each.executing() in bypassed]
-    beyond = _sum(statements) - number - _sum(known)
-    if not known or beyond < 0:  # then what was known does not hold
-        return _divide(statements, _sum(statements) - number)
-    found = _divide([each for each in statements if each not in known], beyond)
-    return {**found, **{each.executing(): False for each in known}}
+    beyond = _sum(statements) - number
+    if beyond < _sum(known):  # then what was known does not hold
+        known = []
+    found = _divide([each for each in statements if each not in known], beyond - _sum(known))
+    return found | {each.executing(): False for each in known}
 
 
 def _sum(statements: Iterable[RunningStatement]) -> int:
