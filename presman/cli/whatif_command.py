@@ -216,9 +216,9 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
     for given, kind in (("limit", "limits"), ("level", "levels"), ("timeout", "timeouts")):
         values = _by_group(getattr(options, given), load.arrivals, f"--{given}")
         found |= {Change(kind, group, int(value)) for group, value in values.items()}
-    for each in found:
-        if each.kind == "levels" and load.plan.tree is not None and each.group is not None:
-            _check_level(load, each.group)
+        if kind == "levels" and load.plan.tree is not None:
+            for group in values:
+                _check_level(load, group)
     return frozenset(found)
 
 

@@ -99,7 +99,7 @@ def between(starts: StartForecast | None) -> str:
 
 
 def starts_in(row: QueuedStatement) -> str:
-    """Return when it should start, where that may as well be half as soon or twice as late: between when and when."""
+    """Return when it should start: where that is far from sure, the range for 8 cases of 10."""
     starts = row.starts
     if starts is None or starts.median is None or starts.low is None or starts.high is None:
         return when(starts)

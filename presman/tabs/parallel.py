@@ -19,7 +19,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
-from presman.base.formats import count, counted, duration, percent
+from presman.base.formats import count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
@@ -84,10 +84,9 @@ def _uncounted(reading: Reading) -> str:
     return f": perhaps {_named([*outside, *maybe], 'or')}"
 
 
-def _named(statements: Sequence[RunningStatement], joint: str) -> str:
-    names = [each.who for each in statements[:_NAMED]]
-    names += [f"{len(statements) - _NAMED} more"] if len(statements) > _NAMED else []
-    return f" {joint} ".join(names)
+def _named(statements: Sequence[RunningStatement], last: str) -> str:
+    more = [f"{len(statements) - _NAMED} more"] if len(statements) > _NAMED else []
+    return listed([*(each.who for each in statements[:_NAMED]), *more], last)
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
