@@ -154,8 +154,7 @@ def holders(reading: Reading) -> Line:
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
     for index, each in enumerate(groups):
-        full = each.may_hold is not None and (each.px_servers or 0) >= each.may_hold
-        runs += [(" · " if index else "", "dim"), (_held(each), "warn" if full else "")]
+        runs += [(" · " if index else "", "dim"), (_held(each), "warn" if each.is_full else "")]
     if not groups:
         unknown = any(each.px_servers is None for each in reading.cluster_groups())
         runs.append(("who holds any is not known" if unknown else "no group holds any", "dim"))

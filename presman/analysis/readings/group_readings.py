@@ -301,6 +301,11 @@ class GroupReading(NamedTuple):
         return self.container_servers if self.servers_limit is None else self.servers_limit
 
     @property
+    def is_full(self) -> bool:
+        """Whether it holds all the parallel servers that it may."""
+        return self.may_hold is not None and (self.px_servers or 0) >= self.may_hold
+
+    @property
     def states(self) -> tuple[GroupState, ...]:
         """What is the matter with its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
         more = (_queue_state, _pool_state, _blocked_state, _io_state)
