@@ -92,8 +92,7 @@ def _named(statements: Sequence[RunningStatement], joint: str) -> str:
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
     """Return how good the forecasts of the queue have been here, or why there are none: it stands beside them."""
-    record = forecast_record(moment.reading)
-    note = f"forecasts {record}" if record else why_unforeseen(moment.reading)
+    note = forecast_record(moment.reading) or why_unforeseen(moment.reading)
     return {"starts_in_s": note} if note else {}
 
 
@@ -265,10 +264,10 @@ TAB = Tab(
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
-        "Starts in says when a statement should start: half of the possible courses of the queue start it earlier, "
-        "half later; where that is far from sure, between when and when it starts in 8 cases of 10. `forecasts "
-        "held 41 of 50, off by 0:22`: so many of the last statements started within the range first shown for "
-        "them, and half of them were off by no more than that. docs/forecast.md tells what is assumed.",
+        "Starts in says between when and when a statement should start, in 8 cases of 10; in half of the possible "
+        "courses of the queue it starts before the middle that its page has, in half later. `41 of 50 started as "
+        "foreseen, 0:22 off the middle`: of the last 50 statements so many started within the range first shown for "
+        "them, and half of the 50 at most so far off the middle of it. docs/forecast.md tells what is assumed.",
         "W tries other limits of the plan, first the one that holds up the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "

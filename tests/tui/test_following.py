@@ -128,11 +128,11 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
     reading = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
     async with stage(reading, size=(200, 50)) as acting:
         lines = (await acting.press("4")).splitlines()
-        assert any("forecasts held 41 of 50, off by 0:22" in line for line in lines)
+        assert any("41 of 50 started as foreseen, 0:22 off the middle" in line for line in lines)
         await acting.resize(80, 24)
         small = acting.screen
         assert "Starts in" not in small
-        assert "forecasts held" not in small, "it stands beside forecasts only"
+        assert "started as foreseen" not in small, "it stands beside forecasts only"
         await acting.resize(200, 50)
         first, second, third = (
             next(line for line in lines if f" 7xq3h00{number}jskd0 " in line and "BATCH  " in line)
