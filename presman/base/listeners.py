@@ -75,8 +75,9 @@ class Places(Generic[Key]):
         self._turn = threading.Lock()
         self._taken: dict[Key, _Place] = {}
         self._bound: dict[str, _OfAddress[Key]] = {}
+        """Those that may have to go, by their address."""
         self._addresses: dict[int, dict[str, None]] = {}
-        """Those, and the addresses of so many of them: in a flood a place is asked for thousands of times a second."""
+        """The addresses by the number of theirs: it is looked up thousands of times a second in a flood."""
 
     def take(self, key: Key, address: str, now: float) -> tuple[bool, Key | None]:
         """Give a place to a connection; return whether it has one, and which is to be closed for it, if any is."""

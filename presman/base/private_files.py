@@ -180,7 +180,7 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """Return what is in a file, which may be a pipe, but none that does not end. Raises OSError."""
+    """Return the content of a file, or of a pipe. Raises OSError if that is more than `most` bytes, or has no end."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -189,7 +189,7 @@ def read_small(path: Path, most: int) -> bytes:
 
 
 def has_short_lines(content: bytes, longest: int = LONGEST) -> bool:
-    """Whether no line is longer than is read, found in leaps of that length."""
+    """Whether no line has more than `longest` bytes, found in leaps of that length."""
     at = 0
     while len(content) - at > longest:
         at = content.rfind(b"\n", at, at + longest + 1) + 1

@@ -191,7 +191,7 @@ class AnswerMemory:
 
     @contextmanager
     def bounded(self, room: int = ROOM) -> Iterator[None]:
-        """Let what asks for more than `room` meanwhile fail with MemoryError; of several at a time from the last on."""
+        """Let what takes more than `room` meanwhile fail with MemoryError; each that begins has that room again."""
         with self._turn:
             if not self._under_way:
                 self._usual = resource.getrlimit(resource.RLIMIT_DATA)

@@ -50,6 +50,12 @@ def data() -> TextIO:
     return sys.stdout
 
 
+def put_csv(text: str) -> None:
+    """Write CSV to standard output at once, in the encoding of `data`. Raises as `put` does."""
+    data()
+    put(text)
+
+
 def show(text: str) -> None:
     """Write text for people: in ASCII where the locale is plain C or the encoding has no block characters."""
     if wants_ascii():

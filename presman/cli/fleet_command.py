@@ -124,8 +124,7 @@ def _printed(fleet: Fleet, options: Namespace) -> int:
     if options.format == "json":
         console.put(fleet_list.dump(fleet.name, members, ascii_only=console.wants_ascii()))
     elif options.format == "csv":
-        console.data()
-        console.put(fleet_list.csv(members))
+        console.put_csv(fleet_list.csv(members))
     else:
         console.show(fleet_list.text(fleet.name, members, console.width()))
     return _code(members)

@@ -43,9 +43,8 @@ def run(options: Namespace) -> int:
     if options.format == "json":
         console.put(_document(found, now))
     elif options.format == "csv":
-        console.data()
         header: list[Cell] = [figure.key for figure in RUNS.columns]
-        console.put(lines([header, *([figure.value(line) for figure in RUNS.columns] for line in found)]))
+        console.put_csv(lines([header, *([figure.value(line) for figure in RUNS.columns] for line in found)]))
     else:
         console.show("\n".join(table(RUNS.columns, found, console.width()) if found else [RUNS.empty]) + "\n")
     return _code(found)

@@ -19,19 +19,8 @@ from presman.cli.parser import Parser, command_parser, of_group, option, positiv
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
 from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, groups_with_cpu
-from presman.reports.whatif_replay import (
-    BY_PLAN,
-    COURSES,
-    ON_ONE_LEVEL,
-    ArrivalsError,
-    Replayed,
-    ReplayTold,
-    beyond_maximum,
-    changed,
-    observed,
-    read_arrivals,
-    report,
-)
+from presman.reports.whatif_replay import COURSES, ArrivalsError, Replayed, changed, observed, read_arrivals
+from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, report
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame
 
@@ -110,8 +99,8 @@ def run(options: Namespace) -> None:
     other = _counted(load, choice) if choice else None
     order = ON_ONE_LEVEL if plan.tree is None else BY_PLAN
     caution = beyond_maximum(options.servers_target, plan.maximum)
-    told = ReplayTold(load.skipped, order, plan.titles, caution)
-    console.show(report(observed(arrivals)[load.skipped :], same, other, seconds, told))
+    basis = ReplayBasis(load.skipped, order, plan.titles, caution)
+    console.show(report(observed(arrivals)[load.skipped :], same, other, seconds, basis))
 
 
 class WatchedPlan:
@@ -227,9 +216,9 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
     for given, kind in (("limit", "limits"), ("level", "levels"), ("timeout", "timeouts")):
         values = _by_group(getattr(options, given), load.arrivals, f"--{given}")
         found |= {Change(kind, group, int(value)) for group, value in values.items()}
-    for each in found:
-        if each.kind == "levels" and load.plan.tree is not None and each.group is not None:
-            _check_level(load, each.group)
+        if kind == "levels" and load.plan.tree is not None:
+            for group in values:
+                _check_level(load, group)
     return frozenset(found)
 
 

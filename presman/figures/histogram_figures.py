@@ -81,8 +81,10 @@ def _sessions(row: EventLatency) -> str:
 def figures(
     now: Latency | None, window: Latency | None, startup: Latency | None, minutes: int
 ) -> tuple[SpanFacts, ...]:
-    """Return what three spans of one histogram say, one line per figure, first how long each is; `window` of so many
-    minutes."""
+    """Return what three spans of one histogram say, one line per figure, first how long each is.
+
+    `window` is that of the last `minutes`.
+    """
     spans = (now, window, startup)
 
     def line(name: str, text: Callable[[Latency], str]) -> SpanFacts:

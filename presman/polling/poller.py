@@ -297,18 +297,22 @@ class Poller:
         self._last = (first.at, measured)
         self._note_what_is_there(first.at)
         between = self._look_up_named(first.at)
-        rows = self._asked.rows
-        shown = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())[: self._needs.statements]
-        focus = self._focused
-        if focus is not None and focus.inst_id and focus.sql_id:  # what a page is about is looked up before all others
-            page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
-            shown = [page_about, *(each for each in shown if each != page_about)]
+        shown = self._on_show()
         if self._needs.texts:
-            self._busy.add(rows(Session), first.at)
+            self._busy.add(self._asked.rows(Session), first.at)
         if on_first_look is not None and hurried:
             on_first_look(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
         return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
+
+    def _on_show(self) -> list[CursorKey]:
+        """Return the statements that are looked up, that of the page before all others."""
+        rows, focus = self._asked.rows, self._focused
+        shown = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())[: self._needs.statements]
+        if focus is None or not focus.inst_id or not focus.sql_id:
+            return shown
+        page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
+        return [page_about, *(each for each in shown if each != page_about)]
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return all that is known now; `first` is the first answer of this poll."""

@@ -25,7 +25,8 @@ from presman.reports.advise_load import (
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, bounds, meets, percents, quantile, servers_needed, sizes
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
-from presman.reports.whatif_replay import COURSES, error, is_longer, observed, titled
+from presman.reports.whatif_replay import COURSES, error, is_longer, observed
+from presman.reports.whatif_text import titled
 
 ASSUMPTIONS = (
     "statements come when they came, whatever happens to earlier ones",

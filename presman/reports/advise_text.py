@@ -11,7 +11,8 @@ from presman.figures.drawing.lines import bar_runs, shared_scale
 from presman.figures.figure import Bar
 from presman.reports.advise_report import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
 from presman.reports.html_page import bullets, page, section, word_table
-from presman.reports.whatif_replay import is_longer, there_before, wait_words
+from presman.reports.whatif_replay import is_longer
+from presman.reports.whatif_text import there_before, wait_words
 
 _WIDE = 100
 _BAR = 36

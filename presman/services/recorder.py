@@ -94,8 +94,8 @@ class DatabaseRecorder:
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
         self.is_over = False
         """Whether no more will be written."""
-        self._is_over = threading.Event()
-        """Not that the thread is gone: a `join` that is interrupted by a signal says so of one that lives."""
+        self._end_is_told = threading.Event()
+        """Tells that. A `join` that is interrupted by a signal would call a thread gone that lives."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
 
     # ---- from outside
@@ -107,7 +107,7 @@ class DatabaseRecorder:
         except RuntimeError as error:
             self._post(no_room(error))
             self.is_over = True
-            self._is_over.set()
+            self._end_is_told.set()
             return
         self.sampler.begin()
 
@@ -120,7 +120,7 @@ class DatabaseRecorder:
 
     def finish(self, patience: float) -> bool:
         """Wait up to some seconds until all polls are written; return whether they are."""
-        return (self._is_over.wait(patience) or self.is_over) and not self._waiting
+        return (self._end_is_told.wait(patience) or self.is_over) and not self._waiting
 
     @property
     def waiting(self) -> int:
@@ -177,7 +177,7 @@ class DatabaseRecorder:
             self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
             self.is_over = True  # without memory this succeeds, and telling it may not
-            self._is_over.set()
+            self._end_is_told.set()
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE

@@ -19,7 +19,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.trends import Watch
 from presman.analysis.trends.downgrade_ledger import Downgrade
-from presman.base.formats import count, counted, duration, percent
+from presman.base.formats import count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
@@ -84,10 +84,9 @@ def _uncounted(reading: Reading) -> str:
     return f": perhaps {_named([*outside, *maybe], 'or')}"
 
 
-def _named(statements: Sequence[RunningStatement], joint: str) -> str:
-    names = [each.who for each in statements[:_NAMED]]
-    names += [f"{len(statements) - _NAMED} more"] if len(statements) > _NAMED else []
-    return f" {joint} ".join(names)
+def _named(statements: Sequence[RunningStatement], last: str) -> str:
+    more = [f"{len(statements) - _NAMED} more"] if len(statements) > _NAMED else []
+    return listed([*(each.who for each in statements[:_NAMED]), *more], last)
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
@@ -264,10 +263,11 @@ TAB = Tab(
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
-        "Starts in says between when and when a statement should start, in 8 cases of 10; in half of the possible "
-        "courses of the queue it starts before the middle that its page has, in half later. `41 of 50 started as "
-        "foreseen, 0:22 off the middle`: of the last 50 statements so many started within the range first shown for "
-        "them, and half of the 50 at most so far off the middle of it. docs/forecast.md tells what is assumed.",
+        "Starts in says between when and when a statement should start, in 8 cases of 10; half of the possible "
+        "courses of the queue start it before the middle, which its page names, half later. `41 of 50 started in the "
+        "range forecast, half within 0:22 of its middle`: of the last 50 statements so many started in the range "
+        "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md tells what "
+        "is assumed.",
         "W tries other limits of the plan, first the one that holds up the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "

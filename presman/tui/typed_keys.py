@@ -11,10 +11,10 @@ from textual.message import Message
 from textual.widget import Widget
 
 PATIENCE = 0.5
-"""Seconds after which it is looked whether a key got lost on its way, and no longer is to hold up those behind it."""
+"""Seconds between two looks whether a key got lost on its way: one that did no longer holds up those behind it."""
 
 LOOKS = 10
-"""As many times a key that is on its way to a widget that is there may be late: after that it holds up nothing."""
+"""Looks after which even a key whose widget is still there, which may just be late, no longer holds up any."""
 
 ROUNDS = 2
 """How often a widget may hand on what a key asks for: a line notes that it was changed, then tells the text."""

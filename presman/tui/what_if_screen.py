@@ -17,7 +17,7 @@ from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
 from presman.reports.advise_text import closing, still_takes
 from presman.reports.whatif_limits import LimitChanges, PlanLimit
-from presman.reports.whatif_replay import wait_words
+from presman.reports.whatif_text import wait_words
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
 from presman.tui.what_if_queue import QueueOnShow

@@ -43,6 +43,27 @@ def test_where_nobody_is_enough_it_is_told_how_much_all_of_them_free() -> None:
     )
 
 
+def many(statements: int, dop: int, active: int) -> Unblock:
+    """Return the way of a head while so many statements hold two of 64 servers each."""
+    held = [holder(sid, "ETL", 2, elapsed=90) for sid in range(1, statements + 1)]
+    groups = {"BATCH": 0, "ETL": 2 * statements}
+    return found(waiting(99, "BATCH", dop), *held, active=active, plan=DAY, held=groups)
+
+
+def test_of_more_than_are_listed_it_is_not_told_what_all_of_them_free() -> None:
+    """There it called the twelve that are listed "all 12 that can be ended"."""
+    way = many(20, 30, 64)
+    assert (way.needed, len(way.candidates)) == (0, 12)
+    assert not any("Ending all" in each for each in lines(way))
+
+
+def test_all_that_are_needed_together_are_named_however_many() -> None:
+    """Twelve were named as if they were enough."""
+    way = many(30, 15, 60)
+    assert (way.needed, len(way.candidates)) == (13, 13)
+    assert lines(way)[0] == "Ending 13 statements together frees the 26 servers that let it start."
+
+
 @pytest.mark.parametrize("loss", ["an administrator's work is lost", "SMON is rolling back", "marked for kill"])
 def test_what_speaks_against_an_end_is_told_once(loss: str) -> None:
     text = "\n".join(lines(holders()))

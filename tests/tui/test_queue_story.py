@@ -23,7 +23,7 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.parallel import goal_line, queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
-from presman.tui.pages.advice_lines import ends_it
+from presman.tui.pages.advice_lines import candidates_lines, ends_it
 from presman.tui.pages.xplan import xplan
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
@@ -157,6 +157,25 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     assert line.startswith(" TO START IT  cancel ① MARTIN")
     assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 118, key=True))
     assert "  or another   c 1 copies ①" in plain(ends_it(found, 150, key=True))
+
+
+def test_line_page_and_key_mean_the_same_by_a_number() -> None:
+    """Where the first candidate is no answer, the line called the second ①, and said that c 1 copies ②."""
+    found = unblock(busy())[0]
+    idle, works = found.candidates[:2]
+    found = replace(found, candidates=(replace(works, commands=()), idle))
+    line, page = plain(ends_it(found, key=True)), [plain(each) for each in candidates_lines(found)]
+    assert re.findall(r"([①②]) (MARTIN|ETL)\b.*copies ([①②])", line) == [("①", "MARTIN", "①")]
+    assert [text.split()[:2] for text in page if text.strip()[:1] in {"①", "②"}] == [["①", "MARTIN"], ["②", "ETL"]]
+
+
+def test_more_than_nine_have_numbers_too() -> None:
+    found = unblock(busy())[0]
+    found = replace(found, candidates=(found.candidates[0],) * 12)
+    assert "  or ⑨ MARTIN" in (line := plain(ends_it(found, key=True)))
+    assert line.count("  or ") == 11
+    assert "  or 12. MARTIN" in line
+    assert " + 12. MARTIN" in plain(ends_it(replace(found, needed=12)))
 
 
 def test_what_the_ends_of_all_that_are_needed_would_do_stands_behind_the_last_of_them() -> None:

@@ -195,7 +195,7 @@ _ASKED = 2
 
 
 LISTED = 12
-"""Candidates kept for one head."""
+"""Candidates kept for one head, but all that are needed."""
 
 
 @once
@@ -231,7 +231,9 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         each for each in helpers if is_proven(effect_of(reading, each.statement)) and not objection(each.statement)
     ]
     chosen, others = in_order(helpers, blocked, short, first)
-    found = tuple(_candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[:LISTED])
+    found = tuple(
+        _candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[: max(LISTED, len(chosen))]
+    )
     needed = len(chosen)
     ends = [each.ends_in for each in found[:needed]]
     soon = max(ends) if ends and None not in ends else None  # type: ignore[type-var]

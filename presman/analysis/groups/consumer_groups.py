@@ -24,10 +24,11 @@ from presman.analysis.readings.group_readings import (
     SessionTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import CLUSTER, InstanceReading, added, grouped, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.totals import queue_totals, session_totals, sums_of, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
+from presman.base.sums import added, grouped, sum_of_known
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.rows.plan_rows import CdbPlanDirective
@@ -326,6 +327,7 @@ _ADDED = (
 _ADDED_WHERE_MEASURED = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
 """Figures that are added up over the instances, None where one has none; rates over those that have the group."""
 
+_ADDED_WHERE_KNOWN = ("limit_used", "limit_allowed")
 _MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
 
 
@@ -343,23 +345,22 @@ def _cluster(
     each = measured = _by_field(rows)
     if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
         measured = _by_field([row for row in rows if row.usage is not None] or rows)
-    capacity, claims, allowed = sum(each.capacity), _not_none(each.entitled), _not_none(each.limit_allowed)
+    capacity = sum(each.capacity)
     found |= {name: added(getattr(each, name)) for name in _ADDED}
     found |= {name: added(getattr(measured, name)) for name in _ADDED_WHERE_MEASURED}
-    found |= {name: max(_not_none(getattr(each, name)), default=None) for name in _MOST}
+    found |= {name: sum_of_known(getattr(each, name)) for name in _ADDED_WHERE_KNOWN}
+    found |= {name: max((value for value in getattr(each, name) if value is not None), default=None) for name in _MOST}
     return first._replace(
         in_plan=any(each.in_plan),
         capacity=capacity,
         share=sum(map(mul, each.share, each.capacity)) / capacity if capacity else first.share,
-        entitled=sum(claims) if claims and None not in measured.used else None,
+        entitled=None if None in measured.used else sum_of_known(each.entitled),
         verdict=entitlement.worst(measured.verdict),
         io=None if None in measured.io else counter_deltas.together(measured.io),
         totals=QueueTotals._make(sums_of(each.totals)),
         sessions=SessionTotals._make(sums_of(each.sessions)),
         pool=session_pools.together(each.pool),
         limited_by=next((row.limited_by for row in rows if row.limit_allowed is not None), ""),
-        limit_used=sum(_not_none(each.limit_used)) if allowed else None,
-        limit_allowed=sum(allowed) if allowed else None,
         usage=together_used(measured.usage),
         **found,
     )
@@ -368,7 +369,3 @@ def _cluster(
 def _by_field(rows: Iterable[GroupReading]) -> Any:
     """Return what all rows have in each field, under its name."""
     return GroupReading._make(zip(*rows, strict=True))
-
-
-def _not_none(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if value is not None]

@@ -11,8 +11,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
-from presman.analysis.readings.reading import CLUSTER, Quiesce, added, grouped, largest
+from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
+from presman.base.sums import added, grouped, largest
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
@@ -57,12 +58,11 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
     finishing = [row for row in quiescers if is_quiescing(row.event, row.state)]
     if not states and QUIESCE_PLAN not in plans and not finishing:
         return None
-    longest = [each.longest for each in found.values() if each.longest is not None]
     return Quiesce(
         min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
         tuple(map(_named, finishing)),
         None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
-        max(longest, default=None),
+        max((each.longest for each in found.values() if each.longest is not None), default=None),
         () if finishing else tuple(map(_named, quiescers or facts.snapshot.rows(Quiescer))),
     )
 
@@ -103,11 +103,10 @@ def together(pools: Iterable[ActiveSessionPool | None]) -> ActiveSessionPool | N
     found = [each for each in pools if each is not None]
     if not found:
         return None
-    longest = [each.longest for each in found if each.longest is not None]
     return ActiveSessionPool(
         added(each.allowed for each in found),
         sum(each.queued for each in found),
-        max(longest, default=None),
+        max((each.longest for each in found if each.longest is not None), default=None),
         found[0].timeout,
         all(each.timeout_known for each in found),
     )

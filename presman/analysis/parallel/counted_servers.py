@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import Reading, grouped
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, RunningStatement, group_title
+from presman.base.sums import grouped
 
 
 class Counted(Struct, frozen=True):
@@ -79,11 +80,11 @@ def _in_group(
 ) -> Mapping[Executing, bool | None]:
     """Return which statements of a group that counts so many servers it does not, or may not, count."""
     known = [each for each in statements if each.executing() in bypassed]
-    beyond = _sum(statements) - number - _sum(known)
-    if not known or beyond < 0:  # then what was known does not hold
-        return _divide(statements, _sum(statements) - number)
-    found = _divide([each for each in statements if each not in known], beyond)
-    return {**found, **{each.executing(): False for each in known}}
+    beyond = _sum(statements) - number
+    if beyond < _sum(known):  # then what was known does not hold
+        known = []
+    found = _divide([each for each in statements if each not in known], beyond - _sum(known))
+    return found | {each.executing(): False for each in known}
 
 
 def _sum(statements: Iterable[RunningStatement]) -> int:

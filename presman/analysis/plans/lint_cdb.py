@@ -24,6 +24,7 @@ from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
 from presman.base.release import Release
+from presman.base.sums import added
 from presman.rows.plan_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
@@ -103,9 +104,9 @@ def cdb_limits_leave_idle(case: CdbCase) -> Found:
     limits = [
         percent_fraction(case.given[name].utilization_limit) if name in case.given else None for name in case.plans
     ]
-    known = [limit for limit in limits if limit is not None]
-    if known and len(known) == len(limits) and sum(known) < 1 - TINY:
-        percent = 100 * sum(known)
+    whole = added(limits)
+    if limits and whole is not None and whole < 1 - TINY:
+        percent = 100 * whole
         text = (
             f"The limits of all open containers add up to {percent:.0f} %: the other {100 - percent:.0f} % of CPU stay "
             "idle however much they want."

@@ -148,8 +148,8 @@ class ForecastRecord(Struct, frozen=True):
     median_error: float | None = None
 
     def in_words(self) -> str:
-        """Return how many of those forecast started when they should."""
-        return f"{self.held} of {self.judged} started as foreseen"
+        """Return how many have started within the range that was forecast first."""
+        return f"{self.held} of {self.judged} started in the range forecast"
 
     def is_poor(self) -> bool:
         """Whether fewer than half held: then nothing that rests on the same courses is said to be known.

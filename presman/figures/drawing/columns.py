@@ -60,6 +60,20 @@ def fit_columns(
     spare = max(0, width - sum(column.width + gap for column in shown) + gap)
     growing = _growing(shown)
     widths = {column.key: column.width for column in shown}
+    for column, more in _steps(shown, growing, wanted, all_may_grow=needed is None):
+        given = min(spare, max(0, column.width + more - widths[column.key]))
+        widths[column.key] += given
+        spare -= given
+    if growing is not None:
+        widths[growing.key] += spare
+    _leave(shown, widths, needed or {})
+    return tuple((column, widths[column.key]) for column in shown)
+
+
+def _steps(
+    shown: Sequence[Figure[Any]], growing: Figure[Any] | None, wanted: Mapping[str, int], *, all_may_grow: bool
+) -> list[tuple[Figure[Any], int]]:
+    """Return by how many cells more than their least columns have, in the order in which they get them."""
     # What may be longest says most: a sentence is whole before the tail of a name is.
     first = sorted((column for column in shown if column.narrow), key=lambda column: -column.most)
     steps = [(column, wanted[column.key] - column.width) for column in first]
@@ -71,16 +85,8 @@ def fit_columns(
         steps += second + comfort if growing.bar else comfort + second  # a bar can be short, a text cannot
     else:
         steps += second
-    may_grow = (column for column in shown if needed is None or column.bar is not None)
-    steps += [(column, column.most - column.width) for column in may_grow]
-    for column, most in steps:
-        more = min(spare, max(0, column.width + most - widths[column.key]))
-        widths[column.key] += more
-        spare -= more
-    if growing is not None:
-        widths[growing.key] += spare
-    _leave(shown, widths, needed or {})
-    return tuple((column, widths[column.key]) for column in shown)
+    may_grow = (column for column in shown if all_may_grow or column.bar is not None)
+    return steps + [(column, column.most - column.width) for column in may_grow]
 
 
 def _leave(shown: Sequence[Figure[Any]], widths: dict[str, int], needed: Mapping[str, int]) -> None:
@@ -106,9 +112,9 @@ def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
 def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
     """Return the keys of the columns to show: those of first rank, then others in order, whole or cut.
 
-    Where not even those of first rank fit, with what a sentence that is vital takes, the last goes first, the flexible
-    one behind it, and what is vital at last, which is cut before that. Of the others, what is vital comes first, and
-    before a bar grows.
+    Where those of first rank do not fit, beside all that a vital sentence needs, the last of them goes first, and the
+    flexible one after the others. What is vital is cut then, and goes only where it still does not fit. Of the others
+    what is vital comes first, and before a bar grows.
     """
     narrow = [column for column in offered if column.narrow]
     chosen = {column.key for column in narrow}

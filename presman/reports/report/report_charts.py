@@ -27,6 +27,7 @@ from presman.base.markup import (
     label,
     level,
 )
+from presman.base.sums import sum_of_known
 from presman.recording.playback_values import StatementLife
 from presman.recording.time_bins import EventMark, PollGap
 from presman.recording.time_words import spelled_instant, spelled_time
@@ -215,13 +216,13 @@ class AreaChart(Struct, frozen=True):
     @property
     def top(self) -> float:
         """The highest that the layers come to."""
-        return max((_total(each) or 0.0 for each in self.columns), default=0.0)
+        return max((sum_of_known(each.values) or 0.0 for each in self.columns), default=0.0)
 
 
 def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     """Return a chart with its title and legend; a line where there is nothing to draw."""
     if not chart.top:
-        known = any(_total(each) is not None for each in chart.columns)
+        known = any(sum_of_known(each.values) is not None for each in chart.columns)
         nothing = "none." if known else "not known in this period."
         return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
@@ -239,11 +240,6 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     hover = [_hover(chart, each, axis) for each in chart.columns]
     body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
     return element("figure", caption, body)
-
-
-def _total(column: ChartColumn) -> float | None:
-    known = [each for each in column.values if each is not None]
-    return sum(known) if known else None
 
 
 def _y(value: float, scale: float) -> float:
@@ -288,7 +284,7 @@ def _line(chart: AreaChart, axis: TimeAxis, scale: float) -> Markup:
 
 def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
     """Return the invisible column that tells its figures."""
-    total = _total(column)
+    total = sum_of_known(column.values)
     lines = [between(column.start, column.end), f"total {number(total)} {chart.unit}" if total is not None else ABSENT]
     lines += [
         f"{name}: {number(value)}" for name, value in zip(chart.layers, column.values, strict=True) if value != 0.0

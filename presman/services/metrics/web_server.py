@@ -258,7 +258,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         """Keep a connection among those that came if it has a place."""
         has_place, gone = self._places.take(request, client_address[0], time.monotonic())
         if gone is not None:
-            (self.shutdown_request if came.pop(gone, None) else _cut)(gone)
+            (self.shutdown_request if came.pop(gone, None) else _cut)(gone)  # of another its thread has to let go
         if not has_place:
             self.shutdown_request(request)
             return

@@ -148,6 +148,7 @@ def _check(scenario: Scenario, file: str) -> None:
     _check_workloads(scenario, file)
     for number, alteration in enumerate(scenario.alterations, 1):
         _check_alteration(alteration, scenario, f"{file}: alterations[{number}]")
+    _check_restarts(scenario, file)
     for number, one in enumerate(scenario.script, 1):
         if one.sid == OWN_SID:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
@@ -180,6 +181,14 @@ def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
         _check_plan(scenario.altered(one).plans[one.plan], scenario.plans, f"{where}.directive")
     elif one.restart is not None and not 1 <= one.restart <= scenario.capacity.instances:
         raise ScenarioError(f"{where}.restart: there are {scenario.capacity.instances} instances")
+
+
+def _check_restarts(scenario: Scenario, file: str) -> None:
+    """Refuse that all instances are away at a time: nobody could connect, and no view would have a row."""
+    away = [(one.at, one.at + one.takes, one.restart) for one in scenario.alterations if one.restart is not None]
+    for at, _, _ in away:
+        if len({which for begin, end, which in away if begin <= at <= end}) == scenario.capacity.instances:
+            raise ScenarioError(f"{file}: alterations: {at:g} seconds after the start no instance is open any more")
 
 
 def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> None:

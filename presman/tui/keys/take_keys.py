@@ -363,7 +363,7 @@ def _group_on_show(app: FrameApp) -> Group | None:
     choices, row = app.monitor.choices, app.reader.row
     if not app.reader.is_open and choices.panel == "parallel" and app.grid is not None:
         row = app.grid.row
-    for each in (scope_of(row), row, *choices.scopes[-1:]):
+    for each in (scope_of(row), row, choices.scope):
         if name := getattr(each, "group", ""):
             return Group(getattr(each, "con_id", None) or 0, name)
     return None

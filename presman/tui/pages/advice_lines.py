@@ -10,7 +10,7 @@ from presman.analysis.advice.ending import ending, objection
 from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.to_do import offered
-from presman.analysis.advice.unblock import refused_holder, unblock_of
+from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     EndingEffect,
@@ -22,10 +22,8 @@ from presman.base.formats import ABSENT, counted, duration, in_about, listed
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command, CommandKind
 
-NUMBERS = "①②③④⑤⑥⑦⑧⑨"
+_NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 _AND, _OR = " + ", "  or "
-_ENOUGH = ("", "; enough alone")
-"""What is said of one who is enough, where others who are not are named together before it."""
 ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
 """Of an idle session: no view that presman reads says whether it has a transaction."""
 
@@ -73,6 +71,11 @@ def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[
     return [(each, "note") for each in words if room is None or len(each) <= room][:1]
 
 
+def _number(index: int) -> str:
+    """Return the sign of a candidate: ① to ⑨, then 10. and so on."""
+    return _NUMBERS[index] if index < len(_NUMBERS) else f"{index + 1}."
+
+
 def _others_counted(joint: str, count: int) -> str:
     """Return what counts those for whom there is no room: they end, too, or one of them is another answer."""
     others = counted(count, "other")
@@ -82,7 +85,7 @@ def _others_counted(joint: str, count: int) -> str:
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
     """Return whom one may end or wait for, and what stands between them: all together, or each alone."""
     if found.needed > 1:
-        return found.candidates[: min(found.needed, len(NUMBERS))], _AND
+        return found.candidates[: found.needed], _AND
     if found.soon is not None:
         return found.candidates[:1], _OR
     return [each for each in found.candidates if each.commands], _OR
@@ -106,7 +109,7 @@ def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
     words = briefer(candidate) if index else brief(candidate)
     verb = _verb(candidate)
     again = index > 0 and verb == _verb(every[index - 1])
-    runs = [(joint if index else "", "dim"), ("" if again else verb, ""), (f"{NUMBERS[index]} ", "key"), (words, style)]
+    runs = [(joint if index else "", "dim"), ("" if again else verb, ""), (f"{_number(index)} ", "key"), (words, style)]
     return [run for run in runs if run[0]]
 
 
@@ -122,9 +125,9 @@ def _hint(found: Unblock) -> Line:
     """Return what c and 1 copy: the command for the first answer, else the head's own."""
     if found.soon is not None:
         return ()
-    index = next((index for index, each in enumerate(found.candidates) if each.commands), None)
+    index = next((index for index, each in enumerate(_named_of(found)[0]) if each.commands), None)
     if index is not None:
-        return (("   c 1", "key"), (f" copies {NUMBERS[index]}" if index < len(NUMBERS) else " copies", "dim"))
+        return (("   c 1", "key"), (f" copies {_number(index)}", "dim"))
     own = _of_the_head(found) if not found.candidates else []
     return (("   c 1", "key"), (f" copies: {own[0].kind.value}", "dim")) if own else ()
 
@@ -265,12 +268,13 @@ def candidates_lines(found: Unblock) -> list[Line]:
         lines.append((("  ", ""), (f"If they are ended together: {words}.", "note")))
     if words := _all_together(found):
         lines.append((("  ", ""), (words, "")))
-    for index, candidate in enumerate(found.candidates):
+    named, together = _named_of(found)[0], found.candidates[: found.needed]
+    # In the order of the numbers that the line of the head and the list of copies have.
+    for index, candidate in enumerate([*named, *(each for each in found.candidates if each not in named)]):
         each = candidate.statement
-        number = NUMBERS[index] if index < len(NUMBERS) else f"{index + 1}."
-        needed = "bad" if index < found.needed and candidate.commands else ""
-        alone = _ENOUGH[found.needed > 1] if candidate.enough and index >= found.needed else ""
-        lines += [(), (("  ", ""), (f"{number} {brief(candidate)}{alone}", needed))]
+        needed = "bad" if candidate in together and candidate.commands else ""
+        alone = "; enough alone" if candidate.enough and len(together) > 1 and candidate not in together else ""
+        lines += [(), (("  ", ""), (f"{_number(index)} {brief(candidate)}{alone}", needed))]
         if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
         about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}{_lost_by(candidate)}"
@@ -284,9 +288,12 @@ def candidates_lines(found: Unblock) -> list[Line]:
 
 
 def _all_together(found: Unblock) -> str:
-    """Return how much all free together of whom no few are known to be enough, "" where some are."""
+    """Return how much all free together of whom no few are known to be enough.
+
+    It is "" where some are enough, or not all are listed.
+    """
     ended = [each for each in found.candidates if not each.refused and each.ends_in is None]
-    if found.needed or len(ended) < 2:
+    if found.needed or len(ended) < 2 or len(found.candidates) >= LISTED:
         return ""
     missing, freed = max(each.short for each in found.head.shortages), sum(each.frees for each in ended)
     if freed >= missing:

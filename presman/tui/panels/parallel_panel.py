@@ -19,7 +19,7 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.statement_readings import group_title
 from presman.base.formats import number
-from presman.figures.drawing.lines import Line, length, wrap
+from presman.figures.drawing.lines import Line, cells, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import SERVERS
@@ -30,8 +30,9 @@ from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, 
 from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it, perhaps_others
 from presman.tui.panels.panel import Panel
+from presman.tui.panels.shared_panel import wanted_by
 from presman.tui.widgets.gantt import STRETCHES, Gantt, GanttData, window_end
-from presman.tui.widgets.grid import Grid, lines_needed
+from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Horizontal, LineView, Vertical, give_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 
@@ -251,7 +252,7 @@ def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
     names = ", ".join(group_title(each.head) for each in heads)
     text = f"  … {len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names}"
     whole = f"{text} (move to one of their rows to see why)"
-    return wrap(((whole if length(((whole, ""),)) <= width else text, "dim"),), width, _INDENT)[:1]
+    return wrap(((whole if cells(whole) <= width else text, "dim"),), width, _INDENT)[:1]
 
 
 def _worse(compared: Sequence[Comparison]) -> Line:
@@ -406,8 +407,8 @@ class ParallelPanel(Panel):
 
 def _more(grid: Grid, height: int) -> int:
     """Return how many lines more than its rows a table needs to have no text cut, 0 where it has no room for that."""
-    rows, width = lines_needed(grid), grid.scrollable_content_region.width
-    return grid.drawing.whole_height(width) - rows if rows < height else 0
+    wanted = wanted_by(grid, 0, height, height)
+    return wanted.whole - wanted.rows
 
 
 def gantt_data(moment: Moment) -> GanttData:

@@ -15,7 +15,7 @@ from presman.tui.widgets.table_frame import HEADER_LINES
 
 
 class Wanted(NamedTuple):
-    """Lines that a part wants: at `least`, or it is away; at `first`; for all `rows`; for that with no text cut."""
+    """Lines that a part wants: `least` to be there at all, `first`, for all `rows`, the `whole` with no text cut."""
 
     least: int
     first: int
@@ -121,12 +121,10 @@ class TopPanel(Panel):
         box = self.query_one("#top-sql")
         grids = [grid for grid in box.query(Grid) if grid.display]
         if self.screen.has_class("-wide") or not box.size.height or len(grids) < 2:
-            heights: list[int | str] = ["1fr"] * len(grids)
+            heights: Sequence[int | str] = ["1fr"] * len(grids)
         else:
             room = box.size.height - sum(grid.styles.margin.height for grid in grids)
             wanted = [wanted_by(grid, self.size.width, room, room // len(grids)) for grid in grids]
-            heights = list(share(room, wanted, 0))
+            heights = share(room, wanted, 0)
         for grid, height in zip(grids, heights, strict=True):
-            before = grid.styles.height
-            if before is None or str(before) != str(height):
-                grid.styles.height = height
+            grid.styles.height = height

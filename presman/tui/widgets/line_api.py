@@ -32,10 +32,9 @@ class AsciiFilter(LineFilter):
 
 
 def give_lines(widget: Widget, lines: int) -> None:
-    """Give a widget a height, 0 puts it away; what is so already is not set: each change lays the screen out again."""
-    if widget.display != (lines > 0):
-        widget.display = lines > 0
-    if lines > 0 and (widget.styles.height is None or widget.styles.height.value != lines):
+    """Give a widget a height; 0 puts it away."""
+    widget.display = lines > 0
+    if lines > 0:
         widget.styles.height = lines
 
 
@@ -289,9 +288,7 @@ class LineView(LineApiWidget):
 
     def fit_lines(self, lines: Sequence[Line], step: int = 1) -> None:
         """Show these lines at the height they need, rounded up to `step` so that what is below seldom moves."""
-        height = max(1, -(-len(lines) // step) * step)
-        if self.styles.height is None or self.styles.height.value != height:
-            self.styles.height = height
+        self.styles.height = max(1, -(-len(lines) // step) * step)
         self.show_lines(lines)
 
     def _padded(self, y: int, width: int) -> Line:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from presman.analysis.readings.reading import Alert, Header, Reading, ServerPool
 from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
-from presman.figures.drawing.lines import Line, Run, bar_runs, fit, length, merge
+from presman.figures.drawing.lines import Line, Run, bar_runs, cells, fit, length, merge
 from presman.tabs import tab_names
 from presman.tabs.choices import Choices, Link, LinkState, plan_name
 from presman.tui.widgets.line_api import LineView
@@ -280,13 +280,17 @@ def tab_key(name: str) -> str:
     return next(each.key for each in tab_names() if each.name == name)
 
 
-def _counted(found: Sequence[Alert]) -> str:
-    """Return how many alerts there are and where all are listed; notes are none, and are counted where no more is."""
+def _counted(found: Sequence[Alert], width: int) -> str:
+    """Return how many alerts there are and where all are listed.
+
+    Notes are none: they are counted where no more is, and what is wrong leaves room for that.
+    """
     alerts = sum(alert.state in {"bad", "warn"} for alert in found)
     notes = sum(alert.state == "note" for alert in found)
     if alerts > 1:
         return f" {alerts} alerts, press {tab_key(_LISTING)} "
-    return f" {counted(notes, 'note')}, press {tab_key(_LISTING)} " if len(found) > 1 and notes else " "
+    tail = f" {counted(notes, 'note')}, press {tab_key(_LISTING)} " if len(found) > 1 and notes else " "
+    return tail if cells(found[0].short) + 3 + len(tail) <= width else " "
 
 
 _CLAUSES = re.compile("; | and |, | each by ")
@@ -302,7 +306,7 @@ def _whole_words(alert: Alert, room: int) -> str:
     if alert.state == "good":
         ends = [alert.short.index(": ")] if ": " in alert.short else []
     whole = (alert.short, *(alert.short[:end] for end in reversed(ends)))
-    return next((each for each in whole if length(((each, ""),)) <= room), alert.short)
+    return next((each for each in whole if cells(each) <= room), alert.short)
 
 
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
@@ -312,17 +316,15 @@ def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> L
     """
     if not found:
         return ()
-    tail = f" +{len(found) - 1} more " if listed and len(found) > 1 else _counted(found)
-    if len(found[0].short) + 2 > width - len(tail) - 1 and "note" in tail:
-        tail = " "  # what is wrong needs the room, and notes are no alerts
+    tail = f" +{len(found) - 1} more " if listed and len(found) > 1 else _counted(found, width)
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = left = 0
     for index, alert in enumerate(found):
         longer = (alert.text, *alert.between) if len(found) == 1 else ()
-        fitting = (each for each in longer if length(((each, ""),)) + 3 <= room)
+        fitting = (each for each in longer if cells(each) + 3 <= room)
         text = f"{alert.glyph} {next(fitting, _whole_words(alert, room - 2))}"
-        size = length(((text, ""),)) + (3 if index else 1)
+        size = cells(text) + (3 if index else 1)
         if index and used + size > room:
             break
         runs += [("   " if index else " ", ""), (fit(text, min(room, size - (3 if index else 1))), alert.state)]

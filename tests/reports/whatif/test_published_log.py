@@ -17,7 +17,8 @@ import pytest
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.cli import main
 from presman.forecast.scheduler import Group
-from presman.reports.whatif_replay import COLUMNS, changed, error, observed, observed_rules, replay, waits
+from presman.reports.whatif_replay import COLUMNS, changed, error, observed, observed_rules, replay
+from presman.reports.whatif_text import waits
 
 LOG = Path(__file__).parents[2] / "data" / "adw_medium_20.csv"
 MEDIUM = Group(0, "MEDIUM")

@@ -10,7 +10,6 @@ import pytest
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
 from presman.forecast.scheduler import Group
 from presman.reports.whatif_replay import (
-    ASSUMPTIONS,
     COLUMNS,
     ArrivalsError,
     Replayed,
@@ -24,9 +23,8 @@ from presman.reports.whatif_replay import (
     observed_rules,
     read_arrivals,
     replay,
-    report,
-    waits,
 )
+from presman.reports.whatif_text import ASSUMPTIONS, report, waits
 from tests.analysis.make import NOON
 from tests.reports.whatif.test_whatif import BATCH, came, waited
 

@@ -16,12 +16,9 @@ from presman.cli import main
 from presman.forecast.scheduler import Group
 from presman.output.csv_export import CsvExport
 from presman.reports.whatif_replay import (
-    BY_PLAN,
     COLUMNS,
-    ON_ONE_LEVEL,
     ArrivalsError,
     ReplayedStatement,
-    beyond_maximum,
     bypassing,
     changed,
     error,
@@ -30,9 +27,8 @@ from presman.reports.whatif_replay import (
     observed_rules,
     read_arrivals,
     replay,
-    report,
-    waits,
 )
+from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, beyond_maximum, report, waits
 from presman.rows.queries import DetailLevel
 from tests.analysis.make import NOON
 from tests.analysis.test_simulated import play, started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -85,3 +86,21 @@ def test_mistakes_are_told(tmp_path: Path, altered: str, told: str) -> None:
         load_scenario(path)
     assert "alterations[4]" in str(error.value)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "altered", "is_refused"),
+    [
+        ("mixed", 'at = "5s"\nrestart = 1', True),
+        ("lost", 'at = "60s"\nrestart = 1', True),
+        ("lost", 'at = "100s"\nrestart = 1', False),
+        ("lost", 'at = "60s"\nrestart = 2', False),
+    ],
+)
+def test_one_instance_at_least_stays_open(tmp_path: Path, scenario: str, altered: str, is_refused: bool) -> None:
+    """Without any the next statement had nowhere to connect: ZeroDivisionError in the middle of a demo."""
+    path = tmp_path / "case.toml"
+    text = (FOLDER / f"{scenario}.toml").read_text(encoding="utf-8")
+    path.write_text(f"{text}\n[[alterations]]\n{altered}\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match="no instance is open any more") if is_refused else nullcontext():
+        load_scenario(path)

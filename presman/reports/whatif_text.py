@@ -1,0 +1,162 @@
+"""A replay as text: how well it reproduces what was observed, and then the change."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from statistics import fmean, median
+from typing import NamedTuple
+
+from presman.base.formats import count, counted, duration
+from presman.forecast.scheduler import Group
+from presman.reports.whatif_replay import COURSES, Replayed, ReplayedStatement, error, is_longer
+
+ASSUMPTIONS = (
+    "statements arrive at the observed times, whatever happens to earlier ones",
+    "each statement needs all the servers it had, and its run time does not depend on what else runs",
+    "statements that never started are assumed to run for the mean time of their group",
+    "statements that already ran at the start, or started above a limit, are not queued",
+    "statements that were there before the start are replayed, and not counted: no setting of then changes how long "
+    "they had waited",
+    "statements still queued at the end waited at least that long: a wait with ≥ may be longer, by what nobody knows",
+    "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
+)
+
+BY_PLAN = "the plan at the end orders the groups: level by level, and at random, weighted by the plan, on a level"
+ON_ONE_LEVEL = (
+    "a file of arrivals names no plan: which group comes next is random, weighted by guaranteed shares, and all are on "
+    "one level unless --level names theirs, which then holds for all that is replayed"
+)
+
+
+class WaitSummary(NamedTuple):
+    """The waits of some statements, those without any among them: seconds; `longer` tells which of median, p95 and
+    longest may well be longer than that, because statements still waited at the end.
+    """
+
+    statements: int
+    queued: int
+    median: float
+    p95: float
+    longest: float
+    timeouts: int
+    longer: tuple[bool, bool, bool] = (False, False, False)
+
+
+def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
+    """Return the waits of statements; zeros for none."""
+    if not statements:
+        return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
+    known = _three([each.waited for each in statements])
+    most = _three([inf if each.is_cut else each.waited for each in statements])
+    return WaitSummary(
+        len(statements),
+        sum(each.waited > 1.0 for each in statements),
+        *known,
+        sum(each.timed_out for each in statements),
+        (is_longer(known[0], most[0]), is_longer(known[1], most[1]), is_longer(known[2], most[2])),
+    )
+
+
+def _three(some: Iterable[float]) -> tuple[float, float, float]:
+    """Return median, 95th percentile and longest of waits."""
+    ordered = sorted(some)
+    return median(ordered), ordered[max(0, -(-95 * len(ordered) // 100) - 1)], ordered[-1]
+
+
+def beyond_maximum(target: int | None, maximum: int | None) -> str:
+    """Return that a target is above PARALLEL_MAX_SERVERS, "" where it is not, or that is not known."""
+    if target is None or maximum is None or target <= maximum:
+        return ""
+    return (
+        f"a target of {target} is above PARALLEL_MAX_SERVERS ({maximum}): the replay assumes that it is "
+        "raised as well, without which only that many can be had"
+    )
+
+
+class ReplayBasis(NamedTuple):
+    """What stands behind a replay: `before` statements are replayed and not counted, `order` says how the groups are
+    ordered, `titles` what screens call them, `caution` what to know of the other settings before reading their figures.
+    """
+
+    before: int = 0
+    order: str = ON_ONE_LEVEL
+    titles: Mapping[Group, str] = {}
+    caution: str = ""
+
+
+_NO_PLAN = ReplayBasis()
+
+
+def report(
+    observed: Sequence[ReplayedStatement],
+    same: Replayed,
+    other: Replayed | None,
+    seconds: float,
+    basis: ReplayBasis = _NO_PLAN,
+) -> str:
+    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
+    missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
+    came = counted(len(observed), "parallel statement")
+    lines = [
+        f"{came} in {duration(seconds)}{there_before(basis.before)}; mean wait {mean:.1f} s",
+        f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
+        + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
+        *([_drawn(same.spread)] if same.spread > 1 else []),
+        *([basis.caution] if basis.caution else []),
+        "",
+        _head(),
+    ]
+    for name, group in _groups(observed, basis.titles):
+        lines.append(_line(name, "observed", waits(_of(observed, group)), None))
+        lines.append(_line("", "replayed", waits(_of(same.statements, group)), same.peak if group is None else None))
+        if other is not None:
+            lines.append(
+                _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
+            )
+    lines += ["", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
+    return "\n".join(lines) + "\n"
+
+
+def there_before(many: int) -> str:
+    """Say how many statements are replayed without being counted."""
+    return f" (and {count(many)} that were there before: replayed, not counted)" if many else ""
+
+
+def _drawn(spread: float) -> str:
+    """Say how much of the error nothing can be done about."""
+    return (
+        f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; a wait "
+        f"differs by {spread:.1f} s between two orders"
+    )
+
+
+def titled(group: Group, titles: Mapping[Group, str]) -> str:
+    """Return a group as screens name it; with the number of its container where that is not known."""
+    return titles.get(group) or (f"{group.name}#{group.con_id}" if group.con_id else group.name)
+
+
+def _groups(statements: Sequence[ReplayedStatement], titles: Mapping[Group, str]) -> list[tuple[str, Group | None]]:
+    groups = sorted({each.group for each in statements})
+    names = [titled(group, titles) for group in groups]
+    return [("all", None), *zip(names, groups, strict=True)]
+
+
+def _of(statements: Sequence[ReplayedStatement], group: Group | None) -> list[ReplayedStatement]:
+    return [each for each in statements if group is None or each.group == group]
+
+
+def _head() -> str:
+    times = f"{'median':>10} {'p95':>10} {'max':>10}"
+    return f"{'group':<22} {'':<9} {'statements':>10} {'waited':>7} {times} {'timeouts':>8} {'peak':>5}"
+
+
+def wait_words(seconds: float | None, longer: bool = False) -> str:
+    """Return a wait in words, `longer` if it may well be longer; None is one that timed out."""
+    return "timed out" if seconds is None else f"{'≥ ' * longer}{duration(seconds)}"
+
+
+def _line(name: str, kind: str, found: WaitSummary, peak: int | None) -> str:
+    three = zip((found.median, found.p95, found.longest), found.longer, strict=True)
+    times = " ".join(f"{wait_words(value, longer=longer):>10}" for value, longer in three)
+    servers = "" if peak is None else str(peak)
+    counts = f"{found.statements:>10} {found.queued:>7} {times} {found.timeouts:>8} {servers:>5}"
+    return f"{name:<22} {kind:<9} {counts}".rstrip()
