@@ -222,7 +222,8 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
            "the same SQL_ID that ended, else of its group, else all) and what came in the last hour. `timeout`: it "
            "reaches its timeout first. Shown is the range of 8 cases of 10; the statement's page has both. Empty where "
-           "it is not known; the page says why. Of V$SESSION, V$PX_SESSION. At the poll.", "starts.median", text=starts_in, width=9, most=15, narrow=False),
+           "it is not known; the page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
+           "starts.median", text=starts_in, width=9, most=15, narrow=False),
     Queued("starts_low_s", "at least", SECONDS, "The earliest start: in 8 cases of 10 it starts between this and "
            "the latest.", "starts.low"),
     Queued("starts_high_s", "at most", SECONDS, "The latest start: in 8 cases of 10 it starts between the earliest "
