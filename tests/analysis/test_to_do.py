@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
@@ -333,6 +334,7 @@ def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
     found = told(replace(quiet(), header=top, running=(running(526, **IDLE),)))
     assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
+    assert found.proven == (Proof.SERVERS_FREED,), "nobody is queued"
     assert found.command is not None
 
 
@@ -423,6 +425,8 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
+    assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
+    assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text

@@ -47,6 +47,7 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
         "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
         "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
+    assert lines[6] == "      proven: that frees servers that are wanted, and who gets them is not known"
 
 
 def test_one_behind_it_is_told_of_its_head() -> None:

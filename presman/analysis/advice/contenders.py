@@ -15,6 +15,7 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.advice.ending_effect import is_proven
+from presman.analysis.advice.proof import Proof
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
 from presman.analysis.readings.reading import Reading
@@ -38,8 +39,9 @@ class Candidate(Struct, frozen=True):
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
     seconds after which it should end by itself, None unless that is soon. `refused` is why nobody ever gets a command
     for it, "" where one may; `objection` why DO does not name it to be ended, "" where nothing speaks against it.
-    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`); of others `why_not` says why there
-    are none. `effect` is what its end would do to the whole queue, None where that was not forecast.
+    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`), of which `proven` says what is proven
+    of its end; of others `why_not` says why there are none. `effect` is what its end would do to the whole queue, None
+    where that was not forecast.
     """
 
     statement: RunningStatement
@@ -53,6 +55,7 @@ class Candidate(Struct, frozen=True):
     objection: str = ""
     effect: EndingEffect | None = None
     why_not: str = ""
+    proven: tuple[Proof, ...] = ()
 
     @property
     def is_named(self) -> bool:
