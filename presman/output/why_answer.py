@@ -150,7 +150,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
     if words := starts_in_words(row):
-        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
+        yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
     yield from _ways(unblock_of(row, reading), first or "it")

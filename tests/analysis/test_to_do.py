@@ -429,7 +429,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
-    assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
+    assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
     assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
     assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text

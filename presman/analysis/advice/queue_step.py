@@ -139,7 +139,7 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
     if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
+        return f"{record.in_words()}: too few to say what ending it would do"
     if record is not None and record.judged and not record.tells_effects():
         judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
         return f"{judged}: too few to say what ending it would do"
