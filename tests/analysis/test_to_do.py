@@ -497,7 +497,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
 
 
 def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
-    """BATCH held 32 of 32, and REPORTS lacked 16 servers that an idle session of REPORTS kept: nobody else wanted them."""
+    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: nobody else wanted them."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
     etl = both.heads[1]
