@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.proof import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
 from presman.analysis.parallel.queue_heads import has_waited_alike
@@ -149,7 +150,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
     if words := starts_in_words(row):
-        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
+        yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
     yield from _ways(unblock_of(row, reading), first or "it")
@@ -176,6 +177,8 @@ def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
         yield f"    by ending {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"
+        proven = next(each.proven for each in found.candidates if each.statement in way and each.proven)
+        yield f"      {in_words(proven)}"
 
 
 def _holder(each: RunningStatement) -> str:

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
@@ -333,6 +334,7 @@ def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
     found = told(replace(quiet(), header=top, running=(running(526, **IDLE),)))
     assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
+    assert found.proven == (Proof.SERVERS_FREED,), "nobody is queued"
     assert found.command is not None
 
 
@@ -423,9 +425,11 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
+    assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
+    assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
-    assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
+    assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
     assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
     assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text
@@ -489,7 +493,32 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
     alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
-    assert "that ETL wants (BATCH's limit does not count them): " in alone.text
+    assert alone.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start"
+
+
+def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
+    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: nobody else wanted them."""
+    both = storm(running(526, group="ETL", **IDLE), running(144))
+    own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
+    etl = both.heads[1]
+    capped = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), etl))
+    held = replace(capped, groups=(group("BATCH", px_servers=32), group("ETL", px_servers=32)))
+    batch, first = unblock(held)
+    assert (first.turns, first.rivals) == ((), ())
+    assert told(held).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start"
+    assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
+    works = replace(held, running=(running(144), running(145)))
+    assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
+    ranged = replace(capped.heads[0], wants=Servers(16, 32))
+    assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"
+    less = replace(held.queue[0], sid=9, wants=Servers(8, 8))
+    alike = replace(capped.heads[0], equals=1)
+    queue = (*held.queue, less)
+    assert unblock(replace(held, heads=(alike, etl), queue=queue))[1].turns == ("BATCH", "ETL"), "which is first?"
+    lately = replace(held, heads=(etl,), queue=held.queue[1:])
+    for limit, turns in ((64, ("BATCH", "ETL")), (32, ())):
+        batch_group = group("BATCH", px_servers=32, servers_limit=limit, px_queued_minute=0.4)
+        assert unblock(replace(lately, groups=(batch_group, group("ETL", px_servers=32))))[0].turns == turns
 
 
 def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:

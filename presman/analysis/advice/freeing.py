@@ -10,12 +10,11 @@ few as will do are named together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.advice.contenders import is_blocker
 from presman.analysis.advice.ending import ends_in, lost, objection, time_left
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
@@ -56,6 +55,11 @@ def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
     if shortage.everybody:
         return True
     return statement.con_id == shortage.con_id and shortage.group in {"", statement.group}
+
+
+def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
+    """Whether any of these waits for a statement's session."""
+    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:

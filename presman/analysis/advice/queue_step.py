@@ -29,6 +29,7 @@ from presman.analysis.advice.ending_effect import (
     sooner_then,
 )
 from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, served_by, unblock
 from presman.analysis.alerts.queue_alerts import session_words
@@ -83,7 +84,8 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
         helps = f"then {_head_in_words(found.head)} {can} start{same}"
         holders = tuple(each.statement for each in chosen)
         effect = chosen[0].effect if len(chosen) == 1 else found.effect
-        return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
+        step = _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
+        return step._replace(proven=chosen[0].proven)
     return None
 
 
@@ -96,7 +98,8 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if not proven:
         return None
     each, effect = max(proven, key=lambda one: gain(one[1]))
-    return _end((each,), reading, "", "the queue empties sooner", "", effect)
+    step = _end((each,), reading, "", Proof.QUEUE_SOONER.value, "", effect)
+    return step._replace(proven=(Proof.QUEUE_SOONER,))
 
 
 def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
@@ -136,7 +139,7 @@ def _of_its_end(candidate: Candidate, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help."""
     record = None if reading.forecast is None else reading.forecast.record
     if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
+        return f"{record.in_words()}: too few to say what ending it would do"
     if record is not None and record.judged and not record.tells_effects():
         judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
         return f"{judged}: too few to say what ending it would do"

@@ -240,7 +240,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     by_itself = tuple(each.statement for each in by_time(helpers, short))
     freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
-    turns = take_turns(head, reading)
+    turns = take_turns(head, freed, reading, counts)
     whole = Unblock(
         head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
         who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
