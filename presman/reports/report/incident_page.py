@@ -144,6 +144,7 @@ _GRAVE = frozenset(
         kinds.DOWNGRADE,
         kinds.TIMEOUT,
         kinds.ALERT_WORSE,
+        kinds.ALERT_BETTER,
         kinds.RECONNECT,
         kinds.LOST,
     }
