@@ -16,7 +16,16 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
-from presman.polling.lookups import PER_POLL, BusyTexts, CursorKey, Lookup, Lookups, TextsLookup, statements_on_show
+from presman.polling.lookups import (
+    PER_POLL,
+    BusyTexts,
+    CursorKey,
+    Lookup,
+    Lookups,
+    TextsLookup,
+    behind_page,
+    statements_on_show,
+)
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetric, GroupMetricHistory
@@ -297,22 +306,15 @@ class Poller:
         self._last = (first.at, measured)
         self._note_what_is_there(first.at)
         between = self._look_up_named(first.at)
-        shown = self._on_show()
+        rows = self._asked.rows
+        on_show = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())
+        shown = behind_page(on_show[: self._needs.statements], self._focused)
         if self._needs.texts:
-            self._busy.add(self._asked.rows(Session), first.at)
+            self._busy.add(rows(Session), first.at)
         if on_first_look is not None and hurried:
             on_first_look(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
         return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
-
-    def _on_show(self) -> list[CursorKey]:
-        """Return the statements that are looked up, that of the page before all others."""
-        rows, focus = self._asked.rows, self._focused
-        shown = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())[: self._needs.statements]
-        if focus is None or not focus.inst_id or not focus.sql_id:
-            return shown
-        page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
-        return [page_about, *(each for each in shown if each != page_about)]
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return all that is known now; `first` is the first answer of this poll."""
