@@ -2,10 +2,10 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from presman.analysis.readings.reading import grouped, sum_of_known
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import QueuedStatement
 from presman.analysis.session_list import COORDINATOR, SERVER, added_up
+from presman.base.sums import grouped, sum_of_known
 
 _FIELDS = QueuedStatement.__struct_fields__
 

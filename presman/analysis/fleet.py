@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import all_clear, not_known, worst_first, wrong
 from presman.analysis.readings.group_readings import Marked, throttled_percent
-from presman.analysis.readings.reading import Reading, Severity, sum_of_known
+from presman.analysis.readings.reading import Reading, Severity
 from presman.analysis.readings.statement_readings import longest_wait
+from presman.base.sums import sum_of_known
 
 
 class ConnectionState(Marked):

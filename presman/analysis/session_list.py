@@ -14,8 +14,9 @@ from presman.analysis.facts.cursor_facts import why_no_text
 from presman.analysis.facts.facts import Facts
 from presman.analysis.groups.counter_deltas import SessionRates, of_sessions
 from presman.analysis.parallel.running import Coordinator, Holdings
-from presman.analysis.readings.reading import Reading, sum_of_known
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
+from presman.base.sums import sum_of_known
 from presman.rows.query_files import SessionAmounts
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued

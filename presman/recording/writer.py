@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from presman.analysis.readings.reading import Reading, sum_of_known
+from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
+from presman.base.sums import sum_of_known
 from presman.base.text import clean
 from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, pack_block, unpack_block
 from presman.recording.codec.shapes import DamagedError, microseconds

@@ -14,16 +14,9 @@ from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
-from presman.analysis.readings.reading import (
-    Alert,
-    InstanceReading,
-    Reading,
-    Severity,
-    added,
-    instance_name,
-    sum_of_known,
-)
+from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
+from presman.base.sums import added, sum_of_known
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
 FULL = 0.95

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.reading import grouped
 from presman.base.release import Release
+from presman.base.sums import grouped
 from presman.rows.instance_rows import PdbMetric
 from presman.rows.plan_rows import CdbPlanDirective, RsrcPlan
 

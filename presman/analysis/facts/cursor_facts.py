@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import grouped
 from presman.analysis.readings.statement_readings import DopStory
+from presman.base.sums import grouped
 from presman.base.text import clean
 from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText

@@ -9,8 +9,8 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
-from presman.analysis.readings.reading import grouped
 from presman.base.release import Release
+from presman.base.sums import grouped
 from presman.rows.group_rows import ConsumerGroup, GroupMetric
 from presman.rows.instance_rows import SEED, Pdb
 from presman.rows.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan

@@ -24,10 +24,11 @@ from presman.analysis.readings.group_readings import (
     SessionTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import CLUSTER, InstanceReading, added, grouped, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, InstanceReading
 from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement
 from presman.analysis.totals import queue_totals, session_totals, sums_of, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
+from presman.base.sums import added, grouped, sum_of_known
 from presman.rows.conversion import null_row
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
 from presman.rows.plan_rows import CdbPlanDirective

@@ -11,8 +11,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.groups.counter_deltas import GroupKey
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
-from presman.analysis.readings.reading import CLUSTER, Quiesce, added, grouped, largest
+from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
+from presman.base.sums import added, grouped, largest
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session

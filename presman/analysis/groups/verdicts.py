@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
-from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted, listed
+from presman.base.sums import sum_of_known
 
 if TYPE_CHECKING:
     from presman.analysis.groups.containers import PdbReading

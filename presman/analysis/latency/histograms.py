@@ -9,17 +9,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import (
-    CLUSTER,
-    ESTIMATOR,
-    Bucket,
-    EventWaits,
-    Histogram,
-    Reading,
-    WaitReading,
-    added,
-    grouped,
-)
+from presman.analysis.readings.reading import CLUSTER, ESTIMATOR, Bucket, EventWaits, Histogram, Reading, WaitReading
+from presman.base.sums import added, grouped
 
 PERMILLES = (500, 900, 950, 990, 999)
 """The percentiles told, in thousandths, so that their ranks are exact."""

@@ -22,11 +22,9 @@ from presman.analysis.readings.reading import (
     OutlierReading,
     RedoHealth,
     WaitReading,
-    added,
-    grouped,
-    largest,
 )
 from presman.analysis.readings.statement_readings import Downgrades
+from presman.base.sums import added, grouped, largest
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
 from presman.rows.snapshot import Snapshot
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import Reading, grouped
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, RunningStatement, group_title
+from presman.base.sums import grouped
 
 
 class Counted(Struct, frozen=True):

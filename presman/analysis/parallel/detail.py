@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.reading import grouped
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionFigure, SetSkew
 from presman.analysis.readings.statement_readings import DopStory
+from presman.base.sums import grouped
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.queries import BYTES_READ, CPU, LOGICAL_READS
 from presman.rows.session_rows import PxStatistic, SessionStatistic, StatisticName

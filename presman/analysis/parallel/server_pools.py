@@ -8,9 +8,10 @@ from presman.analysis.facts.cdb_plan import percent_fraction, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.readings.reading import CLUSTER, ServerPool, added
+from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.view_availability import unavailable
 from presman.base.release import Release
+from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession

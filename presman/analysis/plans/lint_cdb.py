@@ -21,9 +21,10 @@ from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.containers import limits_of
 from presman.analysis.plans.lint_rules import TINY, Found, LintRules, Severity, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
-from presman.analysis.readings.reading import Reading, added
+from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
 from presman.base.release import Release
+from presman.base.sums import added
 from presman.rows.plan_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})

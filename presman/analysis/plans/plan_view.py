@@ -15,7 +15,8 @@ from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, Plan
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.reading import CLUSTER, Reading, grouped, sum_of_known
+from presman.analysis.readings.reading import CLUSTER, Reading
+from presman.base.sums import grouped, sum_of_known
 from presman.rows.conversion import null_row
 from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot

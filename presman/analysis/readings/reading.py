@@ -7,10 +7,10 @@ waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,10 +33,6 @@ from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance
 
 # ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
-
-Row = TypeVar("Row")
-RowKey = TypeVar("RowKey", bound=Hashable)
-Number = TypeVar("Number", int, float)
 
 CLUSTER = 0
 """The `inst_id` of figures over all instances."""
@@ -282,34 +278,6 @@ class WaitReading(Struct, frozen=True):
         if self.per_second is None or (self.mean_ms is None and self.per_second):
             return None
         return self.per_second * (self.mean_ms or 0.0) / 1000
-
-
-def grouped(rows: Iterable[Row], key: Callable[[Row], RowKey]) -> dict[RowKey, list[Row]]:
-    """Return rows by what they have in common, in the order in which they come."""
-    found: dict[RowKey, list[Row]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
-
-
-def sum_of_known(parts: Iterable[float | None]) -> float | None:
-    """Return the sum of the parts that are known, None where none is."""
-    known = [each for each in parts if each is not None]
-    return sum(known) if known else None
-
-
-def added(parts: Iterable[Number | None]) -> Number | None:
-    """Return the sum, None where a part is not known."""
-    try:
-        return sum(parts)  # type: ignore[arg-type]
-    except TypeError:  # None was among them
-        return None
-
-
-def largest(parts: Iterable[Number | None]) -> Number | None:
-    """Return the largest, None where a part is not known, or there is none."""
-    values = list(parts)
-    return None if None in values else max(values, default=None)  # type: ignore[type-var]
 
 
 class InstanceTotals(Struct, frozen=True):

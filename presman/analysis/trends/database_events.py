@@ -19,10 +19,11 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import UNREPORTED, AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
-from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, grouped, instance_name
+from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement
 from presman.analysis.totals import downgraded
 from presman.base.formats import clock, counted, spelled
+from presman.base.sums import grouped
 from presman.rows.instance_rows import Pdb
 from presman.rows.snapshot import Snapshot
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import sum_of_known
 from presman.analysis.trends.database_events import KINDS, kind_in_words
 from presman.base.axis import nice_axis, tick_label, time_label, time_ticks
 from presman.base.colours import HUES, OTHERS, GroupColours
@@ -28,6 +27,7 @@ from presman.base.markup import (
     label,
     level,
 )
+from presman.base.sums import sum_of_known
 from presman.recording.playback_values import StatementLife
 from presman.recording.time_bins import EventMark, PollGap
 from presman.recording.time_words import spelled_instant, spelled_time
