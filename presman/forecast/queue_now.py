@@ -25,9 +25,8 @@ from presman.analysis.readings.statement_readings import (
     is_known,
 )
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
-from presman.forecast.durations import Durations
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
-from presman.forecast.statement_history import StatementHistory
+from presman.forecast.statement_history import Durations, StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
 
 _UNLIMITED = 1_000_000
