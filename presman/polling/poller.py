@@ -29,7 +29,7 @@ from presman.polling.lookups import (
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import GroupMetric, GroupMetricHistory
-from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
+from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Parameter, Pdb, SystemEvent
 from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
@@ -136,10 +136,10 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         asked = self.get(record)
         return asked is not None and asked.poll == poll
 
-    def forget(self, queries: Mapping[type[Any], Query], cadences: Collection[Cadence], but: int) -> None:
-        """Make the queries of these cadences due, but for those answered in poll `but`."""
-        for record, query in queries.items():
-            if query.cadence in cadences and record in self and self[record].poll != but:
+    def forget(self, records: Iterable[type[Any]], but: int) -> None:
+        """Make the queries of these records due, but for those answered in poll `but`."""
+        for record in records:
+            if record in self and self[record].poll != but:
                 del self[record]
 
     def has_queue(self) -> bool:
@@ -175,6 +175,10 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         windows = [(row.inst_id, row.con_id, row.sequence) for row in self.rows(RsrcPlanHistory) if not row.end_time]
         plans = [(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]
         return (*sorted(windows), *sorted(plans))
+
+    def targets(self) -> list[tuple[int, int, int]]:
+        """Return what V$RSRC_PLAN tells of PARALLEL_SERVERS_TARGET, on every instance in every container."""
+        return sorted((row.inst_id, row.con_id, row.parallel_servers_total) for row in self.rows(RsrcPlan))
 
 
 def is_live(source: Source) -> bool:
@@ -286,7 +290,7 @@ class Poller:
         if self.source.scope is not self._scope:
             self._begin_epoch()
         self._number += 1
-        plans = self._asked.plans()
+        plans, targets = self._asked.plans(), self._asked.targets()
         self._look_closer()
         expected = self._expected_now()
         self._detail_level = self._listing.detail_level(
@@ -302,7 +306,10 @@ class Poller:
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
         elif plans and plans != self._asked.plans():
-            self._asked.forget(self._queries, {Cadence.ONCE, Cadence.MINUTE}, but=self._number)
+            rare = {Cadence.ONCE, Cadence.MINUTE}
+            self._asked.forget((each for each in self._queries if self._queries[each].cadence in rare), self._number)
+        elif targets and targets != self._asked.targets():
+            self._asked.forget((Parameter,), self._number)
         self._last = (first.at, measured)
         self._note_what_is_there(first.at)
         between = self._look_up_named(first.at)

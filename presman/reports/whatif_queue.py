@@ -47,7 +47,7 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
     if not reading.queue:
         return ""
     if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged} here: too few to say"
+        return f"{record.in_words()}: too few to say"
     return "" if foresight else why_unforeseen(reading).removeprefix(NO_START) or PENDING.why_none
 
 

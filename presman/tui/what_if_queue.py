@@ -323,7 +323,7 @@ class QueueOnShow:
         hidden = () if choice else ("then", "then_between", "sooner")
         why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
         record = forecast_record(answer.reading)
-        note = _WORKING.lower() if is_busy and not self.is_about(choice) else record and f"forecasts {record}"
+        note = _WORKING.lower() if is_busy and not self.is_about(choice) else record
         newest = self._monitor.reading or answer.reading
         age = self.silence + (newest.at - answer.reading.at).total_seconds()
         late = f"{spelled(age)} old" if age > _OLD else ""

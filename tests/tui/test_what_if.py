@@ -297,12 +297,12 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             await until(lambda: panel(acting)._choices.display)
             screen = acting.screen
             assert "Enter tries it" in screen
-            assert "choices tried; a replayed wait is off by" in " ".join(screen.split())
+            assert "choices tried; replayed, a wait is off by" in " ".join(screen.split())
             found, told = panel(acting)._advice.found, set()
             assert found is not None
             for choice in found.advice.choices:  # the first is under the cursor
                 assert panel(acting)._choices.row is choice
-                told.add(" ".join(acting.screen.split()).partition("; a replayed wait")[0][-160:])
+                told.add(" ".join(acting.screen.split()).partition("; replayed, a wait")[0][-160:])
                 await acting.keys("down")
             assert len(told) == len(found.advice.choices), "each is told of in its turn"
             await acting.keys("home")

@@ -188,7 +188,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
     some = Knowing()
     foresight = Foresight(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
     poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
-    assert why_unknown(poor, foresight) == "forecasts held 4 of 10 here: too few to say"
+    assert why_unknown(poor, foresight) == "4 of 10 started in the range forecast: too few to say"
     assert why_unknown(some.reading, foresight) == ""
     assert why_unknown(some.reading, None) == "it is being worked out"
     few = StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 3")
