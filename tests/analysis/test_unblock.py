@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.advice.contenders import Unblock
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import Cause
@@ -103,6 +104,7 @@ def test_a_groups_limit_is_freed_by_the_group_alone() -> None:
     assert one.head.cause is Cause.GROUP
     assert (one.needed, sids(one)) == (1, [1, 2])
     assert [each.enough for each in one.candidates] == [True, False]
+    assert [each.proven for each in one.candidates] == [(Proof.HEAD_STARTS, Proof.DBA_DECIDES), ()], "work is lost"
 
 
 def test_idle_holders_come_first_and_are_ended_by_their_session() -> None:
@@ -113,6 +115,7 @@ def test_idle_holders_come_first_and_are_ended_by_their_session() -> None:
     assert (one.needed, sids(one)) == (1, [2, 1, 3])
     assert [command.kind for command in one.candidates[0].commands] == [CommandKind.KILL]
     assert one.candidates[0].lost == 0
+    assert one.candidates[0].proven == (Proof.HEAD_STARTS,)
 
 
 def test_as_few_together_as_will_do() -> None:
@@ -124,6 +127,8 @@ def test_as_few_together_as_will_do() -> None:
     assert (one.needed, sids(one)[:2]) == (2, [1, 2])
     assert one.sentence == "ending U1 1:1 and U2 1:2 together frees the 32 servers that let it start"
     assert [bool(each.commands) for each in one.candidates] == [True, True, False, False]
+    together = Proof.HEAD_STARTS_TOGETHER
+    assert [each.proven for each in one.candidates] == [(together,), (together, Proof.DBA_DECIDES), (), ()]
 
 
 def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with_him_alone() -> None:

@@ -15,11 +15,14 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+import presman.analysis.advice.contenders
 import presman.analysis.advice.freeing
+import presman.analysis.advice.kept
 import presman.analysis.advice.unblock
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import effect_of, is_sooner
+from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
@@ -126,6 +129,23 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
             yield f"DO ends somebody else than TO START IT: {step.text} {ways[step.subject]}"
     if idle and step is not None and step.step is Step.WAIT:
         yield from not_told_of(reading, step, sorted(idle))
+
+
+def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
+    """Yield the queues that are said to want what an idle holder keeps, of which `why` says that it is of no use."""
+    step = to_do(reading)
+    lines = [each.sentence for each in unblock(reading)] + ([] if step is None else [step.text])
+    for each in (each for each in reading.running if each.idle is not None):
+        for line in lines:
+            keeps = re.search(rf"{re.escape(each.who)} \(idle [\d:]+\) keeps (\d+) servers? that (.+?) wants?\b", line)
+            if keeps is None:
+                continue
+            names = re.split(", | and ", keeps[2])
+            yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
+            wanting = [head for head in reading.heads if group_title(head) in names]
+            starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
+            if len(starts) == len(wanting) and any(starts) == ("starts nobody" in line):
+                yield f"of {names} {starts} start by what their alerts say: {line}"
 
 
 def ordered(reading: Reading) -> Iterator[str]:
@@ -268,7 +288,7 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
     readings = list(play(source, clock, POLLS, EVERY))
     found = []
     for number, reading in enumerate(readings):
-        for wrong in (judged_twice, ordered, without_verb, *OFFERS):
+        for wrong in (judged_twice, wanted_and_of_no_use, ordered, without_verb, *OFFERS):
             found += [(number, each) for each in wrong(reading)]
         for size in SIZES:
             found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]
@@ -353,6 +373,16 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
     larger = replace(reading, heads=(free,), running=tuple(idle), groups=())
     assert list(dearer_than_needed(larger)) == [f"{idle[0].who} is first, and {idle[1].who} is enough: ending one idle "
                                                 "holder frees the 24 servers that let it start"]  # fmt: skip
+
+
+def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BATCH is at its own limit, and the idle holder is in ETL."""
+    idle = replace(busy().running[0], group="ETL")
+    held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
+    assert not list(wanted_and_of_no_use(held))
+    monkeypatch.setattr(presman.analysis.advice.contenders, "_own_limits", lambda *_: [])
+    monkeypatch.setattr(presman.analysis.advice.kept, "no_use", lambda *_: {})
+    assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
 
 
 def test_what_is_looked_for_would_be_found() -> None:

@@ -38,8 +38,8 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
     )
     assert lines[1].startswith("  wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed")
     assert lines[2] == (
-        "  it should start in 2:10, between 1:40 and 3:30 in 8 cases of 10. Forecasts held 41 of 50, off by 0:22 "
-        f"since {clock(AT - timedelta(minutes=20))}."
+        "  it should start in 2:10, between 1:40 and 3:30 in 8 cases of 10. 41 of 50 started in the range "
+        f"forecast, half within 0:22 of its middle, since {clock(AT - timedelta(minutes=20))}."
     )
     assert lines[3] == "  it reaches its queue timeout in 56:26: then it ends with ORA-07454"
     assert lines[4].startswith("  to start it: ending one idle holder frees the 32 servers")
@@ -47,6 +47,7 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
         "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
         "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
+    assert lines[6] == "      proven: that frees servers that are wanted, and who gets them is not known"
 
 
 def test_one_behind_it_is_told_of_its_head() -> None:

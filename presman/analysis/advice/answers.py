@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import helps_nobody, is_proven
+from presman.analysis.advice.proof import Proof
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed
@@ -36,11 +37,9 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each)][:NAMED]
 
     def why_not(index: int, each: Candidate) -> str:
-        """Return why a candidate is no answer, "" where he is one."""
+        """Return why the servers that a candidate holds do not make him an answer, "" where they do."""
         if each.ends_in is not None or each.refused:
             return _why_not_he(each)
-        if is_proven(each.effect) and not each.objection and not found.looks_first:
-            return ""
         if nobody:
             return nobody
         if index < found.needed:
@@ -50,11 +49,29 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
         return _why_not_he(each) or _why_not_beside(each, found)
 
     why = [why_not(index, each) for index, each in enumerate(found.candidates)]
-    return replace(found, candidates=tuple(map(_with_commands, found.candidates, why, [reading] * len(why))))
+    told = (_told(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
+    return replace(found, candidates=tuple(told))
 
 
-def _with_commands(each: Candidate, why: str, reading: Reading) -> Candidate:
-    return replace(each, commands=() if why else ending(each.statement, reading).commands, why_not=why)
+def _told(each: Candidate, why: str, found: Unblock, reading: Reading) -> Candidate:
+    """Return a candidate with commands and what is proven of them, else with why there are none."""
+    proven = tuple(_proofs(each, found, is_enough=not why))
+    commands = ending(each.statement, reading).commands if proven else ()
+    return replace(each, commands=commands, proven=proven, why_not="" if proven else why)
+
+
+def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Proof]:
+    """Yield what is proven of a candidate's end, nothing where he is not offered."""
+    together = is_enough and found.needed > 1
+    if is_enough and found.rivals:
+        yield Proof.SERVERS_FREED
+    elif is_enough:
+        yield Proof.HEAD_STARTS_TOGETHER if together else Proof.HEAD_STARTS
+    may_end = each.ends_in is None and not each.objection and not found.looks_first
+    if is_proven(found.effect if together else each.effect) and (is_enough or may_end):
+        yield Proof.QUEUE_SOONER
+    if is_enough and each.objection:
+        yield Proof.DBA_DECIDES
 
 
 def _why_nobody(found: Unblock) -> Iterator[str]:

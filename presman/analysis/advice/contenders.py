@@ -15,6 +15,8 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.advice.ending_effect import is_proven
+from presman.analysis.advice.freeing import freeing, is_blocker, spare
+from presman.analysis.advice.proof import Proof
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
 from presman.analysis.readings.reading import Reading
@@ -23,6 +25,7 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
     RunningStatement,
+    Shortage,
     group_title,
     is_known,
 )
@@ -38,8 +41,9 @@ class Candidate(Struct, frozen=True):
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
     seconds after which it should end by itself, None unless that is soon. `refused` is why nobody ever gets a command
     for it, "" where one may; `objection` why DO does not name it to be ended, "" where nothing speaks against it.
-    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`); of others `why_not` says why there
-    are none. `effect` is what its end would do to the whole queue, None where that was not forecast.
+    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`), of which `proven` says what is proven
+    of its end; of others `why_not` says why there are none. `effect` is what its end would do to the whole queue, None
+    where that was not forecast.
     """
 
     statement: RunningStatement
@@ -53,6 +57,7 @@ class Candidate(Struct, frozen=True):
     objection: str = ""
     effect: EndingEffect | None = None
     why_not: str = ""
+    proven: tuple[Proof, ...] = ()
 
     @property
     def is_named(self) -> bool:
@@ -154,11 +159,6 @@ class Unblock(Struct, frozen=True):
         return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
 
 
-def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
-    """Whether any of these waits for a statement's session."""
-    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
-
-
 def contenders(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:
@@ -169,6 +169,7 @@ def contenders(
         for other in reading.heads
         if (other.con_id, other.group) != (head.con_id, head.group)
         and not _on_different_instances(head, other)
+        and not _are_kept(_own_limits(other, reading), freed, counts)
         and (taken := _could_take(other, _before(head, other, reading), freed)) > 0
     }
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
@@ -180,11 +181,14 @@ def contenders(
     return tuple(sorted(found))
 
 
-def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
+def take_turns(
+    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+) -> tuple[str, ...]:
     """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
 
     Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that. For
-    the same reason a queue counts that had statements in the last full minute and has none now.
+    the same reason a queue counts that had statements in the last full minute and has none now. None counts that its
+    own limit holds back, but where `freed` are those that this counts: of what others free it takes nothing.
     """
     everybody = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -198,6 +202,7 @@ def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
         if is_rival(each.con_id, each.group)
         and not _on_different_instances(head, each)
         and _before(head, each, reading)
+        and not _are_kept(_own_limits(each, reading), freed, counts)
     ]
     now = {(each.con_id, each.group) for each in reading.heads}
     others += [
@@ -205,6 +210,7 @@ def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
         for row in reading.cluster_groups()
         if (row.px_queued_minute or 0.0) > 0.0 and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
         and not (is_one_queue(reading.header.px_managed) and row.con_id == head.con_id)
+        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
     ]  # fmt: skip
     return tuple(sorted({group_title(head), *others})) if others else ()
 
@@ -227,6 +233,17 @@ def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
     """Whether the two may run on no instance in common."""
     first, second = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))
     return bool(first and second and not first & second)
+
+
+def _own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
+    """Return what the limits of its group and its container leave a queue too little of, whichever of it is first."""
+    own = (each for each in other.shortages if not each.everybody)
+    return [each for each in own if each.short > spare(other, reading)]
+
+
+def _are_kept(own: Iterable[Shortage], freed: Sequence[RunningStatement], counts: Counted) -> bool:
+    """Whether one of a queue's own limits holds it back though these have ended: none of them is counted there."""
+    return not all(any(freeing(one, [each], counts) for one in freed) for each in own)
 
 
 def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedStatement]:

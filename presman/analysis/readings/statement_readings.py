@@ -147,6 +147,10 @@ class ForecastRecord(Struct, frozen=True):
     held: int = 0
     median_error: float | None = None
 
+    def in_words(self) -> str:
+        """Return how many have started within the range that was forecast first."""
+        return f"{self.held} of {self.judged} started in the range forecast"
+
     def is_poor(self) -> bool:
         """Whether fewer than half held: then nothing that rests on the same courses is said to be known.
 
