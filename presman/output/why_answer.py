@@ -153,9 +153,12 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
-    yield from _ways(unblock_of(row, reading), first or "it")
-    idle = ((each, no_use(each, reading).get(group_title(row))) for each in reading.running if each.idle is not None)
-    for each, why in [one for one in idle if one[1]][:_NAMED]:
+    found = unblock_of(row, reading)
+    yield from _ways(found, first or "it")
+    offered = {each.executing() for way in (found.answers if found else ()) for each in way}
+    idle = (each for each in reading.running if each.idle is not None and each.executing() not in offered)
+    useless = ((each, no_use(each, reading).get(group_title(row))) for each in idle)
+    for each, why in [one for one in useless if one[1]][:_NAMED]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history)
 

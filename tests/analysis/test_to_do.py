@@ -190,7 +190,7 @@ def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: "
         f"{why}; wait, or decide whose work to end"
     )
-    assert why_not_ended(idle, reading) == f"Ending it would not let the head of BATCH start: {why}."
+    assert why_not_ended(idle, reading) == f"Ending it alone would not let the head of BATCH start: {why}."
     asked = as_text(reading, AskedStatement.of("501"), ReasonHistory())
     assert f"    ending MARTIN 1:526,60805 (idle 15:00, 32 servers) does not help: {why}\n" in asked
 
@@ -451,7 +451,12 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     assert "keeps 32 servers that BATCH wants, and ETL did a minute ago: what ending it would do is not" in found.text
     (way,) = unblock(lately)
     assert not way.answers
-    assert way.sentence.startswith("MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH or ETL may get: the plan")
+    keeps = "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH wants, and ETL did a minute ago: "
+    assert way.sentence == f"{keeps}the plan decides who is first, and no view tells"
+    little = replace(lately, running=(running(526, **IDLE, servers=16), running(144, group="ETL")))
+    assert unblock(little)[0].sentence == (
+        f"{keeps.replace('32', '16')}BATCH lacks 32, so its end alone starts nobody now"
+    ), "whatever ETL would want: it has nobody queued"
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert told(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
     fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
@@ -480,6 +485,46 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert unblock(unknown)[0].unsure == "another that waited as long may want more, and which is first is not known"
     same = replace(more, queue=(reading.queue[0], replace(alike, wants=Servers(32, 32))))
     assert told(same).step is Step.END
+
+
+def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobody() -> None:
+    """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
+    both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
+    keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
+    lacks = "BATCH lacks 32 and ETL lacks 32, so its end alone starts nobody now"
+    judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
+    for reading in (both, judged):
+        assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
+        (sentence,) = {each.sentence for each in unblock(reading)}
+        assert sentence == f"{keeps}{lacks}"
+    enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
+    ranged = replace(both.heads[1], wants=Servers(16, 32))
+    for etl in (enough, ranged):
+        other = replace(both, heads=(both.heads[0], etl))
+        assert told(other).text == f"{keeps}what ending it would do is not known; wait, or decide whether to end it"
+        assert unblock(other)[1].sentence == f"{keeps}the plan decides who is first, and no view tells"
+    foretold = foreseen(both, 0, 700.0, 900.0)
+    assert "if it is ended, the last now queued should start" in told(foretold).text, "that is more than now"
+
+
+def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
+    """It freed 8 of 24 that the target lacked, DO said 0 of 24, and it was in another group than the full one."""
+    idle = running(526, group="ETL", **IDLE, servers=8)
+    both = (Shortage(24, everybody=True), Shortage(16, group="BATCH"))
+    reading = one_queue(idle, running(144), running(145), shortages=both)
+    assert told(reading).text == (
+        "MARTIN 1:526 (idle 15:00) keeps 8 servers, but ending it would not let the head of BATCH start: it is in ETL, "
+        "and BATCH is at its own limit; wait, or decide whose work to end"
+    )
+    assert told(reading).short == "wait: ending MARTIN 1:526 does not let BATCH start"
+    (way,) = unblock(reading)
+    assert idle.sid not in {each.statement.sid for each in way.candidates}
+    asked = as_text(reading, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
+    assert "ending MARTIN 1:526,60805 (idle 15:00, 8 servers) does not help: it is in ETL, and BATCH is at its" in asked
+    with_it = one_queue(idle, running(144, servers=16), shortages=both)
+    together = as_text(with_it, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
+    assert "by ending MARTIN 1:526" in together
+    assert "does not help" not in together, "it is one of the two that do together"
 
 
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 import presman.analysis.advice.contenders
 import presman.analysis.advice.freeing
+import presman.analysis.advice.kept
 import presman.analysis.advice.unblock
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
@@ -136,10 +137,15 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
     lines = [each.sentence for each in unblock(reading)] + ([] if step is None else [step.text])
     for each in (each for each in reading.running if each.idle is not None):
         for line in lines:
-            keeps = re.search(rf"{re.escape(each.who)} \(idle [\d:]+\) keeps \d+ servers? that ([^:(;]*)", line)
-            for name in () if keeps is None else no_use(each, reading):
-                if name in keeps[1].split():
-                    yield f"{name} has no use of {each.who}: {line}"
+            keeps = re.search(rf"{re.escape(each.who)} \(idle [\d:]+\) keeps (\d+) servers? that (.+?) wants?\b", line)
+            if keeps is None:
+                continue
+            names = re.split(", | and ", keeps[2])
+            yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
+            wanting = [head for head in reading.heads if group_title(head) in names]
+            starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
+            if len(starts) == len(wanting) and any(starts) == ("starts nobody" in line):
+                yield f"of {names} {starts} start by what their alerts say: {line}"
 
 
 def ordered(reading: Reading) -> Iterator[str]:
@@ -375,6 +381,7 @@ def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monke
     held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
     assert not list(wanted_and_of_no_use(held))
     monkeypatch.setattr(presman.analysis.advice.contenders, "_own_limits", lambda *_: [])
+    monkeypatch.setattr(presman.analysis.advice.kept, "no_use", lambda *_: {})
     assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
 
 

@@ -15,7 +15,7 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.advice.ending_effect import is_proven
-from presman.analysis.advice.freeing import freeing, is_blocker
+from presman.analysis.advice.freeing import freeing, is_blocker, spare
 from presman.analysis.advice.proof import Proof
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
@@ -239,18 +239,6 @@ def _own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
     """Return what the limits of its group and its container leave a queue too little of, whichever of it is first."""
     own = (each for each in other.shortages if not each.everybody)
     return [each for each in own if each.short > spare(other, reading)]
-
-
-def spare(head: QueueHead, reading: Reading) -> float:
-    """Return how many servers fewer than those that it is short of a head may want.
-
-    What it wants may be a range, and another that has waited as long may be the first.
-    """
-    queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
-    alike = [each for each in queue if has_waited_alike(each, head.statement)] if head.equals else []
-    wants = [head.wants, *(each.wants for each in alike)]
-    least = min(each.low if is_known(each) else -inf for each in wants)
-    return (head.wants.high if is_known(head.wants) else 0) - least
 
 
 def _are_kept(own: Iterable[Shortage], freed: Sequence[RunningStatement], counts: Counted) -> bool:

@@ -25,8 +25,9 @@ from presman.analysis.advice.contenders import (
 from presman.analysis.advice.ending import ending, idle_to_end, lost, objection, refusal
 from presman.analysis.advice.ending_effect import effect_of, is_proven
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order
+from presman.analysis.advice.kept import kept_by
 from presman.analysis.caches import once
-from presman.analysis.parallel.counted_servers import Counted, why_not_counted
+from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -103,31 +104,20 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def _turns(found: Unblock, reading: Reading) -> str:
-    """Say who is idle with servers that several queues may get, and who of them is first; else that they take turns."""
-    idle = [each.statement for each in found.candidates if each.statement.idle is not None]
-    if not idle:
+    """Say who is idle with servers that the head's queue wants as others do, and who is first or what is missing."""
+    idle = (each.statement for each in found.candidates if each.statement.idle is not None)
+    keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
+    for_it = [each for each in keep if group_title(found.head) in each[1].queues]
+    if not for_it:
         free = f"{listed(found.turns, 'or')} may get the next servers that come free: {found.order}"
         return f"{free}, so nobody's end is proven to help"
-    each = max(idle, key=lambda one: one.servers)
-    queues, doubt = served_by(each, found.turns, reading)
-    keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    others = [name for name in found.turns if name not in queues]
-    turns = f"; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
-    return f"{keeps} that {listed(queues, 'or')} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
-
-
-def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -> tuple[list[str], str]:
-    """Return which queues an idle holder's servers are for, and in words that his own is, or may be, none of them.
-
-    His own is not where the limit that holds his group back does not count these servers.
-    """
-    group = (each.con_id, each.group)
-    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
-    if not holds or not why_not_counted(each, reading):
-        return list(queues), ""
-    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
-    others = [name for name in queues if name != group_title(each)]
-    return others, f" ({group_title(each)}'s limit {does} not count them)"
+    _, kept = max(for_it, key=lambda each: each[0])
+    if kept.starts_nobody or len(kept.queues) > 1:
+        return f"{kept.words}: {kept.starts_nobody or found.order}"
+    others = [name for name in found.turns if name not in kept.queues]
+    return (
+        f"{kept.words}; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
+    )
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Lines of advice, what would let the heads start: on the Parallel tab, in full on the pages behind its rows. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -249,7 +247,9 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
     against = objection(row)
     found = [f"DO does not offer to end it: {against}."] if against else []
     useless = no_use(row, reading).items() if row.idle is not None else ()
-    return " ".join([*found, *(f"Ending it would not let the head of {name} start: {why}." for name, why in useless)])
+    return " ".join(
+        [*found, *(f"Ending it alone would not let the head of {name} start: {why}." for name, why in useless)]
+    )
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:
