@@ -1,7 +1,5 @@
 """A Reading as text without a screen: for pipes, logs, mails and terminals that can do nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -16,17 +16,9 @@ from presman.analysis.readings.statement_readings import QueuedStatement, StartF
 from presman.figures.statement_figures import NO_START, why_unforeseen
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
-from presman.forecast.durations import Durations
-from presman.forecast.forecaster import (
-    COURSES,
-    ENOUGH,
-    ONE_LOOK,
-    PENDING,
-    Foresight,
-    is_not_within,
-    not_within,
-)
+from presman.forecast.forecaster import COURSES, ENOUGH, ONE_LOOK, PENDING, Foresight, is_not_within, not_within
 from presman.forecast.scheduler import Group, Limits, QueueRule, ServerPoolLimit
+from presman.forecast.statement_history import Durations
 from presman.reports.advise_load import Choice, ObservedLoad, rules_of
 
 _SAME = 1.0

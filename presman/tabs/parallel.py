@@ -1,7 +1,5 @@
 """Tab 4 Parallel: the parallel statement queue: who waits, why, what ends it, who holds the servers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 

@@ -20,8 +20,15 @@ from presman.reports.whatif_limits import LimitChanges, PlanLimit
 from presman.reports.whatif_text import off_by, wait_words
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
-from presman.tui.what_if_queue import QueueOnShow
-from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, WhatIfAnswered, WhatIfAnswers, in_background
+from presman.tui.what_if_queue import (
+    Advised,
+    ChoicesTried,
+    LiveAdvice,
+    QueueOnShow,
+    WhatIfAnswered,
+    WhatIfAnswers,
+    in_background,
+)
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
 from presman.tui.widgets.tab_line import KeysLine, Labelled

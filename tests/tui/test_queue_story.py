@@ -24,7 +24,7 @@ from presman.tabs.parallel import goal_line, queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import candidates_lines, ends_it
-from presman.tui.pages.xplan import xplan
+from presman.tui.pages.detail_lines import xplan
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some

@@ -14,8 +14,8 @@ from textual.css.stylesheet import Stylesheet
 
 from presman.base.formats import clock
 from presman.tui.feed import Lost
+from presman.tui.what_if_queue import ChoicesTried, LiveAdvice
 from presman.tui.what_if_screen import WhatIfScreen
-from presman.tui.what_if_work import ChoicesTried, LiveAdvice
 from presman.tui.widgets.tab_line import KeysLine
 from tests import parsed_styles
 from tests.recording.recorded import polled, record
@@ -280,7 +280,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
     quick = (
-        mock.patch("presman.tui.what_if_work._MOST_TRIED", 12),
+        mock.patch("presman.tui.what_if_queue._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
     with quick[0], quick[1]:

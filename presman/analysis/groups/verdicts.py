@@ -1,20 +1,16 @@
 """A group's verdict in words, with the arithmetic behind it, and how well an instance keeps its plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted, listed
 from presman.base.sums import sum_of_known
-
-if TYPE_CHECKING:
-    from presman.analysis.groups.containers import PdbReading
 
 _AT_LIMIT = 0.95
 """Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""

@@ -1,7 +1,5 @@
 """Consumer groups: CPU, I/O, queue, and what becomes of them; what MAX_IOPS and MAX_MBPS do to containers."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Literal, NamedTuple, Self
 

@@ -1,7 +1,5 @@
 """Lines of advice, what would let the heads start: on the Parallel tab, in full on the pages behind its rows. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

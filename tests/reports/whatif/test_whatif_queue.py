@@ -25,10 +25,10 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
 from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
-from presman.forecast.durations import Durations
 from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, Foresight
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.forecast.statement_history import Durations
 from presman.polling.poll_events import Polled
 from presman.reports.advise_load import (
     ArrivalDay,
@@ -44,8 +44,7 @@ from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, Prese
 from presman.reports.whatif_queue import ChangedStart, QueueCourses, under, why_unknown
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
-from presman.tui.what_if_queue import last_words
-from presman.tui.what_if_work import WhatIfAnswer
+from presman.tui.what_if_queue import WhatIfAnswer, last_words
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, queued
 
