@@ -1,7 +1,5 @@
 """A Reading as a JSON document: every figure under the name it has in :mod:`presman.analysis.readings.reading`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
