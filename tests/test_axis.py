@@ -19,7 +19,7 @@ from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.trace.tally import HistogramBar
-from presman.trace.trace_charts import SvgChart, svg
+from presman.trace.trace_report import SvgChart, svg
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width
 from tests.recording.recorded import START, polled, record
 

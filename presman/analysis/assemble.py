@@ -17,6 +17,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.containers import limited_containers
+from presman.analysis.groups.cpu_minimums import missed_minimums
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
@@ -128,6 +129,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "heads": heads,
         "quiesce": quiesce,
         "io_limited": limited,
+        "missed_minimums": missed_minimums(facts),
         "downgrades": operations,
         "basis": view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
         "hour": facts.cache.call(

@@ -4,8 +4,6 @@ A view that could not be read, is not in a spool or lacks the column that matter
 rests on it would be none. Every sentence of the kind "nothing is ..." asks here first.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -82,7 +82,7 @@ def _servers(row: GroupReading) -> str:
 
 
 def _servers_state(row: GroupReading) -> State:
-    return "warn" if row.may_hold and row.px_queued and (row.px_servers or 0) >= row.may_hold else ""
+    return "warn" if row.px_queued and row.is_full else ""
 
 
 def _queued_state(row: GroupReading) -> State:

@@ -23,9 +23,9 @@ from presman.analysis.parallel.queue_heads import has_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, StatementRuns, arrival_of
 from presman.base.release import Release
-from presman.forecast.durations import Durations, Lasted, durations
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
+from presman.forecast.statement_history import Durations, Lasted, durations
 from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
 from presman.rows.plan_rows import PlanDirective
 from presman.rows.snapshot import Snapshot

@@ -131,7 +131,7 @@ class Advice(Struct, frozen=True):
     statements: int
     seconds: float
     seed: int
-    replay_error: float
+    replay_error: float | None
     replayed: int
     interrupted: bool
     goals: tuple[GoalFinding, ...]
@@ -216,8 +216,8 @@ def advise(
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
-def _missed(load: ObservedLoad, before: ReplayOutcome) -> float:
-    """Return by how much a replayed wait is off, of the statements that count."""
+def _missed(load: ObservedLoad, before: ReplayOutcome) -> float | None:
+    """Return by how much a replayed wait is off, of the statements that count; None where that cannot be told."""
     return error(observed(load.arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
 
 

@@ -16,17 +16,9 @@ from presman.analysis.readings.statement_readings import QueuedStatement, StartF
 from presman.figures.statement_figures import NO_START, why_unforeseen
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
-from presman.forecast.durations import Durations
-from presman.forecast.forecaster import (
-    COURSES,
-    ENOUGH,
-    ONE_LOOK,
-    PENDING,
-    Foresight,
-    is_not_within,
-    not_within,
-)
+from presman.forecast.forecaster import COURSES, ENOUGH, ONE_LOOK, PENDING, Foresight, is_not_within, not_within
 from presman.forecast.scheduler import Group, Limits, QueueRule, ServerPoolLimit
+from presman.forecast.statement_history import Durations
 from presman.reports.advise_load import Choice, ObservedLoad, rules_of
 
 _SAME = 1.0
@@ -55,7 +47,7 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
     if not reading.queue:
         return ""
     if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged} here: too few to say"
+        return f"{record.in_words()}: too few to say"
     return "" if foresight else why_unforeseen(reading).removeprefix(NO_START) or PENDING.why_none
 
 

@@ -244,13 +244,13 @@ class Moments:
         """Find what happened up to a poll."""
         if snapshot is not None:
             self._history.add(reading, snapshot)
-            self.monitor.events = self._history.shown()
+            self.monitor.events = tuple(self._history.events)
 
     def lose(self, text: str) -> None:
         """Note that the connection was lost after the newest poll."""
         if self.monitor.latest is not None:
             self._history.lose(self.monitor.latest.at, text)
-            self.monitor.events = self._history.shown()
+            self.monitor.events = tuple(self._history.events)
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:

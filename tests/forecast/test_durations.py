@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.forecast.durations import Durations, Lasted, durations
+from presman.forecast.statement_history import Durations, Lasted, durations
 
 FIVE = [Lasted(seconds) for seconds in (10.0, 20.0, 30.0, 40.0, 50.0)]
 

@@ -181,6 +181,25 @@ def test_a_plan_change_makes_plans_and_history_due(record: Any, before: Any, aft
     assert len(source.reads) == 3
 
 
+def test_another_target_makes_parameters_due_and_an_answer_in_another_order_nothing() -> None:
+    """GV$ views answer in the order in which the instances do."""
+    first, second = (row(RsrcPlan, inst_id=number, name="DAY", parallel_servers_total=96) for number in (1, 2))
+    source = FakeSource(rows={RsrcPlan: (first, second)})
+    polling = poller(source)
+    asked = []
+    for rows in (
+        (first, second),
+        (second, first),
+        (first, second._replace(parallel_servers_total=48)),
+        (first, second),
+    ):
+        before = len(source.reads)
+        source.rows[RsrcPlan] = rows
+        polling.poll()
+        asked.append([Parameter in source.asked(number) for number in range(before, len(source.reads))])
+    assert asked == [[True], [False], [False, True], [False, True]]
+
+
 def test_a_failed_query_rests_for_a_minute() -> None:
     def answers(request: Request) -> Section | None:
         return Section(problem=Problem("ORA-00942", "no table")) if request.query.record is Session else None

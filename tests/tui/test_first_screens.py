@@ -87,7 +87,7 @@ SENTENCES = {
             "more than the target's 24",
             "QUERIES may start",
             "too large",
-            "may start only when",
+            "start only when none are",
         ),
         small=("too large for the target",),
         polls=11,
@@ -123,9 +123,10 @@ SENTENCES = {
         ("wait, or decide: MARTIN 1:2659 keeps 16 servers", "keeps 16 servers"),
     ),
     "tenants": Sentence(
-        "The plan is met, but both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
+        "The plan is met, but both want more CPU than there is: GOLD gets less than its CPU_MIN_COUNT, of which more "
+        "is promised than there is.",
         (
-            "All 4 CPUs are in use",
+            "GOLD gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT; all 4 CPUs are in use",
             "in CDB$ROOT: no queue",
             "starved group",
             "contended, gets its share",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import unblock
@@ -206,7 +207,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         affects = f"{most.user or ABSENT}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
-        return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects)
+        return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
     text = f"nothing yet: {most.who} is idle with {held}, but nobody waits for them; its user can close the cursor"
     return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")
 

@@ -23,8 +23,8 @@ DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
 AUTOTASK = "ORA$AUTOTASK"
 """The directive of maintenance tasks, which is about no container."""
 
-SHARES = "SHARES"
-"""What says a container's part where the CDB plan has any rule about CPU."""
+SHARES, BY_MINIMUM = "SHARES", "CPU_MIN_COUNT"
+"""What says a container's part: the first where the CDB plan has any rule about CPU, else the other, from 19 on."""
 
 _BY_CPU_COUNT, BY_CPU_MIN_COUNT = Release(18), Release(19)
 """The releases from which on these parameters of a container are its part where the CDB plan has no rule."""
@@ -81,7 +81,7 @@ def _weighed_by(plans: PlanFacts, inst_id: int, given: Mapping[int, CdbPlanDirec
     release = plans.snapshot.release
     if release < _BY_CPU_COUNT or _plan(plans, inst_id).rules_cpu or any(map(_rules_cpu, given.values())):
         return SHARES
-    return "CPU_MIN_COUNT" if release >= BY_CPU_MIN_COUNT else "CPU_COUNT"
+    return BY_MINIMUM if release >= BY_CPU_MIN_COUNT else "CPU_COUNT"
 
 
 def _rules_cpu(row: CdbPlanDirective) -> bool:

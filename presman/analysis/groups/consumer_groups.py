@@ -1,7 +1,5 @@
 """The consumer groups: one row per instance and one over all of them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from itertools import chain

@@ -144,23 +144,10 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         if row.inst_id == inst_id and row.con_id > SEED and not facts.system.is_closed(inst_id, row.con_id)
     }
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
-    grown, seconds = grown_counters(facts, inst_id), facts.deltas.interval(RsrcPdb)
-    lasting = _lasting(facts, inst_id)
-    exhausted = {
-        row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id
-    }
-    loads = {
-        (con_id, names[con_id]): entitlement.Load(
-            deltas.consumed_cpu_time / 1000 / seconds,
-            deltas.cpu_wait_time / 1000 / seconds,
-            lasting=lasting.get(con_id, 1.0),
-            exhausted=exhausted.get(con_id),
-        )
-        for con_id, deltas in grown.items()
-        if seconds and con_id in names
-    }
+    grown = grown_counters(facts, inst_id)
+    exhausted = _exhausted(facts, inst_id)
     hidden, given = _hidden(facts, inst_id), facts.division.allotments(inst_id)
-    frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads, not hidden)
+    frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads(facts, inst_id, names), not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
     found, no_metric = [], null_row(PdbMetric)
     for key in sorted(names.items()):
@@ -170,6 +157,26 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         row = replace(row, io=io, shares=shares, hidden=hidden, cpu_exhausted=exhausted.get(con_id))
         found.append(replace(row, io_verdict=io_verdict(row)))
     return found
+
+
+def loads(facts: Facts, inst_id: int, names: Mapping[int, str]) -> dict[Key, entitlement.Load]:
+    """Return the CPU that containers used and waited for on an instance since the last poll."""
+    grown, seconds = grown_counters(facts, inst_id), facts.deltas.interval(RsrcPdb)
+    lasting, exhausted = _lasting(facts, inst_id), _exhausted(facts, inst_id)
+    return {
+        (con_id, names[con_id]): entitlement.Load(
+            deltas.consumed_cpu_time / 1000 / seconds,
+            deltas.cpu_wait_time / 1000 / seconds,
+            lasting=lasting.get(con_id, 1.0),
+            exhausted=exhausted.get(con_id),
+        )
+        for con_id, deltas in grown.items()
+        if seconds and con_id in names
+    }
+
+
+def _exhausted(facts: Facts, inst_id: int) -> dict[int, float | None]:
+    return {row.con_id: row.cpu_exhausted for row in facts.snapshot.rows(PdbCpuExhausted) if row.inst_id == inst_id}
 
 
 def _hidden(facts: Facts, inst_id: int) -> str:

@@ -17,14 +17,7 @@ from presman.base.sums import added, grouped, largest
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
-from presman.rows.session_state import (
-    POOL_WAIT,
-    QUIESCE_PLAN,
-    QUIESCE_STATES,
-    QUIESCE_WAIT,
-    is_pooled,
-    is_quiescing,
-)
+from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled, is_quiescing
 from presman.rows.snapshot import Quiescer
 
 

@@ -1,7 +1,5 @@
 """The life of statements: active session pool, parallel queue, servers, switches, idle cursors, the end."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from presman.sources.simulator.executions import Execution
-    from presman.sources.simulator.machine import Machine
-    from presman.sources.simulator.processes import Server, SimulatedSession
-    from presman.sources.simulator.simulation import Simulation
+from presman.sources.simulator.executions import Execution
+from presman.sources.simulator.machine import Machine
+from presman.sources.simulator.processes import Server, SimulatedSession
+from presman.sources.simulator.simulation import Simulation
 
 Row = tuple[Any, ...]
 
