@@ -62,6 +62,19 @@ async def test_no_key_does_nothing_without_a_word(
 
 
 @acted
+async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert "waits/s" in await acting.press("7", "m")
+        await acting.resize(80, 12)
+        assert "Wait event" in acting.screen, "the events are back"
+        for key in ("m", "b"):
+            screen = await acting.press(key)
+            assert "Wait event" in screen
+            assert "maps and buckets need 15 lines." in screen.splitlines()[-1]
+            acting.app.clear_notifications()
+
+
+@acted
 async def test_a_key_that_nothing_has_says_what_has_one() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert "x is no key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
