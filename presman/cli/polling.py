@@ -22,8 +22,8 @@ from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
 from presman.forecast.forecaster import LEADING_POLLS, ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
-from presman.polling.polled_source import pause_after
 from presman.polling.poller import Poller
+from presman.polling.sampler import pause_after
 from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
 from presman.rows.queries import DetailLevel

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from presman.rows.commands import Command
     from presman.rows.queries import DetailLevel, Focus
     from presman.rows.snapshot import Snapshot
-    from presman.services.fleet.live_fleet import WatchedDatabase
     from presman.services.live import LiveEvent, Notifier, Readings
+    from presman.services.live_fleet import WatchedDatabase
 
 Post = Callable[[Message], object]
 

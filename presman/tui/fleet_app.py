@@ -24,7 +24,7 @@ from presman.tui.widgets.grid import keys_in_table
 from presman.tui.widgets.tab_line import Labelled
 
 if TYPE_CHECKING:
-    from presman.services.fleet.live_fleet import Fleet
+    from presman.services.live_fleet import Fleet
     from presman.tui.widgets.choosers import InputLine
 
 

@@ -16,7 +16,7 @@ from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
 from presman.reports.advise_text import closing, still_takes
-from presman.reports.whatif_limits import LimitChanges, PlanLimit
+from presman.reports.whatif_queue import LimitChanges, PlanLimit
 from presman.reports.whatif_text import off_by, wait_words
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor

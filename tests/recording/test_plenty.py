@@ -18,7 +18,7 @@ from presman.recording.schema import STATEMENTS
 from presman.recording.time_bins import bucket_bins, busiest_sql_ids, group_bins, time_bins
 from presman.recording.window_lines import group_lines, latency_bins
 from presman.reports.compare.comparison import STATEMENTS as OF_STATEMENTS
-from presman.reports.compare.two_windows import RecordingWindow, compare
+from presman.reports.compare.comparison import RecordingWindow, compare
 from tests.recording.recorded import polled, record
 
 _COUNT = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"

@@ -35,8 +35,8 @@ from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.rows.conversion import field_types
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
-from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import LiveFleet
 from presman.services.metrics.metric_page import Exporter, Exposition, families
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import Answer, Request
