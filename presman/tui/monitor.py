@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, beside
 from presman.base.errors import InputError
 from presman.base.formats import clock
+from presman.rows.snapshot import Snapshot
+from presman.tabs.alerts import alerts
 from presman.tabs.choices import Choices, Link, LinkState
+from presman.tabs.parts import Moment
+from presman.tui.timeline import Timeline
 
 if TYPE_CHECKING:
     from presman.analysis.advice.step import ToDo
-    from presman.analysis.readings.reading import Alert, Reading
-    from presman.analysis.trends.database_events import DatabaseEvent, EventHistory
     from presman.forecast.forecaster import Foresight
-    from presman.rows.snapshot import Snapshot
     from presman.tabs.parts import Moment
     from presman.tui.timeline import Timeline
 
@@ -51,13 +54,8 @@ class Monitor:
         """What happened, oldest first."""
         self._events_then: Sequence[DatabaseEvent] = ()
         """What was known of that when the view was paused."""
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """The polls so far. Made when the first one comes: it takes imports that the first frame does not wait for."""
-        from presman.tui.timeline import Timeline
-
-        return Timeline()
+        self.timeline = Timeline()
+        """The polls so far."""
 
     @property
     def cost(self) -> float | None:
@@ -177,7 +175,6 @@ class Monitor:
     def look(self) -> None:
         """Work out what is wrong at the instant on screen, and what to do: of what is old no command is offered."""
         from presman.analysis.advice.to_do import to_do
-        from presman.tabs.alerts import alerts
 
         self.alerts = alerts(self.reading, self.link)
         self.to_do = to_do(self.reading) if self.reading is not None else None
@@ -186,8 +183,6 @@ class Monitor:
 
     def moment(self) -> Moment | None:
         """Return the instant on screen with all that a tab is drawn from; None before the first poll."""
-        from presman.tabs.parts import Moment
-
         if self.reading is None or self.latest is None:
             return None
         line, number = self.timeline, self.reading.number
@@ -232,13 +227,7 @@ class Moments:
         self.monitor = monitor
         self.notify = notify
         self.repaint = repaint
-
-    @cached_property
-    def _history(self) -> EventHistory:
-        """Made when the first poll comes: it takes imports that the first frame does not wait for."""
-        from presman.analysis.trends.database_events import EventHistory
-
-        return EventHistory()
+        self._history = EventHistory()
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
         """Find what happened up to a poll."""
@@ -307,8 +296,6 @@ class Moments:
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""
-        from presman.analysis.trends.database_events import beside
-
         reading, span = self.monitor.reading, self.span
         if reading is None or span is None:
             return None

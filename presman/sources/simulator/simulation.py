@@ -109,12 +109,10 @@ EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
 class Simulation(Cluster):
     """One database in miniature: its instances, its plans, its work."""
 
-    def __init__(
-        self, scenario: Scenario, release: Release, seed: int, step: float = STEP, origin: datetime = EPOCH
-    ) -> None:
+    def __init__(self, scenario: Scenario, release: Release, seed: int, step: float = STEP) -> None:
         super().__init__(scenario, release, seed)
         self.step = step
-        self.origin = origin
+        self.origin = EPOCH
         self.own_sid = OWN_SID
         root = 1 if self.plans.cdb else 0
         specs = enumerate((OWN, *scenario.monitors))
