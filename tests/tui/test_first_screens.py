@@ -87,7 +87,7 @@ SENTENCES = {
             "more than the target's 24",
             "QUERIES may start",
             "too large",
-            "may start only when",
+            "start only when none are",
         ),
         small=("too large for the target",),
         polls=11,

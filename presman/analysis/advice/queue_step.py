@@ -52,7 +52,11 @@ def queue_step(reading: Reading) -> ToDo | None:
     best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), _nearness(one[1])), default=(None, None))
     if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
         best = _naming_its_queue(best)
-    if best is None or best.step is not Step.WAIT or any(each.wait is not None for each in heads):
+    if (
+        best is None
+        or best.step is not Step.WAIT
+        or any(each.wait is not None and not each.by_forecast for each in heads)
+    ):
         return best
     return _idle_while_queues_take_turns(heads, reading) or best
 
@@ -156,6 +160,9 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     head, name = found.head, _name(found.head)
     if found.blocked:
         return look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+    if found.by_forecast and not found.outdated:
+        text, short = (f"wait: {each} {found.by_forecast}" for each in (_head_in_words(head), name))
+        return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -292,6 +299,9 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
+    elif found.may_end and not found.turns:
+        can = "may" if found.rivals or found.unsure else "can"
+        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
     else:
         slowed = _slowed_by_io(found, reading)
         text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"

@@ -344,11 +344,12 @@ def _never(wants: Servers, state: QueueState) -> str:
 def _want(wants: Servers, dop: int | None) -> str:
     by = "" if wants.source is WantsSource.DEGREE else f" by {wants.source.value}"
     if wants.low != wants.high:
-        return f"wants {wants.low} to {wants.high} servers (DOP {dop}, {'one set' if by else 'one or two sets'}{by})"
+        sets, twice = ("one set", ", counted once or twice") if by else ("one or two sets", "")
+        return f"wants {wants.low} to {wants.high} servers (DOP {dop}, {sets}{by}{twice})"
     if not dop or wants.low % dop:
         return f"wants {counted(wants.low, 'server')}{by}"
-    sets = wants.low // dop
-    return f"wants {counted(wants.low, 'server')} (DOP {dop}, {_COUNTS.get(sets, f'{sets} sets')}{by})"
+    many = wants.low // dop
+    return f"wants {counted(wants.low, 'server')} (DOP {dop}, {_COUNTS.get(many, f'{many} sets')}{by})"
 
 
 def _figures(state: QueueState) -> list[str]:

@@ -281,7 +281,8 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     its data flow trees has, None where V$PX_SESSION does not tell them.
     `kind` is what works in its session where that is no user's ordinary one; `seen` is false where V$SESSION has no row
     of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
-    tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
+    tells that its plan has nothing left to do after `operation`, and that this comes to its end; `comes_nearer` that
+    this end did since the poll before, whatever the plan does then. `queued` tells that
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
     itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
     idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
@@ -316,6 +317,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     overdue: bool = False
     orphaned: bool = False
     outdated: str = ""
+    comes_nearer: bool = False
 
     @property
     def who(self) -> str:

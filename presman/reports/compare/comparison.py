@@ -19,7 +19,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
 from presman.recording.store_errors import DamagedStoreError
-from presman.recording.time_bins import busiest_sql_ids
+from presman.recording.time_bins import busiest_sql_ids, count_of_kind, events_of_kind
 from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
 from presman.recording.window_lines import PollLines, poll_lines
 from presman.reports.compare.noise import (
@@ -313,6 +313,8 @@ _CANDIDATES = 10 * MOST_STATEMENTS
 
 _GAP = 3.0
 """Times the usual seconds between polls from which on polls are missing."""
+_MOST_CHANGES = 100
+"""Changes of the plan that are told of a window."""
 _TRIED = 3
 """Polls, from the last one back, that are read for the plan's name where some are damaged."""
 
@@ -424,9 +426,11 @@ def _gaps(times: Sequence[int], start: datetime, end: datetime) -> list[str]:
 
 
 def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
-    events = playback.events(start, end)
-    notes = [f"{each.text} at {spelled_time(each.at)}" for each in events if each.kind == PLAN_CHANGED]
-    lost = sum(each.kind == LOST for each in events)
+    changes = events_of_kind(playback, PLAN_CHANGED, start, end, _MOST_CHANGES)
+    notes = [f"{each.text} at {spelled_time(each.at)}" for each in changes]
+    if len(changes) >= _MOST_CHANGES:
+        notes.append(f"more changes of the plan than these {_MOST_CHANGES} are not told")
+    lost = count_of_kind(playback, LOST, start, end)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
 
 
