@@ -37,9 +37,8 @@ from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory, RsrcPlanHistory
 from presman.rows.instance_rows import EventHistogram, Instance
-from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.rows.queries import OF_AN_UPDATE, Scope
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import GoneInstance, Section, Snapshot

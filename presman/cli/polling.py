@@ -24,9 +24,8 @@ from presman.forecast.forecaster import LEADING_POLLS, ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
 from presman.polling.sampler import pause_after
-from presman.rows.conversion import RecordType
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import DetailLevel
+from presman.rows.queries import DetailLevel, RecordType
 from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
 from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls

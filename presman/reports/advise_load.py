@@ -27,7 +27,7 @@ from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
 from presman.forecast.statement_history import Durations, Lasted, durations
 from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
 TRAINED = 0.6

@@ -14,8 +14,8 @@ from presman.analysis.facts.plan_facts import PlanFacts
 from presman.analysis.facts.system_facts import ROOT
 from presman.base.release import Release
 from presman.base.sums import grouped
+from presman.rows.group_rows import CdbPlanDirective, RsrcPlan
 from presman.rows.instance_rows import PdbMetric
-from presman.rows.plan_rows import CdbPlanDirective, RsrcPlan
 
 DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
 """The directive of the containers that no other one names."""

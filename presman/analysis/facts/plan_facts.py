@@ -11,9 +11,16 @@ from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.release import Release
 from presman.base.sums import grouped
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import (
+    ConsumerGroup,
+    ContainerPlan,
+    ContainerPlanDirective,
+    GroupMetric,
+    Plan,
+    PlanDirective,
+    RsrcPlan,
+)
 from presman.rows.instance_rows import SEED, Pdb
-from presman.rows.plan_rows import ContainerPlan, ContainerPlanDirective, Plan, PlanDirective, RsrcPlan
 from presman.rows.snapshot import Snapshot
 
 NO_BOOK = PlanBook()

@@ -33,9 +33,9 @@ from presman.analysis.readings.group_readings import (
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
 from presman.base.sums import added, grouped, sum_of_known
-from presman.rows.conversion import null_row
 from presman.rows.group_rows import CPU_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
+from presman.rows.queries import null_row
 from presman.rows.snapshot import Snapshot
 
 

@@ -25,7 +25,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.plan_rows import CdbPlanDirective
+from presman.rows.group_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
 """Directives that are about no container by name."""

@@ -17,8 +17,8 @@ from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.sums import grouped, sum_of_known
-from presman.rows.conversion import null_row
-from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
+from presman.rows.group_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
+from presman.rows.queries import null_row
 from presman.rows.snapshot import Snapshot
 
 GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"

@@ -9,8 +9,7 @@ come a few at a time and are shortened as they come (rows.conversion.shortened),
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from presman.rows.conversion import has_long_texts
-from presman.rows.queries import Query
+from presman.rows.queries import Query, has_long_texts
 from presman.sources.oracle.guard import MOST
 from presman.sources.oracle.thin_connection import Rows
 

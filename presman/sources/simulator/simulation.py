@@ -18,11 +18,11 @@ from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.executions import SimulatedSession
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.parsing import sql_id_of
 from presman.sources.simulator.plan_tree import hand_out
-from presman.sources.simulator.processes import SimulatedSession
 from presman.sources.simulator.scenario import (
     OTHER_GROUPS,
     OWN_SID,

@@ -30,8 +30,7 @@ from presman.reports.file_series import ChartError, read_series
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from presman.reports.series_chart import chart_page
-from presman.rows.conversion import RecordType, field_types, null_row
-from presman.rows.queries import by_query
+from presman.rows.queries import RecordType, by_query, field_types, null_row
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.recording.recorded import START, Moment, polled, record
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from presman.sources.simulator.executions import Execution
+from presman.sources.simulator.executions import Execution, Server, SimulatedSession
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.processes import Server, SimulatedSession
 from presman.sources.simulator.simulation import Simulation
 
 Row = tuple[Any, ...]
