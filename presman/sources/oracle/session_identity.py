@@ -3,7 +3,7 @@
 Fetch sizes: all rows of a query in one round trip, unless they are so large that it takes several.
 
 A row of a V$ view has some hundred bytes. Should one have a million, as a hostile or broken server may send, then rows
-come a few at a time and are shortened as they come (rows.conversion.shortened), so that memory stays bounded.
+come a few at a time and are shortened as they come (rows.queries.shortened), so that memory stays bounded.
 """
 
 from collections.abc import Callable
