@@ -6,7 +6,8 @@ import pytest
 
 from presman.analysis.assemble import analyse
 from presman.analysis.session_list import cpu_waiters
-from presman.rows.session_rows import PxSession, Session, SessionInfo, doing, is_held, is_queued
+from presman.rows.session_rows import PxSession, Session, SessionInfo
+from presman.rows.session_state import doing, is_held, is_queued
 from tests.analysis.make import instance, row, snapshot
 
 QUANTUM = "resmgr:cpu quantum"

@@ -30,7 +30,8 @@ from presman.base.text import clean, one_line
 from presman.polling.named_sessions import requests
 from presman.rows.commands import Command, CommandKind, Victim, switch
 from presman.rows.queries import load
-from presman.rows.session_rows import NamedSession, Session, is_queued
+from presman.rows.session_rows import NamedSession, Session
+from presman.rows.session_state import is_queued
 from presman.sources import OutcomeUnknown, SourceError
 
 

@@ -18,7 +18,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CLASSES, OTHER, Activity, SessionReading, SqlSample
 from presman.base.sums import sum_of_known
 from presman.rows.query_files import SessionAmounts
-from presman.rows.session_rows import ON_CPU, Session, SessionInfo, blocker, doing, is_held, is_queued
+from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queued
 from presman.rows.snapshot import Snapshot
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"

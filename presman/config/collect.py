@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from presman.rows.queries import OF_AN_UPDATE, Cadence, Query, columns_of, load, selection
-from presman.rows.session_rows import QUEUE_WAITS
+from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.spool.spool_file import SAMPLES
 
 SCRIPT = "presman_collect.sql"

@@ -19,7 +19,8 @@ from presman.rows.group_rows import ConsumerGroupDefinition, PlanDirective, Rsrc
 from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEvent
 from presman.rows.queries import Cadence, Query, Scope, bind_names, field_types, load
 from presman.rows.query_files import OLDEST
-from presman.rows.session_rows import QUIESCE_STATES, SessionInfo
+from presman.rows.session_rows import SessionInfo
+from presman.rows.session_state import QUIESCE_STATES
 from presman.rows.snapshot import Section
 from presman.sources import Request, Source
 

@@ -16,7 +16,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.base.formats import ABSENT, clock, count, duration
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, NAME, NUMBER, PERCENT, SECONDS, TEXT, WORD, Bar, Figure, Figures, State, Table
-from presman.rows.session_rows import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE
 
 Queued = Figure[QueuedStatement]
 Running = Figure[RunningStatement]

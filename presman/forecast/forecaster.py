@@ -40,7 +40,7 @@ from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, QueueRules, modelled, queue_rules
 from presman.forecast.shown import as_shown
 from presman.forecast.statement_history import FEW, StatementHistory
-from presman.rows.session_rows import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 
 COURSES = 40

@@ -22,7 +22,7 @@ from presman.analysis.readings.statement_readings import Executing, QueuedStatem
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations, StatementHistory
-from presman.rows.session_rows import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE
 
 _UNLIMITED = 1_000_000
 _NOBODY = Group(-1, "")

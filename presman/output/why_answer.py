@@ -28,7 +28,7 @@ from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
-from presman.rows.session_rows import POOL_WAIT
+from presman.rows.session_state import POOL_WAIT
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3

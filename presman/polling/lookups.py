@@ -18,16 +18,8 @@ from msgspec import Struct
 from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.rows.queries import Focus, Query, for_several
-from presman.rows.session_rows import (
-    ALL_STATEMENTS,
-    BACKGROUND,
-    NEXT_IN_LINE,
-    PxSession,
-    ServerProcesses,
-    Session,
-    is_held,
-    is_queued,
-)
+from presman.rows.session_rows import BACKGROUND, PxSession, Session
+from presman.rows.session_state import ALL_STATEMENTS, NEXT_IN_LINE, ServerProcesses, is_held, is_queued
 from presman.rows.snapshot import Problem, Section
 from presman.sources import Request
 

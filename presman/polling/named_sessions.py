@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from presman.polling.cadence import MINUTE
 from presman.rows.queries import DetailLevel, Query
-from presman.rows.session_rows import NamedSession, NamedSessionInfo, PxSession, Session, SessionInfo, is_waiting
+from presman.rows.session_rows import NamedSession, NamedSessionInfo, PxSession, Session, SessionInfo
+from presman.rows.session_state import is_waiting
 from presman.rows.snapshot import Section
 from presman.sources import Request
 

@@ -41,19 +41,16 @@ from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
 from presman.rows.session_rows import (
     BACKGROUND,
-    QUIESCE_STATES,
     FastStartTransaction,
     NamedSession,
     PxProcess,
     PxSession,
-    ServerProcesses,
     Session,
     SessionCount,
     SessionLongops,
     StatisticName,
-    is_queued,
-    is_quiescing,
 )
+from presman.rows.session_state import QUIESCE_STATES, ServerProcesses, is_queued, is_quiescing
 from presman.rows.snapshot import GoneInstance, Quiescer, Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 

@@ -31,7 +31,8 @@ from presman.figures.session_figures import SESSIONS
 from presman.figures.statement_figures import QUEUE, RUNNING, stands_for
 from presman.figures.top_figures import TOP_OF_SCOPE, TopStatement
 from presman.rows.queries import DetailLevel
-from presman.rows.session_rows import POOL_WAIT, SessionCount
+from presman.rows.session_rows import SessionCount
+from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb

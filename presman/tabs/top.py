@@ -8,7 +8,7 @@ from presman.analysis.session_list import Blocking, blocking
 from presman.base.formats import ABSENT, duration, number
 from presman.figures import top_figures
 from presman.figures.drawing.lines import Line
-from presman.rows.session_rows import ON_CPU
+from presman.rows.session_state import ON_CPU
 from presman.tabs.charts import capacity
 from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
 from presman.tabs.table_notes import unavailable

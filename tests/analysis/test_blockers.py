@@ -16,7 +16,7 @@ from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.polling.poller import Poller
 from presman.rows.commands import Victim, kill
-from presman.rows.session_rows import blocker
+from presman.rows.session_state import blocker
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link

@@ -11,7 +11,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.base.release import SUPPORTED, Release
 from presman.polling.poller import Poller
-from presman.rows.session_rows import PxProcess, PxSession, ServerProcesses, Session
+from presman.rows.session_rows import PxProcess, PxSession, Session
+from presman.rows.session_state import ServerProcesses
 from presman.sources.simulator.machine import OWN_SID
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, instance, row, snapshot

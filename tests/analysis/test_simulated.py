@@ -22,7 +22,7 @@ from presman.base.release import Release
 from presman.forecast.forecaster import Forecaster
 from presman.polling.poller import Poller
 from presman.rows.queries import DetailLevel
-from presman.rows.session_rows import POOL_WAIT
+from presman.rows.session_state import POOL_WAIT
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
 from tests.forecast.hold import HoldReason, QueueHold, why_of

@@ -14,7 +14,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.config.doctor import ASSUMPTIONS, Assumption, Observation, check, unseen
 from presman.config.targets import parse_target
 from presman.rows.queries import Scope, columns_of
-from presman.rows.session_rows import QUEUE_WAITS
+from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.embedded import EmbeddedDatabase
 from tests.cli.run import QUEUEING
 

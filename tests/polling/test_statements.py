@@ -8,7 +8,8 @@ from presman.polling.cadence import PollNeeds
 from presman.polling.lookups import FEW_ANSWERS, MOST_HELD, CursorKey, Lookups, statements_on_show
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.rows.queries import load
-from presman.rows.session_rows import PxSession, ServerProcesses, Session
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import ServerProcesses
 from presman.rows.snapshot import Problem, Section
 from tests.sources.fakes import START, row
 

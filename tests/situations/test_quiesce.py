@@ -22,7 +22,8 @@ from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as
 from presman.polling.poller import SeenQuiescers
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import null_row
-from presman.rows.session_rows import QUIESCE_WAIT, Session
+from presman.rows.session_rows import Session
+from presman.rows.session_state import QUIESCE_WAIT
 from presman.rows.snapshot import Quiescer
 from presman.tui.pages.row_details import group
 from tests.recording.recorded import polled

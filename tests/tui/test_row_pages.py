@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE, place
-from presman.rows.session_rows import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
     _wants,
     again,

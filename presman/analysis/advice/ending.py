@@ -18,7 +18,8 @@ from presman.analysis.readings.statement_readings import ParallelStatement, Runn
 from presman.base.formats import in_about
 from presman.base.release import Release
 from presman.rows.commands import Command, Victim, for_queued, to_end
-from presman.rows.session_rows import IDLE_STATUSES, SessionKind
+from presman.rows.session_rows import IDLE_STATUSES
+from presman.rows.session_state import SessionKind
 
 LONG_IDLE = 120.0
 """Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""

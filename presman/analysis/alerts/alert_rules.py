@@ -17,7 +17,7 @@ from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Mi
 from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
-from presman.rows.session_rows import QUIESCE_PLAN, QUIESCE_WAIT
+from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 
 FULL = 0.95
 """The part of the CPUs from which they count as all in use."""

@@ -20,18 +20,15 @@ from presman.rows.queries import Scope
 from presman.rows.session_rows import (
     BACKGROUND,
     IDLE_STATUSES,
-    QUEUE_WAITS,
     PxProcess,
     PxProcessSysstat,
     PxSession,
-    ServerProcesses,
     Session,
     SessionCount,
     SessionInfo,
     SessionLongops,
-    is_queued,
-    is_waiting,
 )
+from presman.rows.session_state import QUEUE_WAITS, ServerProcesses, is_queued, is_waiting
 from presman.rows.snapshot import Snapshot
 
 ROOT = 1

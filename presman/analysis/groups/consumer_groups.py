@@ -29,7 +29,8 @@ from presman.analysis.view_availability import unavailable
 from presman.base.sums import added, grouped, sum_of_known
 from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, CpuExhausted, GroupMetric
 from presman.rows.queries import null_row
-from presman.rows.session_rows import PxSession, Session, is_pooled
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_state import is_pooled
 from presman.rows.snapshot import Snapshot
 
 

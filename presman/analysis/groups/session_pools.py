@@ -15,15 +15,8 @@ from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
 from presman.base.sums import added, grouped, largest
 from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective
-from presman.rows.session_rows import (
-    POOL_WAIT,
-    QUIESCE_PLAN,
-    QUIESCE_STATES,
-    QUIESCE_WAIT,
-    Session,
-    is_pooled,
-    is_quiescing,
-)
+from presman.rows.session_rows import Session
+from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled, is_quiescing
 from presman.rows.snapshot import Quiescer
 
 

@@ -10,7 +10,8 @@ from presman.analysis.readings.statement_readings import DopStory
 from presman.base.sums import grouped
 from presman.rows.cursor_rows import CursorTotals, PlanLine
 from presman.rows.queries import BYTES_READ, CPU, LOGICAL_READS
-from presman.rows.session_rows import PxStatistic, SessionStatistic, StatisticName, doing
+from presman.rows.session_rows import PxStatistic, SessionStatistic, StatisticName
+from presman.rows.session_state import doing
 
 _IN_OUT = {
     "PARALLEL_TO_SERIAL": "P->S",

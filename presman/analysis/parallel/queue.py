@@ -31,7 +31,8 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import GroupMetric, PlanDirective
-from presman.rows.session_rows import NEXT_IN_LINE, Session, SessionInfo
+from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_state import NEXT_IN_LINE
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:

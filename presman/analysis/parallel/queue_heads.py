@@ -43,7 +43,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.base.formats import counted
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.session_rows import NEXT_IN_LINE, is_queued
+from presman.rows.session_state import NEXT_IN_LINE, is_queued
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 SAME_WAIT = 1.0

@@ -29,11 +29,8 @@ from presman.rows.session_rows import (
     PxSession,
     Session,
     SessionLongops,
-    blocker,
-    doing,
-    is_queued,
-    session_kind,
 )
+from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""

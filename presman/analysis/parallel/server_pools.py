@@ -14,7 +14,8 @@ from presman.base.release import Release
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
-from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, serves_gv
+from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
+from presman.rows.session_state import serves_gv
 
 OWN_TARGETS = Release(12, 2)
 """The release from which on a container has a PARALLEL_SERVERS_TARGET of its own, set or by default (Reference)."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.readings.statement_readings import DopStory
-from presman.rows.session_rows import ON_CPU, SessionKind, session_kind, session_name
+from presman.rows.session_state import ON_CPU, SessionKind, session_kind, session_name
 
 
 class SessionReading(NamedTuple):

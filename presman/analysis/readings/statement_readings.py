@@ -11,7 +11,7 @@ from typing import TypeGuard
 from msgspec import Struct, field
 
 from presman.base.formats import counted, duration
-from presman.rows.session_rows import SessionKind, session_name
+from presman.rows.session_state import SessionKind, session_name
 
 
 class Cause(Enum):

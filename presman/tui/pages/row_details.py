@@ -16,7 +16,7 @@ from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
 from presman.figures.statement_figures import QUEUE, at_timeout, first_of_queue, place, starts_in_words
-from presman.rows.session_rows import ON_CPU
+from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
 _LABEL = 16

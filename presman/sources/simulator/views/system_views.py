@@ -10,7 +10,7 @@ from random import Random
 
 from presman.base.release import Release
 from presman.rows.instance_rows import SEED
-from presman.rows.session_rows import QUIESCE_PLAN, QUIESCE_WAIT
+from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 from presman.sources.simulator.counters import BUCKETS, Count, Event, reading_events
 from presman.sources.simulator.executions import server_name
 from presman.sources.simulator.machine import Machine
