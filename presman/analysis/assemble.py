@@ -16,8 +16,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
-from presman.analysis.groups.containers import limited_containers
-from presman.analysis.groups.cpu_minimums import missed_minimums
+from presman.analysis.groups.containers import limited_containers, missed_minimums
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours

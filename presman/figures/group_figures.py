@@ -1,7 +1,5 @@
 """Figures of consumer groups: CPU, parallel servers, the parallel queue, what the plan gives."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import replace
 

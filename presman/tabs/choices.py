@@ -1,7 +1,5 @@
 """The user's choices (tab, instant, time, rows, what was gone into), and the link by which the data comes in."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from enum import Enum
 from typing import Literal, get_args

@@ -27,7 +27,7 @@ from presman.tui.saved_view import SavedView, ViewSaver, set_in_tables
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.tab_line import Labelled
+from presman.tui.widgets.top_lines import Labelled
 
 if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event

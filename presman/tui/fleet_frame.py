@@ -1,7 +1,5 @@
 """The frame of the fleet's screen: its lines, what is painted when, what is set. Keys: :mod:`presman.tui.fleet_app`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,8 +21,7 @@ from presman.tui.screen import too_small
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
-from presman.tui.widgets.tab_line import KeysLine
-from presman.tui.widgets.top_lines import alert_line
+from presman.tui.widgets.top_lines import KeysLine, alert_line
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}
 

@@ -31,7 +31,7 @@ from presman.tui.what_if_queue import (
 )
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
-from presman.tui.widgets.tab_line import KeysLine, Labelled
+from presman.tui.widgets.top_lines import KeysLine, Labelled
 
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""

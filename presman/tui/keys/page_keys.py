@@ -1,7 +1,5 @@
 """Keys about pages and tabs: help, going back and elsewhere by name, quitting, the palette, the theme."""
 
-from __future__ import annotations
-
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
 from presman.tui.frame_app import FrameApp

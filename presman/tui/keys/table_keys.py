@@ -1,7 +1,5 @@
 """Keys about tables: sorting, filtering, one row per instance, details, the next table."""
 
-from __future__ import annotations
-
 from presman.base.formats import counted
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key

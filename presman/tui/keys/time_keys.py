@@ -1,7 +1,5 @@
 """Keys about time: freezing the view, looking back, going to a time or an event, polling more or less often."""
 
-from __future__ import annotations
-
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.choices import LinkState, next_step
 from presman.tabs.parts import Key

@@ -3,8 +3,6 @@
 V$IO_OUTLIER has believable latencies, V$LGWRIO_OUTLIER what broken platforms show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from random import Random
 

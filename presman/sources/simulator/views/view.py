@@ -1,7 +1,5 @@
 """View of the simulator: a name, columns, and a function from the simulation to rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
