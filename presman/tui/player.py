@@ -47,8 +47,8 @@ class PlaybackLoaded(Message):
 class Jumped(Message):
     """Another time is on show: the reading, what it was made of, and the charts before it.
 
-    `message` says that no poll is at the time that was asked for, "" where there is one. So many `keys` asked for a
-    poll before this one was shown.
+    `message` says that no poll is at the time that was asked for, "" where there is one. `keys` counts the keys that
+    asked for a poll until this one was shown.
     """
 
     timeline: Timeline
@@ -75,7 +75,7 @@ class Passed(Message):
 
 @dataclass(eq=False)
 class Stopped(Message):
-    """It plays no more: the end is reached, or what comes is damaged (`text`). So many `keys` asked for it before."""
+    """It plays no more: the end is reached, or what comes is damaged (`text`); `keys` counts those that asked."""
 
     text: str
     keys: int = 0
@@ -160,7 +160,7 @@ _LAST = 1 << 60
 class _Wanted(NamedTuple):
     """What is to be shown next, whether that is a jump, and the time that was asked for, if one was.
 
-    `more` are polls on, or back, from the last one, where that is the target.
+    Where the target is the last poll, `more` counts the polls to go on, or back, from there.
     """
 
     target: int
