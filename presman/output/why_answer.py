@@ -190,12 +190,14 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield the reasons for which it waited; polls before the first one looked at may tell more."""
+    """Yield the reasons for which it waited; one at the first poll looked at may have been so before."""
     reasons = history.of(row)
     from_start = bool(reasons) and reasons[0].since == history.begun
     if len(reasons) > 1 or from_start:
-        before = "; why it waited before was not looked at" if from_start else ""
-        yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in reasons)}{before}"
+        begun = clock(reasons[0].since)
+        told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
+        first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        yield f"  it waited: {', '.join([told[0] + first, *told[1:]])}{looked}"
 
 
 def _who(row: QueuedStatement | RunningStatement) -> str:

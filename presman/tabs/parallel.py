@@ -249,10 +249,10 @@ TAB = Tab(
     ),
     notes=(
         "WHY says why the head of a queue waits; TO START IT whose end is proven to let it start: statements that "
-        "should end by themselves within 30 seconds, else idle holders, else up to three that lose least work (in "
-        "hours of a server) and hold fewest servers. Statements joined by + must end together. Where nobody's end is "
-        "proven to help, as where several queues may get the same servers, it says so. The queue of the row under the "
-        "cursor comes first.",
+        "should end by themselves within 30 seconds (or may, with the step at work), else idle holders, else up to "
+        "three that lose least work (in hours of a server) and hold fewest servers. Statements joined by + must end "
+        "together. Where nobody's end is proven to help, as where several queues want the same servers, it says so. "
+        "The queue of the row under the cursor comes first.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
         "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
         "start or cancel the waiting statement, and the sessions of others who hold servers, with the reason why there "

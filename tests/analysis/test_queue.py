@@ -455,7 +455,8 @@ def test_one_set_stays_a_range_whoever_tells() -> None:
     assert wanted(*execution((1, 1))) == Servers(8, 16, WantsSource.RUNNING)
     (head,) = read(*ONE_SET).heads
     assert head.sentence == (
-        "wants 8 to 16 servers (DOP 8, one set by its plan); 60 of the target's 64 are in use; short by 4 to 12 servers"
+        "wants 8 to 16 servers (DOP 8, one set by its plan, counted once or twice); 60 of the target's 64 are in use; "
+        "short by 4 to 12 servers"
     )
 
 

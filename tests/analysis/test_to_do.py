@@ -31,11 +31,13 @@ from presman.analysis.readings.statement_readings import (
     QueueForecast,
     Servers,
     Shortage,
+    StartForecast,
 )
 from presman.base.formats import clock
+from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.snapshot import GoneInstance
-from presman.tui.pages.advice_lines import why_not_ended
+from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_not_ended
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -118,7 +120,7 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
         "2: cancel it and run it with a lower DOP, or in another group"
     )
-    assert found.short == "BATCH's head is too large for its limit without instance 2: run it with a lower DOP"
+    assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
 
 
 def test_where_nobody_is_idle_a_person_decides() -> None:
@@ -378,6 +380,57 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
     assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
     capped = replace(reading, heads=(reading.heads[0], replace(reading.heads[1], allowed=32, held=32)))
     assert unblock(capped)[0].wait == 10.0, "ETL's own limit leaves it nothing"
+
+
+def step(sid: int, left: float, **facts: Any) -> Any:
+    return running(sid, remaining=left, progress=0.74, operation="Table Scan of SALES", comes_nearer=True, **facts)
+
+
+def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
+    """It was offered to be cancelled at 66 to 100 %, and was over before anybody had decided."""
+    reading = one_queue(step(526, 14.0), running(144, elapsed=9.0))
+    (way,) = unblock(reading)
+    assert (way.answers, way.wait) == ((), None), "whether that step is its last is not known"
+    assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
+    assert told(reading).text == f"{way.sentence}, and then the head of BATCH can start"
+    assert told(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
+    assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
+    assert all("may end by itself" in each.why_not for each in way.candidates), "nor is anybody else cancelled"
+    for other in (step(526, 31.0), replace(step(526, 14.0), comes_nearer=False), step(526, 14.0, servers=16)):
+        (way,) = unblock(one_queue(other, running(144, elapsed=9.0)))
+        assert way.answers, "it goes on for longer than it takes to decide, stands still, or is not enough"
+    assert told(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
+    both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
+    assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
+
+
+def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:
+    """`Starts in` had 0:01-0:14, and the line beside it offered a command."""
+
+    def starting(latest: float, record: ForecastRecord, *held: Any) -> Reading:
+        reading = one_queue(*held)
+        head = reading.heads[0]
+        soon = replace(head.statement, starts=StartForecast(11.0, 1.0, latest))
+        return replace(reading, heads=(replace(head, statement=soon),), forecast=QueueForecast(record))
+
+    good = ForecastRecord(3, 3, 30.0)
+    for held in (running(526, **IDLE), running(526, elapsed=10.0)):
+        reading = starting(14.0, good, held)
+        (way,) = unblock(reading)
+        assert (way.answers, way.wait) == ((), 14.0)
+        assert (
+            plain(ends_it(way, key=True))
+            == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
+        )
+        assert told(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
+        assert told(reading).short == "wait: BATCH should start by itself within 0:14"
+        assert commands_to_copy(reading.heads[0].statement, reading) == []
+        assert unblock(starting(31.0, good, held))[0].answers
+        assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
+    proven = foreseen(reading, 0, 700.0, 900.0, proven=True)
+    assert unblock(proven)[0].wait == 14.0
+    idle = starting(14.0, good, running(526, **IDLE))
+    assert told(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
 
 
 def test_for_waiting_the_earliest_end_that_does_counts() -> None:

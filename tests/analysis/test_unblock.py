@@ -255,6 +255,24 @@ def test_who_has_more_than_half_a_minute_left_is_not_nearly_done() -> None:
     assert (one.wait, one.candidates[0].ends_in, bool(one.candidates[0].commands)) == (None, None, True)
 
 
+def test_whose_step_comes_nearer_to_its_end_may_end_with_it_and_who_stands_still_does_not() -> None:
+    """The plan goes on behind the scan, so nothing is promised."""
+    join = plan_lines(*SCAN[:-1], "HASH JOIN", "TABLE ACCESS", "TABLE ACCESS")
+
+    def ways(left: int) -> Unblock:
+        rows = [
+            [instance(version="19.22.0.0.0"), active_plan(target=64, active=64), *DAY, *join, *waiting(9, "ETL", 8),
+             group("ETL", current_pq_servers_active=64), *nearly(1, "ETL", 64, seconds)]
+            for seconds in (20, left)
+        ]  # fmt: skip
+        before, after = snapshot(*rows[0]), snapshot(*rows[1], after=10.0, number=2)
+        return unblock(analyse(before, after))[0]
+
+    assert ways(10).sentence == "wait: U1 1:1 may end by itself in about 0:10, when its Table Scan is done"
+    assert (ways(10).wait, ways(10).answers) == (None, ())
+    assert ways(20).answers, "20 seconds were left 10 seconds ago, too"
+
+
 def test_a_coordinator_that_has_gone_on_is_told_by_its_servers() -> None:
     """It idles after a later statement, or executes another one now: that one must not be cancelled."""
     session, *servers = holder(1, "ETL", 64, idle=600)

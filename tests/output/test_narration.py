@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from functools import cache
 
@@ -12,6 +13,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.totals import Totals, totals
+from presman.analysis.trends.database_events import ALERT_BETTER, ALERT_ENDED, ALERT_WORSE, EventHistory
 from presman.base.formats import clock, spelled
 from presman.output.narration import Narration, summary
 from presman.rows.snapshot import Snapshot
@@ -65,6 +67,19 @@ def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_
     lines = said(narration, replace(quiet, at=over + timedelta(minutes=1)))
     assert lines[0].startswith(f"at {clock(over)}: ended, seen for 10 s, last: ")
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
+
+
+@pytest.mark.parametrize("scenario", ["lost", "storm", "changes"])
+def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -> None:
+    narration, history, lines = Narration(), EventHistory(), []
+    for now, reading in polled(scenario, 60):
+        history.add(reading, now)
+        lines += narration.take(reading, now)
+    told = [each for each in history.events if each.kind in {ALERT_BETTER, ALERT_ENDED, ALERT_WORSE}]
+    assert told
+    found = [re.fullmatch(r"(\S+)  (?:at (\S+): )?((?:better|ended|worse), .*)", line) for line in lines]
+    turns = [(match[2] or match[1], match[3]) for match in found if match]
+    assert sorted(turns) == sorted((clock(each.at), each.text) for each in told)
 
 
 def test_all_is_summed_up_again_when_its_time_has_come() -> None:

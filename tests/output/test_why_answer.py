@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_heads import with_queue_reasons
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import (
+    EndingEffect,
+    ForecastRecord,
+    QueueForecast,
+    QueueReason,
+    StartForecast,
+)
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from tests.tui.readings import AT, busy
@@ -93,8 +99,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == (
-        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; why it waited before was "
-        "not looked at"
+        f"  it waited: behind_in_queue from {clock(AT)} or before, group_limit from {clock(later.at)}; presman looked "
+        f"from {clock(AT)} on"
     )
 
 
@@ -103,7 +109,14 @@ def test_who_came_while_one_watched_has_its_whole_history() -> None:
     later = replace(now, at=AT + timedelta(seconds=60))
     history.add(replace(now, queue=(), heads=()))
     history.add(later)
-    assert "not looked at" not in as_text(later, AskedStatement.of("501"), history)
+    assert "or before" not in as_text(later, AskedStatement.of("501"), history)
+    history.add(
+        replace(now, at=AT + timedelta(seconds=61), queue=(replace(later.queue[0], reason=QueueReason.TARGET),))
+    )
+    told_then = as_text(later, AskedStatement.of("501"), history)
+    assert told_then.endswith(
+        f"  it waited: group_limit from {clock(later.at)}, target from {clock(AT + timedelta(seconds=61))}\n"
+    )
     assert json.loads(as_json(later, AskedStatement.of("501"), history))["watched_since"].startswith(str(AT.year))
 
 

@@ -7,7 +7,8 @@ Somebody is offered only if it is proven that his end helps. Either he certainly
 alone or together with those named beside him, and no other queue takes turns with it for these servers; or the forecast
 proves that the queue empties sooner. Never offered is anybody whose end makes more fail than a statement, who pauses
 between two fetches, or who works while the end of an idle holder is enough. Nobody at all is offered while another
-session has to be looked at first, or while the head should start by itself soon.
+session has to be looked at first, or while the head should start by itself soon; nobody's work is thrown away while
+somebody may end by himself with the step that is nearly done, who would be enough.
 """
 
 from __future__ import annotations
@@ -32,21 +33,23 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     """Return it with commands for the candidates who are answers, and why there is none for the others."""
     nobody = next(_why_nobody(found), "")
     chosen = found.candidates[: found.needed]
-    apart = [_why_not_he(each) for each in chosen]
+    apart = [_why_not_he(each, found.may_end) for each in chosen]
     hindered = next((why for each, why in zip(chosen, apart, strict=True) if why and each.ends_in is None), "")
-    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each)][:NAMED]
+    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each, found.may_end)][
+        :NAMED
+    ]
 
     def why_not(index: int, each: Candidate) -> str:
         """Return why the servers that a candidate holds do not make him an answer, "" where they do."""
         if each.ends_in is not None or each.refused:
-            return _why_not_he(each)
+            return _why_not_he(each, found.may_end)
         if nobody:
             return nobody
         if index < found.needed:
             return apart[index] or (hindered and f"not enough alone, and of another one: {hindered}")
         if each in alone and found.needed == 1:
             return ""
-        return _why_not_he(each) or _why_not_beside(each, found)
+        return _why_not_he(each, found.may_end) or _why_not_beside(each, found)
 
     why = [why_not(index, each) for index, each in enumerate(found.candidates)]
     told = (_told(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
@@ -78,7 +81,9 @@ def _why_nobody(found: Unblock) -> Iterator[str]:
     """Yield why nobody is offered to be ended for a head, nothing where that depends on who it is."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
-    if found.soon is not None:
+    if found.by_forecast:
+        yield f"the head {found.by_forecast}"
+    elif found.soon is not None:
         yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
     if found.looks_first:
         most = max(found.blocked, key=lambda each: each.servers)
@@ -108,11 +113,14 @@ def _why_not_now(found: Unblock) -> Iterator[str]:
 NO_USE = "nobody should start sooner if it is ended"
 
 
-def _why_not_he(each: Candidate) -> str:
-    """Return what speaks against the end of a candidate himself; that his work would be lost does not forbid it."""
+def _why_not_he(each: Candidate, waits: str) -> str:
+    """Return what speaks against the end of a candidate himself.
+
+    That his work would be lost does not forbid it, but where one `waits` for who may end by himself.
+    """
     if each.ends_in is not None:
         return f"it should end by itself {in_about(each.ends_in)}"
-    return each.refused or ("" if each.objection == WORKS else each.objection)
+    return each.refused or (waits if each.objection == WORKS else each.objection)
 
 
 def _is_like(each: Candidate, chosen: Sequence[Candidate]) -> bool:

@@ -37,7 +37,7 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
@@ -52,7 +52,11 @@ def queue_step(reading: Reading) -> ToDo | None:
     best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), _nearness(one[1])), default=(None, None))
     if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
         best = _naming_its_queue(best)
-    if best is None or best.step is not Step.WAIT or any(each.wait is not None for each in heads):
+    if (
+        best is None
+        or best.step is not Step.WAIT
+        or any(each.wait is not None and not each.by_forecast for each in heads)
+    ):
         return best
     return _idle_while_queues_take_turns(heads, reading) or best
 
@@ -156,6 +160,9 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     head, name = found.head, _name(found.head)
     if found.blocked:
         return look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+    if found.by_forecast and not found.outdated:
+        text, short = (f"wait: {each} {found.by_forecast}" for each in (_head_in_words(head), name))
+        return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -178,21 +185,26 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         return _wait_for(found, "may start")
     without = _without_whom(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
-    short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+    short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
+    if head.fits_with:
+        back = f"{instances_are(head.fits_with)} back"
+        short = f"run {name}'s head with a lower DOP, or wait until {back}"
+        text = f"{who} fits again once {back}; else {helps}"
+        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
     if head.starts_alone:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
-        short = f"{name} may start only when no servers are in use{without}"
+        short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
     if head.starts_alone and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
-        short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+        short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
     return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
 
 
 def _without_whom(reading: Reading) -> str:
     """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
-    gone = [str(each.inst_id) for each in reading.gone]
-    return f" without {'instance' if len(gone) == 1 else 'instances'} {listed(gone)}" if gone else ""
+    gone = instances_are([each.inst_id for each in reading.gone])
+    return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
 
 
 def _name(head: QueueHead) -> str:
@@ -292,6 +304,9 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
+    elif found.may_end and not found.turns:
+        can = "may" if found.rivals or found.unsure else "can"
+        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
     else:
         slowed = _slowed_by_io(found, reading)
         text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"

@@ -260,9 +260,10 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
         "remaining": None if is_blocked else work.remaining,
         "operation": " of ".join(part for part in (work.name, work.target) if part),
     }
+    goes = course(facts, work, (inst_id, sid), sql_id)
+    found["comes_nearer"] = goes.comes_nearer and not goes.overdue
     if is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
-        last = course(facts, work, (inst_id, sid), sql_id)
-        found |= {"is_last": last.comes_nearer and not last.overdue, "overdue": last.overdue}
+        found |= {"is_last": found["comes_nearer"], "overdue": goes.overdue}
     return found
 
 
