@@ -120,7 +120,7 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
         "2: cancel it and run it with a lower DOP, or in another group"
     )
-    assert found.short == "BATCH's head is too large for its limit without instance 2: run it with a lower DOP"
+    assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
 
 
 def test_where_nobody_is_idle_a_person_decides() -> None:

@@ -170,10 +170,11 @@ async def test_in_a_storm_the_idle_holder_is_named_on_the_first_screen_and_first
     async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
         for poll in range(5, 45, 5):
             await polls(5)
-            lines = acting.screen.splitlines()
+            screen = acting.screen
+            lines = screen.splitlines()
             assert any("1 idle holder keeps 16 servers: MARTIN 1:2659,47355 (16, idle " in line for line in lines), poll
             assert " DO " not in lines[2] or "MARTIN 1:2659" in lines[2], poll
-            assert "short by" in acting.screen, "with the arithmetic"
+            assert "short by" in screen, "with the arithmetic"
         lines = (await acting.press("4")).splitlines()
         head = next(place for place, line in enumerate(lines) if line.startswith(" SQL_ID        Group"))
         assert "○ idle holder 10:00" in lines[head + 1]
