@@ -35,6 +35,7 @@ class EmbeddedDatabase:
         self.driver = sqlite3.connect(":memory:", check_same_thread=False, cached_statements=_STATEMENTS)
         """The connection, for bulk loading."""
         self._drop = finalize(self, self.driver.close)
+        self._drop.atexit = False  # a thread that is not waited for may be in the middle of a query
         self._made: set[str] = set()
 
     def provide(self, sql: str) -> None:

@@ -41,6 +41,9 @@ class MonitorApp(FrameApp):
 
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in all_keys.APP_KEYS if each.key.keys]
 
+    where_key_works = staticmethod(all_keys.where)
+    """Keys of tabs are bound only after a while, and are known before."""
+
     @property
     def has_data(self) -> bool:
         """Whether there is something to look at."""

@@ -202,6 +202,20 @@ class TerminalApp(App[None]):
         """Go on with the next key."""
         self.typed.follow(event)
 
+    def action_focus_next(self) -> None:
+        """Go to the next table."""
+        self._focus_by(super().action_focus_next)
+
+    def action_focus_previous(self) -> None:
+        """Go to the table before."""
+        self._focus_by(super().action_focus_previous)
+
+    def _focus_by(self, move: Callable[[], None]) -> None:
+        before = self.focused
+        move()
+        if self.focused is before:
+            self.notify("There is no other table here.")
+
     def take_theme(self, name: str | None) -> None:
         """Take a theme; without one, or one that is not there, that which the terminal can show."""
         if name in self.available_themes:

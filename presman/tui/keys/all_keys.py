@@ -107,7 +107,7 @@ def tab_key_action(keys: str) -> str:
 
 
 def where(keys: str) -> str:
-    """Return which tabs have a key, in words: ``g is a key of the tab Parallel (4).``."""
+    """Return which tabs have a key, in words: ``g is a key of the tab Parallel (4).``; "" if none has."""
     found = [(key, name) for name in tab_names() for key in tab(name.name).keys if keys == key.keys]
     tabs = " and ".join(f"the tab {name.title} ({name.key})" for _, name in found)
-    return f"{found[0][0].shown} is a key of {tabs}."
+    return f"{found[0][0].shown} is a key of {tabs}." if found else ""

@@ -28,6 +28,14 @@ async def show_tab(app: FrameApp, name: str) -> None:
     app.repaint()
 
 
+async def to_tab(app: FrameApp, name: TabName) -> None:
+    """Show a tab; say so where that changes nothing."""
+    before = is_at_top(app), app.monitor.choices.tab, app.panels.focused
+    await show_tab(app, name.name)
+    if before == (True, name.name, app.panels.focused):
+        app.notify(f"{name.title} is on the screen.", timeout=2)
+
+
 async def escape(app: FrameApp) -> None:
     """Close the page, else end the filter, else go back to where one came from."""
     choices = app.monitor.choices
@@ -115,7 +123,7 @@ def _tab_key(name: TabName) -> AppKey:
     def has_it(app: FrameApp) -> bool:
         return app.monitor.reading is None or name.name not in app.panels.hidden()
 
-    return AppKey(key, lambda app: show_tab(app, name.name), has_it, why_not)
+    return AppKey(key, lambda app: to_tab(app, name), has_it, why_not)
 
 
 _EVERY = ", ".join(f"{each.key} {each.title}" for each in tab_names())
