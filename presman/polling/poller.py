@@ -28,9 +28,15 @@ from presman.polling.lookups import (
 )
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import GroupMetric, GroupMetricHistory
+from presman.rows.group_rows import (
+    ConsumerGroupDefinition,
+    GroupMapping,
+    GroupMetric,
+    GroupMetricHistory,
+    RsrcPlan,
+    RsrcPlanHistory,
+)
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Parameter, Pdb, SystemEvent
-from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
 from presman.rows.session_rows import (

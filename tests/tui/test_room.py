@@ -22,8 +22,7 @@ from presman.tui.keys.table_keys import NEXT_TABLE
 from presman.tui.screen import MonitorScreen
 from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.page import narrowed
-from presman.tui.widgets.tab_line import Clicked, KeysLine, Labelled, TabLine, tab_texts
-from presman.tui.widgets.top_lines import alert_line
+from presman.tui.widgets.top_lines import Clicked, KeysLine, Labelled, TabLine, alert_line, tab_texts
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 from tests.tui.test_live import playing

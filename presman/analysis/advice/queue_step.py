@@ -304,13 +304,14 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
-    elif found.may_end and not found.turns:
-        can = "may" if found.rivals or found.unsure else "can"
-        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
     else:
         slowed = _slowed_by_io(found, reading)
         text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
         short = f"{slowed}wait, or decide whose work to end for {name}"
+        if found.may_end and not found.turns:
+            can = "may" if found.rivals or found.unsure else "can"
+            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
+            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
