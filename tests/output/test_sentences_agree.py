@@ -225,6 +225,8 @@ def ended_though_it_ends(reading: Reading) -> Iterator[str]:
             yield from (f"{starts}, and {each.statement.who}: {way.sentence}" for each in offered
                         if Proof.QUEUE_SOONER not in each.proven)  # fmt: skip
         nearly = [each.statement for each in way.candidates if each.enough and nearly_done(each.statement)]
+        yield from (f"{each.statement.who} is nearly done: {way.sentence}" for each in offered
+                    if nearly_done(each.statement))  # fmt: skip
         if nearly and any(each.statement.idle is None for each in offered):
             yield f"{nearly[0].who} is nearly done, and alone enough: {plain(ends_it(way))}"
 

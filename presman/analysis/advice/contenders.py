@@ -153,13 +153,15 @@ class Unblock(Struct, frozen=True):
 
     @property
     def may_end(self) -> str:
-        """That one may end soon, with the step that is nearly done, who is enough, or is the last of those needed.
+        """That one may end soon, with the step that is nearly done, who is enough, or is the last of those needed that
+        work.
 
         It is "" where nobody does, or they should end anyway.
         """
         nearly = [each for each in self.candidates if step_left(each.statement) is not None]
         alone = [each for each in nearly if each.enough]
-        chosen = [each for each in self.candidates[: self.needed] if each.ends_in is None]
+        needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
+        chosen = [each for each in needed if each.statement.idle is None]
         together = chosen if all(each in nearly for each in chosen) else []
         if self.soon is not None or not (alone or together):
             return ""
