@@ -107,11 +107,12 @@ class _Course(NamedTuple):
     """When each statement starts, infinite for one that does not until then."""
 
 
-def _queue_of(row: QueuedStatement) -> tuple[int, str]:
+def queue_of(row: QueuedStatement) -> tuple[int, str]:
+    """Return the queue that a statement waits in."""
     return row.con_id, row.group
 
 
-def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
+def together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
     """Return those of one queue that came together, the first first: which of them is before which is not known."""
     found: list[list[QueuedStatement]] = []
     for row in sorted(queue, key=lambda row: row.position):
@@ -312,9 +313,9 @@ class Forecaster:
         self._standing = {}
         missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
         broken = max(missed) if missed and rules.one_queue else 0.0
-        for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
+        for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
             after = StartForecast(0.0, 0.0, 0.0)
-            for alike in _together(queue):
+            for alike in together(queue):
                 if (alike[0].waited or 0.0) < broken - SAME_WAIT:
                     after = _BEHIND_BROKEN
                 times = self._times(alike, reading.at.timestamp())

@@ -6,6 +6,7 @@ Each possible course is drawn once and played twice, so that nothing but the cha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from math import inf, isfinite
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ from presman.forecast.forecaster import (
     Foresight,
     is_not_within,
     not_within,
+    queue_of,
+    together,
 )
 from presman.forecast.scheduler import Group, Limits, QueueRule, ServerPoolLimit
 from presman.reports.advise_load import Choice, ObservedLoad, rules_of
@@ -73,6 +76,15 @@ class _Start(NamedTuple):
         return cls(played.starts[place], min(played.starts[place], played.until))
 
 
+_Pair = tuple[_Start, _Start]
+"""The start of one statement in a course as things are, and in the same under changes."""
+
+
+def _in_courses(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
+    """Return the starts of who waits at a place; none where the model does not have it."""
+    return [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+
+
 def _reach(starts: Sequence[_Start]) -> float:
     """Return within how many seconds those do not start that do not start."""
     return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
@@ -97,17 +109,25 @@ class QueueCourses:
             self._drawn.append((drawn, played))
 
     def compare(self, reading: Reading, load: ObservedLoad, choice: Choice) -> list[ChangedStart]:
-        """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him."""
+        """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him.
+
+        Those that came together have one forecast, as without a choice: which of them is first each course draws, so
+        the latest of their medians would be that of an unlucky draw.
+        """
         model = self.foresight.model
         pairs = self._pairs(under(model.now, load, choice))
         places = {each.executing(): place for place, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
-        before: dict[tuple[int, str], ChangedStart] = {}
-        for row in sorted(reading.queue, key=lambda row: row.position):
-            place, first = places.get(row.executing()), before.get((row.con_id, row.group))
-            starts = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
-            found.append(self._later(row, starts, first))
-            before[row.con_id, row.group] = found[-1]
+        for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
+            first: ChangedStart | None = None
+            for alike in together(queue):
+                own = [_in_courses(pairs, places.get(row.executing())) for row in alike]
+                pooled = [pair for starts in own for pair in starts]
+                changed = [
+                    self._later(row, starts, pooled if starts else [], first)
+                    for row, starts in zip(alike, own, strict=True)
+                ]
+                found, first = found + changed, changed[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
 
     def _pairs(self, other: QueueNow) -> list[tuple[Played, Played]]:
@@ -122,10 +142,10 @@ class QueueCourses:
         return pairs
 
     def _later(
-        self, row: QueuedStatement, courses: Sequence[tuple[_Start, _Start]], first: ChangedStart | None
+        self, row: QueuedStatement, courses: Sequence[_Pair], pooled: Sequence[_Pair], first: ChangedStart | None
     ) -> ChangedStart:
-        """Return the starts of a statement in courses, which is not before the `first` of its queue."""
-        nows, thens = [now for now, _ in courses], [then for _, then in courses]
+        """Return the starts of a statement, by all that came with it, which is not before the `first` of its queue."""
+        nows, thens = [now for now, _ in pooled], [then for _, then in pooled]
         starts = row.starts or PENDING
         if (starts == PENDING or is_not_within(starts)) and len(courses) >= ENOUGH:
             starts = _not_before(first and first.row.starts, self._start(row, nows, self._interval(nows)))
