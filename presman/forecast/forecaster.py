@@ -73,6 +73,7 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
+_QUIESCED = "the database is quiesced, and nobody knows for how long"
 _BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
 PENDING = StartForecast(why_none="it is being worked out")
 """A start of which nothing is known yet."""
@@ -216,7 +217,9 @@ class Forecaster:
         if bypassed := self._bypassed.add(reading):
             reading = replace(reading, bypassed=bypassed)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
-        if lacking:
+        if reading.quiesce is not None or self._history.is_behind_gap:
+            self._forget_open()
+        if lacking := lacking or (_QUIESCED if reading.quiesce is not None else ""):
             return self._nothing(reading, lacking)
         self._judge(reading)
         if not reading.queue:
@@ -273,11 +276,21 @@ class Forecaster:
         self.foresight = None
         self._effects = Effects()
 
+    def _forget_open(self) -> None:
+        """Forget what was foreseen of those that waited: its conditions are no more, or its outcome was not seen."""
+        self._first.clear()
+        self._missed.clear()
+        self._queue_calibration.forget_open()
+
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
-        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old."""
+        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old.
+
+        What was foreseen by other rules is not judged: it was said of a queue that is no more.
+        """
         now = rules.target, rules.plan, {key: [each.allowed for each in limits] for key, limits in rules.limits.items()}
         if now != self._rules:
             self._forget_courses()
+            self._forget_open()
         self._rules = now
         while self._courses and at - self._courses[0].at > (_LASTS if len(self._courses) > ENOUGH else _LASTS_LONG):
             self._courses.popleft()
