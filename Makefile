@@ -28,9 +28,8 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## the monitor on the embedded database
 	@$(BIN)/presman demo $(ARGS)
 
-# What pytest makes of the tests' assertions is kept, whatever the shell says: else each of the workers makes it anew, for 5 s.
 test: $(STAMP) ## all tests
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(ARGS)
 
 fresh: $(STAMP) ## the tests with random examples, with new examples
 	@seed=$${SEED:-$$($(BIN)/python -c 'import random; print(random.randrange(10**9))')} && \

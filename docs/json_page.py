@@ -13,9 +13,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 
 from docs.markdown import anchor, page, rows
+from presman.analysis.advice.proof import Proof
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
 from presman.analysis.readings.reading import Reading
+from presman.output.cells import word
 from presman.output.json_document import Assessment, names
 from presman.tabs import tab, tab_names
 
@@ -39,6 +41,13 @@ def json_page() -> str:
             _words(path, kind),
             rows(("field", "JSON", "what it is"), _fields(path, kind)),
         ]
+    parts += [
+        "## `commands[].proven[]`",
+        "What is proven of the end of a session that is offered, in `.to_do`, `.unblock[]` and `presman why`. No "
+        "command stands without one of these words. `dba_decides` stands alone where a command starts a queued "
+        "statement before its turn or cancels it.",
+        rows(("word", "what it says"), ((f"`{word(each)}`", each.value) for each in Proof)),
+    ]
     return page(
         "JSON fields: groups, queue, alerts, latency, plan",
         "Every object and field of presman's JSON document, with its type, the Oracle view behind it and its formula.",

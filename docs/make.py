@@ -17,7 +17,7 @@ from docs.metrics_page import metrics_page
 from docs.rule_tables import rule_table, table_of_rules
 from docs.tab_pages import keys_page, tab_page
 from presman.analysis.alerts.rule_book import RULE_BOOK
-from presman.config.assumptions import ASSUMPTIONS
+from presman.config.doctor import ASSUMPTIONS
 from presman.rows.query_files import OLDEST
 from presman.tabs import tab_names
 

@@ -191,6 +191,11 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
+def pytest_xdist_setupnodes() -> None:
+    """Have workers keep what they compile, whatever the shell says: else each would compile all tests in each run."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Return two workers for each processor: many tests wait for a process, a thread or a timeout."""
     return 2 * (os.cpu_count() or 1)

@@ -1,11 +1,11 @@
-"""The one way in for a screen that may act: what is offered, the dialog, and who carries it out."""
+"""The one way in for a screen that may act: what is offered, the dialog, its remarks, and who carries it out."""
 
 import json
 import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -17,13 +17,13 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.actions.remarks import remarks
-from presman.analysis.advice.ending import ending, victim_of
+from presman.analysis.advice.ending import ending, ends_in, victim_of
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
-from presman.base.formats import ABSENT, spelled
+from presman.base.formats import ABSENT, counted, duration, in_about, listed, spelled
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
@@ -42,14 +42,17 @@ class ActionDialog(ModalScreen[Command | None]):
     ActionDialog { align: center middle; }
     ActionDialog > Vertical {
         width: 90%; max-width: 130; height: auto; max-height: 100%;
-        border: round $error; padding: 0 2; background: $panel;
+        border: round $error; padding: 0 2; background: $panel; overflow-y: auto; scrollbar-size-vertical: 1;
     }
+    ActionDialog Static { height: auto; }
     ActionDialog Input { margin: 1 0 0 0; border: none; height: 1; padding: 0; display: none; }
     """
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "cancel", show=False),
         *(Binding(str(n), f"choose({n})", f"choose {n}", show=False) for n in range(1, 10)),
+        Binding("up,k", "scroll(-1)", "scroll up", show=False),
+        Binding("down,j", "scroll(1)", "scroll down", show=False),
     ]
 
     def __init__(self, about: Callable[[Reading], str], commands: Sequence[Command], reading: Reading) -> None:
@@ -68,7 +71,7 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def _menu(self) -> str:
         rows = [f"{n}  {self._kind(each)}\n   {each.text}" for n, each in enumerate(self._commands, start=1)]
-        return "\n".join([self._about, "A digit chooses, Esc leaves. Nothing is sent yet.", "", *rows])
+        return "\n".join([self._about, "A digit chooses, ↑↓ scroll, Esc leaves. Nothing is sent yet.", "", *rows])
 
     def arrive(self, reading: Reading) -> None:
         """Tell what is known of the session now: it goes on while somebody decides."""
@@ -89,13 +92,20 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def action_choose(self, number: int) -> None:
         """Show the statement of a command and ask."""
-        if self._chosen is not None or not 0 < number <= len(self._commands):
+        if self._chosen is not None:
+            return
+        if number > len(self._commands):
+            self.app.notify(f"There is no command {number} here.")
             return
         self._chosen = self._commands[number - 1]
         self._show()
         line = self.query_one(Input)
         line.display, line.disabled = True, False
         line.focus()
+
+    def action_scroll(self, lines: int) -> None:
+        """Show what a small terminal has no room for."""
+        self.query_one(Vertical).scroll_relative(y=lines, animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Return the command if it was confirmed."""
@@ -361,3 +371,94 @@ def default_log() -> Path:
 
 def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
+
+
+# ---- Remarks: what to know of a session before a command is sent to it, and what has changed of it meanwhile. Pure.
+
+
+class _Session(NamedTuple):
+    """A session, and in which lists of a reading it stands."""
+
+    queued: QueuedStatement | None
+    running: tuple[RunningStatement, ...]
+
+    @property
+    def state(self) -> tuple[bool, bool]:
+        """Whether it is queued, and whether it holds servers."""
+        return self.queued is not None, bool(self.running)
+
+
+def remarks(row: _Row, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
+    """Return what there is to know: that it is another one than `before`, that it is queued and what its end frees, who
+    blocks it, that it ends by itself.
+    """
+    found = _session(row, reading)
+    return tuple(
+        each
+        for each in (
+            "" if before is None else _changed(_session(row, before), found, reading),
+            "" if found.queued is None else _of_queued(found.queued, found.running, reading),
+            _named_by_do(row, reading),
+            _blocked(row, reading),
+            *_of_itself(row, found.running),
+        )
+        if each
+    )
+
+
+def _session(row: _Row, reading: Reading) -> _Session:
+    mine = (row.inst_id, row.sid, row.serial)
+    queued = next((each for each in reading.queue if (each.inst_id, each.sid, each.serial) == mine), None)
+    return _Session(queued, tuple(each for each in reading.running if (each.inst_id, each.sid, each.serial) == mine))
+
+
+def _changed(before: _Session, now: _Session, reading: Reading) -> str:
+    """Return what has become of it since one was asked, "" where it is as it was, or no view tells."""
+    if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
+        return ""
+    holds = "it holds servers now" if now.running else "it holds no servers now"
+    if before.queued is None:
+        return f"Meanwhile {holds if now.queued is None else 'it is queued, with another statement'}: Esc leaves."
+    if now.queued is None:
+        return f"Meanwhile it is not queued any more, and {holds}: nothing would be sent. Esc leaves."
+    return ""
+
+
+def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
+    """Return that it is queued, and what its end would free."""
+    waits = "It is queued" if row.waited is None else f"It is queued for {duration(row.waited)}"
+    if reading.why_unavailable("V$PX_SESSION"):
+        return f"{waits}; what its session holds is not known."
+    held = sum(each.servers for each in running)
+    if held:
+        return f"{waits}, and its session holds {counted(held, 'server')} with another statement."
+    return f"{waits} and holds no servers: ending it frees none."
+
+
+def _named_by_do(row: _Row, reading: Reading) -> str:
+    """Return whom the line DO names to be ended where that is somebody else."""
+    step = to_do(reading)
+    victims = {each.victim[:3] for each in step.commands} if step is not None else set()
+    if not victims or (row.inst_id, row.sid, row.serial) in victims:
+        return ""
+    names = [each.who for each in reading.running if (each.inst_id, each.sid, each.serial) in victims]
+    return f"DO names {listed(list(dict.fromkeys(names)))}, not this one."
+
+
+def _blocked(row: _Row, reading: Reading) -> str:
+    blocker = getattr(row, "blocker", "")
+    if not blocker:
+        return ""
+    who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
+    name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
+    return f"It is blocked by {name}: look at that session first."
+
+
+def _of_itself(row: _Row, running: tuple[RunningStatement, ...]) -> Iterator[str]:
+    """Yield that it ends by itself, and what else is lost with it."""
+    left = ends_in(running[0]) if running else None
+    if left is not None:
+        yield f"It should end by itself {in_about(left)}."
+    kind = getattr(row, "kind", None)
+    if kind is not None:
+        yield f"It is {kind.name}: if it is ended, {kind.loss}."

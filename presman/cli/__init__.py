@@ -21,6 +21,7 @@ from presman.cli.exit_codes import Failure, Terminated, ending_at_once
 _CODES = {
     "presman.cli.exit_codes.Failure": None,
     "presman.base.errors.InputError": exit_codes.USAGE,
+    "presman.recording.store_errors.RecordingError": exit_codes.SOURCE,
     "presman.sources.SourceError": exit_codes.SOURCE,
     "presman.base.errors.LimitError": exit_codes.SOURCE,
     "presman.output.csv_file.OutputError": exit_codes.OUTPUT,

@@ -131,6 +131,8 @@ def _copy_polls(source: RecordingSource, store: Store, name: str, options: Names
         writer.append(snapshot, analyse(before, snapshot))
         written += 1
     writer.close()
+    if not written:
+        raise source.refused(f"{name} has nothing to bundle")
     for text in source.damage:
         console.note(text, "damaged", "warning")
     return written

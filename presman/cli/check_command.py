@@ -148,7 +148,7 @@ def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved
     until, done, problem = time.monotonic() + seconds, 0, ""
     for change in changes[:MOST]:
         left = until - time.monotonic()
-        data = event(change, resolved.target.name, reading.header.database, reading.at, 0)
+        data = event(change, resolved.target.name, reading.header.database, 0)
         problem = execute(resolved.on_alert, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
         if problem:
             break

@@ -1,7 +1,5 @@
 """`presman connect`: asks for a database, tries it, explains what fails, and writes a section of config.ini."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import sys

@@ -29,7 +29,7 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> None:
     """Run `presman doctor TARGET`."""
-    from presman.config.assumptions import check
+    from presman.config.doctor import check
     from presman.config.doctor import doctor as examine
 
     resolved = resolve(options.target, load(options), options)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from presman.base.errors import InputError
 from presman.sources import Source, SourceError
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -69,7 +70,7 @@ def giving_up(source: Source, seconds: float | None, timeout: float | None) -> I
     try:
         with after(seconds, end):
             yield
-    except SourceError:
+    except (SourceError, InputError):  # the other is a recording's that is not read any further
         if over.is_set():
             raise SourceError(f"{source.name}: no answer within {round(timeout or 0.0, 1):g} s") from None
         raise

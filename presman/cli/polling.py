@@ -22,11 +22,10 @@ from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
 from presman.forecast.forecaster import LEADING_POLLS, ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
-from presman.polling.polled_source import pause_after
 from presman.polling.poller import Poller
-from presman.rows.conversion import RecordType
+from presman.polling.sampler import pause_after
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import DetailLevel
+from presman.rows.queries import DetailLevel, RecordType
 from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
 from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls
@@ -84,6 +83,8 @@ class Polling:
         """Why there is no connection, "" while there is one; `next_try` is when it is tried next."""
         self.next_try: datetime | None = None
         self._source: Source | None = None
+        self._told: set[str] = set()
+        """What of a recording is damaged, as far as it was told: it may be read twice."""
 
     def once(self, interval: float) -> ReadingCame:
         """Return the second of two readings `interval` seconds apart; of a spool its last moment.
@@ -196,11 +197,16 @@ class Polling:
                 if self.endless:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
-            for text in source.damage if isinstance(source, WholePolls) else ():
-                console.note(text, "damaged", "warning")
+            self._tell_damage(source)
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
+
+    def _tell_damage(self, source: Source) -> None:
+        found = source.damage if isinstance(source, WholePolls) else ()
+        for text in [each for each in found if each not in self._told]:
+            console.note(text, "damaged", "warning")
+        self._told.update(found)
 
     def _poller(self, source: Source) -> Poller:
         source.scope = self._resolved.scope

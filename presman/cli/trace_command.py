@@ -17,10 +17,9 @@ from presman.cli.parser import Parser, option
 from presman.trace import trace_report
 from presman.trace.survey import Survey
 from presman.trace.tally import histogram
-from presman.trace.trace_charts import SvgChart, histogram_text, scatter_text, svg
 from presman.trace.trace_files import STANDARD_INPUT, Progress, TraceError, TraceFile
 from presman.trace.trace_parser import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
-from presman.trace.trace_report import WaitsCsv
+from presman.trace.trace_report import SvgChart, WaitsCsv, histogram_text, scatter_text, svg
 
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4

@@ -14,8 +14,9 @@ def arguments() -> Parser:
     """Return the parser of `presman watch`."""
     parser = command_parser(
         "watch",
-        "Print one line of text for each change: alerts that begin, get worse and end, plans, downgrades, timeouts,\n"
-        "and what to do. Nothing moves on the screen: for screen readers, pipes and logs. on_alert is not run.",
+        "Print one line of text for each change: alerts that begin, get worse or better and end, plans, downgrades,\n"
+        "timeouts, and what to do. Nothing moves on the screen: for screen readers, pipes and logs.\n"
+        "on_alert is not run.",
         """\
   presman watch prod --plain
   presman watch prod --summary 1h >> prod.log

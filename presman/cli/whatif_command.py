@@ -99,8 +99,9 @@ def run(options: Namespace) -> None:
     other = _counted(load, choice) if choice else None
     order = ON_ONE_LEVEL if plan.tree is None else BY_PLAN
     caution = beyond_maximum(options.servers_target, plan.maximum)
-    basis = ReplayBasis(load.skipped, order, plan.titles, caution)
-    console.show(report(observed(arrivals)[load.skipped :], same, other, seconds, basis))
+    seen = observed(arrivals)
+    basis = ReplayBasis(seen[: load.skipped], order, plan.titles, caution)
+    console.show(report(seen[load.skipped :], same, other, seconds, basis))
 
 
 class WatchedPlan:

@@ -1,23 +1,18 @@
 """Sources of a password that neither connect string, config.ini nor environment has: a command, keyring, prompt."""
 
-from __future__ import annotations
-
 import os
 import selectors
 import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from presman.base.errors import InputError, LimitError
 from presman.base.running_out import ran_out
 from presman.base.secret import Secret
 from presman.config.config_file import PasswordCommand
 from presman.config.target import Target
-
-if TYPE_CHECKING:
-    from presman.sources import Source
+from presman.sources import Source
 
 SERVICE = "presman"
 """Under which keyrings keep presman's passwords, by ``user@address``: `keyring set presman scott@db/pdb`."""

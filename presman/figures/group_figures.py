@@ -1,12 +1,11 @@
 """Figures of consumer groups: CPU, parallel servers, the parallel queue, what the plan gives."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.groups.containers import PdbReading
+from presman.analysis.plans.plan_view import PlanRow
 from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (
@@ -29,10 +28,6 @@ from presman.figures.figure import (
     Table,
     Unit,
 )
-
-if TYPE_CHECKING:
-    from presman.analysis.groups.containers import PdbReading
-    from presman.analysis.plans.plan_view import PlanRow
 
 Group = Figure[GroupReading]
 
@@ -82,7 +77,7 @@ def _servers(row: GroupReading) -> str:
 
 
 def _servers_state(row: GroupReading) -> State:
-    return "warn" if row.may_hold and row.px_queued and (row.px_servers or 0) >= row.may_hold else ""
+    return "warn" if row.px_queued and row.is_full else ""
 
 
 def _queued_state(row: GroupReading) -> State:

@@ -99,27 +99,20 @@ def between(starts: StartForecast | None) -> str:
 
 
 def starts_in(row: QueuedStatement) -> str:
-    """Return when it should start: where that is far from sure, the range for 8 cases of 10."""
-    starts = row.starts
-    if starts is None or starts.median is None or starts.low is None or starts.high is None:
-        return when(starts)
-    wide = starts.high - starts.low > max(_NEAR, starts.median)
-    return between(starts) if wide else when(starts)
-
-
-_NEAR = 30.0
-"""Seconds of a range that nobody minds."""
+    """Return between when and when it should start, as one time where both are the same as shown."""
+    low, _, high = between(row.starts).partition("-")
+    return when(row.starts) if low in {high, ""} else f"{low}-{high}"
 
 
 def forecast_record(reading: Reading, *, since: bool = False) -> str:
-    """Return how good the forecasts of starts have been, and `since` when; "" where none was judged yet."""
+    """Return in words how good the forecasts of starts have been, and `since` when; "" where none was judged yet."""
     behind = reading.forecast
     if behind is None or not behind.record.judged:
         return ""
     record = behind.record
     again = ", worked out again from the recording" if behind.worked_out_again else ""
-    when = f" since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
-    return f"held {record.held} of {record.judged}, off by {duration(record.median_error)}{again}{when}"
+    when = f", since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
+    return f"{record.in_words()}, half within {duration(record.median_error)} of its middle{again}{when}"
 
 
 NO_START = "starts in: no forecast, "
@@ -228,9 +221,9 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "courses of the queue half start it earlier and half later. They are played through its own rules (target, "
            "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
            "the same SQL_ID that ended, else of its group, else all) and what came in the last hour. `timeout`: it "
-           "reaches its timeout first. Where 8 cases of 10 lie further apart than that is away (and 30 seconds), their "
-           "range stands instead; the statement's page has both. Empty where it is not known; the page says why. Of "
-           "V$SESSION, V$PX_SESSION. At the poll.", "starts.median", text=starts_in, width=9, most=15, narrow=False),
+           "reaches its timeout first. Shown is the range of 8 cases of 10; the statement's page has both. Empty where "
+           "it is not known; the page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
+           "starts.median", text=starts_in, width=9, most=15, narrow=False),
     Queued("starts_low_s", "at least", SECONDS, "The earliest start: in 8 cases of 10 it starts between this and "
            "the latest.", "starts.low"),
     Queued("starts_high_s", "at most", SECONDS, "The latest start: in 8 cases of 10 it starts between the earliest "

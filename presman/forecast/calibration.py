@@ -14,7 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 from presman.analysis.readings.statement_readings import ForecastRecord
-from presman.forecast.durations import FEW
+from presman.forecast.statement_history import FEW
 
 HELD = 0.8
 """What part of the outcomes an interval is to hold."""

@@ -14,8 +14,8 @@ from random import Random
 from typing import NamedTuple
 
 from presman.analysis.parallel.queue_heads import SAME_WAIT
-from presman.forecast.durations import Durations
 from presman.forecast.scheduler import Chance, Group, Limits, QueueEntry, QueueOutcome, StatementQueue
+from presman.forecast.statement_history import Durations
 
 HORIZON = 4 * 3600.0
 """Seconds after which a course ends, whoever still waits."""

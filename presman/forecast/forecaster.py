@@ -36,11 +36,10 @@ from presman.forecast.calibration import (
     tenths,
 )
 from presman.forecast.course import HORIZON, Draw, Played, draw, play
-from presman.forecast.durations import FEW
 from presman.forecast.effects import Effects
 from presman.forecast.queue_now import Modelled, QueueRules, modelled, queue_rules
 from presman.forecast.shown import as_shown
-from presman.forecast.statement_history import StatementHistory
+from presman.forecast.statement_history import FEW, StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 

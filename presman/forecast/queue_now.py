@@ -18,16 +18,10 @@ from presman.analysis.parallel.queue import queue_timeout
 from presman.analysis.parallel.queue_heads import Queues, has_one_queue, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import (
-    Executing,
-    QueuedStatement,
-    RunningStatement,
-    is_known,
-)
+from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known
 from presman.forecast.course import Came, Holder, QueueNow, Waiting
-from presman.forecast.durations import Durations
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
-from presman.forecast.statement_history import StatementHistory
+from presman.forecast.statement_history import Durations, StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
 
 _UNLIMITED = 1_000_000

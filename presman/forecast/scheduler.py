@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -337,17 +337,23 @@ class StatementQueue:
         return started
 
     def expire(self, now: float) -> list[tuple[QueueEntry, QueueOutcome]]:
-        """Take out of the queue what has waited for its group's timeout; RUN starts, downgraded if need be."""
+        """Take out of the queue what has waited for its group's timeout; RUN starts, downgraded if need be.
+
+        Of each group only the first ones can have: a forecast asks this at each timeout of a queue of thousands.
+        """
         out = []
-        for ticket in self.queued():
-            rule = self.limits.rule(ticket.group)
-            if rule.timeout is None or now < ticket.submitted + rule.timeout - 1e-9:
-                continue
-            self._remove(ticket)
-            if rule.action == "RUN":
-                self._start(ticket)
-            out.append((ticket, QueueOutcome.FORCED if rule.action == "RUN" else QueueOutcome.CANCELLED))
+        for group in [group for group in self._queues if group in self.limits.timeouts]:
+            is_run = self.limits.rule(group).action == "RUN"
+            for ticket in self._overdue(group, now):
+                self._remove(ticket)
+                if is_run:
+                    self._start(ticket)
+                out.append((ticket, QueueOutcome.FORCED if is_run else QueueOutcome.CANCELLED))
         return out
+
+    def _overdue(self, group: Group, now: float) -> list[QueueEntry]:
+        timeout = self.limits.timeouts[group]
+        return list(takewhile(lambda ticket: now >= ticket.submitted + timeout - 1e-9, self._queues[group]))
 
     def next_timeout(self) -> float | None:
         """Return when the first statement in the queue times out, None if none will."""
@@ -397,10 +403,10 @@ def _order(limits: Limits, chance: Chance) -> PlanOrder | None:
     return PlanOrder(limits, chance)
 
 
-def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:
+def _first_level(node: PlanNode, heads: Collection[Group]) -> dict[Group, float]:
     """Return the groups of `heads` that the plan serves first, with the weights of the draw among them."""
     if node.group is not None:
-        return {node.group: part} if node.group in heads else {}
+        return {node.group: 1.0} if node.group in heads else {}
     below = [(child, found) for child in node.children if (found := _first_level(child, heads))]
     if not below:
         return {}
@@ -409,8 +415,8 @@ def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) ->
         if served:
             total = sum(child.weights[level] for child, _ in served)
             return {
-                group: part * child.weights[level] / total * chance
+                group: child.weights[level] / total * chance
                 for child, found in served
                 for group, chance in found.items()
             }
-    return {group: part * chance / len(below) for _, found in below for group, chance in found.items()}
+    return {group: chance / len(below) for _, found in below for group, chance in found.items()}

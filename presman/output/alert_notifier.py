@@ -130,7 +130,7 @@ NO_CONNECTION = "no_connection"
 """The key of the alert that the database cannot be reached."""
 
 
-def event(change: AlertChange, target: str, database: str, at: datetime, left_out: int) -> bytes:
+def event(change: AlertChange, target: str, database: str, left_out: int) -> bytes:
     """Return a change as a line of JSON in ASCII, instants as ISO 8601 in UTC."""
     document = {
         "format": FORMAT,
@@ -138,7 +138,7 @@ def event(change: AlertChange, target: str, database: str, at: datetime, left_ou
         "change": change.change,
         "target": target,
         "database": database,
-        "at": at.astimezone(UTC).isoformat(),
+        "at": datetime.fromtimestamp(change.at, UTC).isoformat(),
         "since": datetime.fromtimestamp(change.since, UTC).isoformat(),
         "key": change.key,
         "severity": SEVERITY_WORDS.get(change.state, change.state),
@@ -239,12 +239,12 @@ class AlertCommand:
         self._known = tuple(alerts)
         whole = sees_all(reading)
         if whole or not self._changes.is_silent:  # what is there at first only shows once there are rates
-            self._report(self._changes.take(self._known, reading.at.timestamp(), whole=whole), reading.at)
+            self._report(self._changes.take(self._known, reading.at.timestamp(), whole=whole))
 
     def lost(self, text: str, at: datetime) -> None:
         """Take it that the database cannot be reached; nothing has ended by that."""
         alert = Alert("bad", "✕", f"No connection: {text}", text, NO_CONNECTION)
-        self._report(self._changes.take((*self._known, alert), at.timestamp(), whole=False), at)
+        self._report(self._changes.take((*self._known, alert), at.timestamp(), whole=False))
 
     def close(self, seconds: float = 2.0) -> None:
         """Run the commands that are left, up to a time limit; then end one that still runs with its children."""
@@ -257,7 +257,7 @@ class AlertCommand:
                 _end_group(self._process)
                 self._has_ended.wait(1.0)
 
-    def _report(self, changes: list[AlertChange], at: datetime) -> None:
+    def _report(self, changes: list[AlertChange]) -> None:
         for change in changes:
             now = self._clock()
             self._recent = [each for each in self._recent if now - each < MINUTE]
@@ -271,7 +271,7 @@ class AlertCommand:
                 self._left_out += 1
                 continue
             self._recent.append(now)
-            self._events.put_nowait(event(change, self._target, self._database, at, self._left_out))
+            self._events.put_nowait(event(change, self._target, self._database, self._left_out))
             self._left_out = 0
 
     def _start(self) -> None:

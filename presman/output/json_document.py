@@ -1,7 +1,5 @@
 """A Reading as a JSON document: every figure under the name it has in :mod:`presman.analysis.readings.reading`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,6 +12,7 @@ from msgspec.json import format as indented
 
 from presman import __version__
 from presman.analysis.advice.contenders import Candidate, Unblock
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
@@ -105,9 +104,9 @@ def _alert(found: Alert) -> dict[str, str]:
 def _to_do(found: ToDo | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    command = None if found.command is None else _command(found.command)
+    commands = _commands(found.commands, found.proven)
     fields = {"step": found.step.value, "subject": found.subject, "text": found.text, "affects": found.affects}
-    return {**fields, "command": command, "commands": [_command(each) for each in found.commands]}
+    return {**fields, "command": next(iter(commands), None), "commands": commands}
 
 
 def unblock_document(found: Unblock) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
         "order": found.order if found.rivals or found.turns else "",
         "unknown": found.unknown,
         "effect": plain(found.effect),
-        "commands": [_command(each) for each in found.commands],
+        "commands": _commands(found.commands, [Proof.DBA_DECIDES]),
         "candidates": [_candidate(each) for each in found.candidates],
     }
 
@@ -143,12 +142,14 @@ def _candidate(found: Candidate) -> dict[str, Any]:
     }
     return {
         **plain({**figures, "lost": found.lost, "effect": found.effect}),
-        "commands": [_command(each) for each in found.commands],
+        "commands": _commands(found.commands, found.proven),
     }
 
 
-def _command(command: Command) -> dict[str, str]:
-    return {"kind": word(command.kind), "text": command.text, "note": command.note}
+def _commands(commands: Sequence[Command], proven: Sequence[Proof]) -> list[dict[str, Any]]:
+    """Return commands, each with what is proven of it: none stands without a word of that."""
+    words = list(map(word, proven))
+    return [{"kind": word(each.kind), "text": each.text, "note": each.note, "proven": words} for each in commands]
 
 
 def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: bool = False) -> str:

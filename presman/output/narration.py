@@ -18,7 +18,7 @@ from presman.tabs.alerts import availability_notes
 SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
-_OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_ENDED})
+_OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
 )
@@ -55,11 +55,11 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        yield from (_told(each) for each in events if each.kind in _NARRATED)
+        yield from (_told(each, reading.at) for each in events if each.kind in _NARRATED)
         yield from self._changed_troubles(reading)
         yield from self._changed_step(reading)
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
-        ended = not self._events.alerts and any(each.kind in _OF_ALERTS for each in events)
+        ended = not self._events.has_alerts and any(each.kind in _OF_ALERTS for each in events)
         if self._is_time(reading) or ended:
             self._summed = reading.at
             yield f"now: {summary(totals(reading), len(alerts), reading.header.target)}"
@@ -87,9 +87,9 @@ class Narration:
         self._step = now
 
 
-def _told(event: DatabaseEvent) -> str:
-    """Return an event in words; the end of an alert is told a minute after it."""
-    return f"alert ended at {clock(event.at)}, {event.text}" if event.kind == kinds.ALERT_ENDED else event.text
+def _told(event: DatabaseEvent, at: datetime) -> str:
+    """Return an event in words; of an alert that came and went it is known later that it has ended."""
+    return event.text if event.at == at else f"at {clock(event.at)}: {event.text}"
 
 
 def summary(now: Totals, alerts: int, target: str) -> str:

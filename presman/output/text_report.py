@@ -1,7 +1,5 @@
 """A Reading as text without a screen: for pipes, logs, mails and terminals that can do nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -62,8 +60,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 
 def _foreseen(reading: Reading) -> str:
     """Return how good the forecasts of the queue have been; why there are none, where there are none."""
-    words = forecast_record(reading, since=True)
-    return f"forecasts {words}" if words else why_unforeseen(reading)
+    return forecast_record(reading, since=True) or why_unforeseen(reading)
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.proof import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
 from presman.analysis.parallel.queue_heads import has_waited_alike
@@ -149,12 +150,15 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
     if words := starts_in_words(row):
-        yield f"  {words[0].lower()}{words[1:]}" + (f" Forecasts {record}." if record and row.starts else "")
+        yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
-    yield from _ways(unblock_of(row, reading), first or "it")
-    idle = ((each, no_use(each, reading).get(group_title(row))) for each in reading.running if each.idle is not None)
-    for each, why in [one for one in idle if one[1]][:_NAMED]:
+    found = unblock_of(row, reading)
+    yield from _ways(found, first or "it")
+    offered = {each.executing() for way in (found.answers if found else ()) for each in way}
+    idle = (each for each in reading.running if each.idle is not None and each.executing() not in offered)
+    useless = ((each, no_use(each, reading).get(group_title(row))) for each in idle)
+    for each, why in [one for one in useless if one[1]][:_NAMED]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history)
 
@@ -176,6 +180,8 @@ def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
         yield f"    by ending {' and '.join(map(_holder, way))}{f': {effect}' if effect else ''}"
+        proven = next(each.proven for each in found.candidates if each.statement in way and each.proven)
+        yield f"      {in_words(proven)}"
 
 
 def _holder(each: RunningStatement) -> str:
@@ -184,12 +190,14 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
-    """Yield the reasons for which it waited; polls before the first one looked at may tell more."""
+    """Yield the reasons for which it waited; one at the first poll looked at may have been so before."""
     reasons = history.of(row)
     from_start = bool(reasons) and reasons[0].since == history.begun
     if len(reasons) > 1 or from_start:
-        before = "; why it waited before was not looked at" if from_start else ""
-        yield f"  it waited: {', '.join(f'{clock(each.since)} {word(each.reason)}' for each in reasons)}{before}"
+        begun = clock(reasons[0].since)
+        told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
+        first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        yield f"  it waited: {', '.join([told[0] + first, *told[1:]])}{looked}"
 
 
 def _who(row: QueuedStatement | RunningStatement) -> str:

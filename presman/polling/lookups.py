@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from presman.polling.cadence import EVERYTHING, PollNeeds
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
-from presman.rows.queries import Query, for_several
+from presman.rows.queries import Focus, Query, for_several
 from presman.rows.session_rows import BACKGROUND, PxSession, Session
 from presman.rows.session_state import ALL_STATEMENTS, NEXT_IN_LINE, ServerProcesses, is_held, is_queued
 from presman.rows.snapshot import Problem, Section
@@ -172,6 +172,14 @@ def statements_on_show(
     heads, queued = _heads_and_others(waiting)
     most_held = [statement for statement, _ in held.most_common(MOST_HELD)]
     return list(dict.fromkeys([*heads, *running, *queued, *most_held]))
+
+
+def behind_page(shown: Sequence[CursorKey], page: Focus | None) -> Sequence[CursorKey]:
+    """Return these statements behind the one that a page is about, if it is about one: that is looked up first."""
+    if page is None or not page.inst_id or not page.sql_id:
+        return shown
+    about = CursorKey(page.inst_id, page.sql_id, page.child or 0)
+    return [about, *(each for each in shown if each != about)]
 
 
 def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list[CursorKey]]:

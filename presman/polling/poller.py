@@ -16,12 +16,27 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
-from presman.polling.lookups import PER_POLL, BusyTexts, CursorKey, Lookup, Lookups, TextsLookup, statements_on_show
+from presman.polling.lookups import (
+    PER_POLL,
+    BusyTexts,
+    CursorKey,
+    Lookup,
+    Lookups,
+    TextsLookup,
+    behind_page,
+    statements_on_show,
+)
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import GroupMetric, GroupMetricHistory
-from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Pdb, SystemEvent
-from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
+from presman.rows.group_rows import (
+    ConsumerGroupDefinition,
+    GroupMapping,
+    GroupMetric,
+    GroupMetricHistory,
+    RsrcPlan,
+    RsrcPlanHistory,
+)
+from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Parameter, Pdb, SystemEvent
 from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
 from presman.rows.session_rows import (
@@ -57,13 +72,16 @@ class SeenInstances:
         self._of: tuple[object, ...] = ()
         self._at: datetime | None = None
 
-    def note(self, rows: Collection[Instance], at: datetime, of: tuple[object, ...]) -> None:
-        """Take what V$INSTANCE told at an instant `of` a database in a scope."""
+    def note(
+        self, rows: Collection[Instance], at: datetime, of: tuple[object, ...], targets: Mapping[int, int]
+    ) -> None:
+        """Take what V$INSTANCE told at an instant `of` a database in a scope, and the `targets` of its instances."""
         if self._of != of or (self._at is not None and at < self._at):
             self._seen = {}
         self._of, self._at = of, at
         there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
-        self._seen |= {row.inst_id: GoneInstance(row.inst_id, row.instance_name, at) for row in there}
+        for row in there:
+            self._seen[row.inst_id] = GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None)
 
     def gone(self, at: datetime) -> Section | None:
         """Return those that were not there when V$INSTANCE was last asked, None where all are."""
@@ -127,10 +145,10 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         asked = self.get(record)
         return asked is not None and asked.poll == poll
 
-    def forget(self, queries: Mapping[type[Any], Query], cadences: Collection[Cadence], but: int) -> None:
-        """Make the queries of these cadences due, but for those answered in poll `but`."""
-        for record, query in queries.items():
-            if query.cadence in cadences and record in self and self[record].poll != but:
+    def forget(self, records: Iterable[type[Any]], but: int) -> None:
+        """Make the queries of these records due, but for those answered in poll `but`."""
+        for record in records:
+            if record in self and self[record].poll != but:
                 del self[record]
 
     def has_queue(self) -> bool:
@@ -166,6 +184,10 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         windows = [(row.inst_id, row.con_id, row.sequence) for row in self.rows(RsrcPlanHistory) if not row.end_time]
         plans = [(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]
         return (*sorted(windows), *sorted(plans))
+
+    def targets(self) -> list[tuple[int, int, int]]:
+        """Return what V$RSRC_PLAN tells of PARALLEL_SERVERS_TARGET, on every instance in every container."""
+        return sorted((row.inst_id, row.con_id, row.parallel_servers_total) for row in self.rows(RsrcPlan))
 
 
 def is_live(source: Source) -> bool:
@@ -277,7 +299,7 @@ class Poller:
         if self.source.scope is not self._scope:
             self._begin_epoch()
         self._number += 1
-        plans = self._asked.plans()
+        plans, targets = self._asked.plans(), self._asked.targets()
         self._look_closer()
         expected = self._expected_now()
         self._detail_level = self._listing.detail_level(
@@ -293,26 +315,22 @@ class Poller:
         if self._last and first.at < self._last[0]:
             self._begin_epoch(keep=self._number)
         elif plans and plans != self._asked.plans():
-            self._asked.forget(self._queries, {Cadence.ONCE, Cadence.MINUTE}, but=self._number)
+            rare = {Cadence.ONCE, Cadence.MINUTE}
+            self._asked.forget((each for each in self._queries if self._queries[each].cadence in rare), self._number)
+        elif targets and targets != self._asked.targets():
+            self._asked.forget((Parameter,), self._number)
         self._last = (first.at, measured)
         self._note_what_is_there(first.at)
         between = self._look_up_named(first.at)
-        shown = self._on_show()
+        rows = self._asked.rows
+        on_show = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())
+        shown = behind_page(on_show[: self._needs.statements], self._focused)
         if self._needs.texts:
-            self._busy.add(self._asked.rows(Session), first.at)
+            self._busy.add(rows(Session), first.at)
         if on_first_look is not None and hurried:
             on_first_look(self._snapshot(first, shown, first.round_trips + between))
         second = self._follow(shown, first.at)
         return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
-
-    def _on_show(self) -> list[CursorKey]:
-        """Return the statements that are looked up, that of the page before all others."""
-        rows, focus = self._asked.rows, self._focused
-        shown = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())[: self._needs.statements]
-        if focus is None or not focus.inst_id or not focus.sql_id:
-            return shown
-        page_about = CursorKey(focus.inst_id, focus.sql_id, focus.child or 0)
-        return [page_about, *(each for each in shown if each != page_about)]
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return all that is known now; `first` is the first answer of this poll."""
@@ -349,7 +367,8 @@ class Poller:
         asked = self._asked.get(Instance)
         if asked is not None and asked.poll == self._number and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
-            self._instances.note(asked.section.rows, now, (self._scope, *self._databases))
+            targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
+            self._instances.note(asked.section.rows, now, (self._scope, *self._databases), targets)
         self._quiescers.note(self._asked.rows(Session), self._asked.rows(Instance))
 
     def _look_up_named(self, now: datetime) -> int:

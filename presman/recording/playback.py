@@ -124,6 +124,10 @@ class StoredRows:
         """Note what is not read of a store, as no recorder wrote it."""
         self._note(f"{part.store.name} is damaged: {what}")
 
+    def cut_off(self, part: PlaybackPart, what: str) -> None:
+        """Note how much of a store is read, where there may be more."""
+        self._note(f"{part.store.name}: {what}")
+
     def each(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
     ) -> list[T]:

@@ -77,25 +77,25 @@ class RecordingSource:
             self._recording = Recording(self._location, lambda: self._is_cancelled)
             self._playback = playback = self._recording.playback(self._database)
             if not len(playback):
-                raise self._refused(f"{self.name} has no polls")
+                raise self.refused(f"{self.name} has no polls")
             start, end = self._bounds(playback)
             indexes = playback.indexes(start, end)
             self._first = self._next = indexes.start
             self._end = indexes.stop
             if not indexes:
                 whole = spelled_span(playback.first, playback.last)
-                raise self._refused(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}")
+                raise self.refused(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}")
             self.notes += _not_recorded(start, end, playback)
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"
                 self._playback = None  # its damage is told here
-                raise self._refused(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}")
+                raise self.refused(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}")
             return playback.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
 
-    def _refused(self, text: str) -> SourceError:
+    def refused(self, text: str) -> SourceError:
         """Return why nothing is read, and what else is damaged, in one line: nobody has to tell that as well."""
         names = f"{self.recording.name}: ", f"{self.recording.name} "
         damage = [each.removeprefix(names[0]).removeprefix(names[1]) for each in self.damage]

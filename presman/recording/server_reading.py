@@ -1,7 +1,5 @@
 """Server reading: what one answer of a PostgreSQL store may take, in memory and time; the store may be a stranger's."""
 
-from __future__ import annotations
-
 import select
 import time
 from collections.abc import Callable, Generator

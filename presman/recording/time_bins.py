@@ -1,11 +1,11 @@
 """Time bins: the figures of many polls put together by the database, so that a month is as soon drawn as an hour."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import BindParameter, bindparam, select, text
 
@@ -28,6 +28,8 @@ from presman.recording.playback_values import (
 )
 from presman.recording.schema import BUCKETS
 from presman.recording.window_lines import has_groups, has_histograms
+
+T = TypeVar("T")
 
 BinKey = tuple[str, int]
 """Which bin: the store it is in and its number there, polls divided by the bin's width."""
@@ -339,15 +341,20 @@ class StatementSum(NamedTuple):
     server_seconds: float
 
 
+MOST_MARKS, MOST_SUMS = 20_000, 100_000
+"""Marks and sums that are read of a store: a report has places for some thousand, a month some ten thousand texts."""
+
 _IN_TIME = "database_id = :database_id AND at BETWEEN :start AND :end"
 _MARKS = text(
     "SELECT kind, (at - :start) / :width AS place, MIN(at) AS first_at, MAX(at) AS last_at, COUNT(*) AS many,"
-    f" MIN(text) AS text FROM events WHERE {_IN_TIME} GROUP BY kind, (at - :start) / :width ORDER BY 3"
+    f" MIN(text) AS text FROM events WHERE {_IN_TIME} GROUP BY kind, (at - :start) / :width ORDER BY 3 LIMIT :most"
 )
 _LAST_OF_PART = text("SELECT at FROM polls WHERE database_id = :database_id AND poll = :last")
 _EVENTS = (
     f"SELECT at, kind, consumer_group, sql_id, text FROM events WHERE {_IN_TIME}{{others}} ORDER BY at LIMIT :most"
 )
+_OF_KIND = text(_EVENTS.format(others=" AND kind = :kind"))
+_COUNTED = text(f"SELECT COUNT(*) AS many FROM events WHERE {_IN_TIME} AND kind = :kind")
 _CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
 
 
@@ -369,7 +376,7 @@ _SUMS = lives(
     " SUM(CASE WHEN came > :new_from AND came <= first_seen THEN 1 ELSE 0 END) AS statements,"
     f" MAX(servers) AS servers, SUM({_QUEUED}) AS queued, COALESCE(MAX(CASE WHEN {_QUEUED} > 0 THEN {_WAITED} END), 0)"
     f" AS longest, SUM({_RAN}) AS ran, SUM(servers * ({_RAN})) AS work",
-    'GROUP BY sql_id, "user", consumer_group',
+    'GROUP BY sql_id, "user", consumer_group ORDER BY work DESC LIMIT :most',
 )
 
 
@@ -391,7 +398,20 @@ def event_marks(playback: Playback, start: datetime, end: datetime, stretches: i
     """Return the events between two instants, those of a kind within one of `stretches` as one mark."""
     low, high = microseconds(start), microseconds(end)
     binds = {"start": low, "end": high, "width": max(1, (high - low) // stretches + 1)}
-    return playback.each(_mark, _MARKS, start, end, **binds)
+    found: list[EventMark] = []
+    for part in playback.parts(start, end):
+        found += _most_of(playback, part, _mark, _MARKS, MOST_MARKS, "marks of events, the first,", **binds)
+    return found
+
+
+def _most_of(
+    playback: Playback, part: PlaybackPart, make: Callable[[Row], T], statement: Any, most: int, what: str, **binds: Any
+) -> list[T]:
+    """Run a statement that returns `most` rows at most, and note of which rows these are, if it does."""
+    found = playback.made(make, part, statement, most=most, **binds)
+    if len(found) == most:
+        playback.cut_off(part, f"no more than {most:,} {what} are read")
+    return found
 
 
 def _mark(row: Row) -> EventMark:
@@ -404,6 +424,18 @@ def first_events(playback: Playback, start: datetime, end: datetime, most: int, 
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
     return sorted(playback.each(event_of, statement, start, end, **binds))[:most]
+
+
+def events_of_kind(playback: Playback, kind: str, start: datetime, end: datetime, most: int) -> list[DatabaseEvent]:
+    """Return the first events of a kind between two instants, at most so many of each store."""
+    binds = {"start": microseconds(start), "end": microseconds(end), "kind": kind, "most": most}
+    return sorted(playback.each(event_of, _OF_KIND, start, end, **binds))
+
+
+def count_of_kind(playback: Playback, kind: str, start: datetime, end: datetime) -> int:
+    """Return how many events of a kind there are between two instants."""
+    binds = {"start": microseconds(start), "end": microseconds(end), "kind": kind}
+    return sum(playback.each(lambda row: int(row["many"]), _COUNTED, start, end, **binds))
 
 
 def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
@@ -433,7 +465,8 @@ def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[S
     binds = {"start": microseconds(start), "end": microseconds(end), "new_from": 0}
     sums: dict[tuple[str, str, str], StatementSum] = {}
     for part in playback.parts(start, end):
-        for part_sum in playback.made(_sum, part, _SUMS, **binds):
+        what = "sums of statements, those of most server time,"
+        for part_sum in _most_of(playback, part, _sum, _SUMS, MOST_SUMS, what, **binds):
             before = sums.get(part_sum[:3])
             sums[part_sum[:3]] = part_sum if before is None else _added(before, part_sum)
         for last in playback.made(itemgetter("at"), part, _LAST_OF_PART):

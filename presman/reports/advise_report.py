@@ -131,7 +131,7 @@ class Advice(Struct, frozen=True):
     statements: int
     seconds: float
     seed: int
-    replay_error: float
+    replay_error: float | None
     replayed: int
     interrupted: bool
     goals: tuple[GoalFinding, ...]
@@ -150,7 +150,8 @@ class Advice(Struct, frozen=True):
 class AdviceWanted(NamedTuple):
     """What advice is to be on: goals, groups that must not lose, kinds of changes, the seed of the random order.
 
-    A `quick` one tries at most so many choices, in fewer orders and on fewer days, and has no curves; 0 for a whole.
+    `quick` is the most choices that quick advice tries, in fewer orders, on fewer days and without curves; 0 where all
+    of it is wanted.
     """
 
     goals: Sequence[Goal]
@@ -216,8 +217,8 @@ def advise(
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
-def _missed(load: ObservedLoad, before: ReplayOutcome) -> float:
-    """Return by how much a replayed wait is off, of the statements that count."""
+def _missed(load: ObservedLoad, before: ReplayOutcome) -> float | None:
+    """Return by how much a replayed wait is off, of the statements that count; None where that cannot be told."""
     return error(observed(load.arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
 
 

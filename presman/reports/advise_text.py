@@ -12,7 +12,7 @@ from presman.figures.figure import Bar
 from presman.reports.advise_report import Advice, GoalFinding, GroupWaits, ReplayedChoice, WaitCurve
 from presman.reports.html_page import bullets, page, section, word_table
 from presman.reports.whatif_replay import is_longer
-from presman.reports.whatif_text import there_before, wait_words
+from presman.reports.whatif_text import off_by, there_before, wait_words
 
 _WIDE = 100
 _BAR = 36
@@ -39,8 +39,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
 def _first(advice: Advice) -> str:
     return (
         f"{count(advice.statements)} parallel statements in {spelled(advice.seconds)}{there_before(advice.before)}; "
-        f"replayed under the plan of that time, a wait is off by {advice.replay_error:.1f} s on average; "
-        f"seed {advice.seed}"
+        f"replayed under the plan of that time, {off_by(advice.replay_error)}; seed {advice.seed}"
     )
 
 
@@ -124,8 +123,8 @@ def closing(advice: Advice) -> Iterable[str]:
         )
     elif advice.verdict == "unmet" and not advice.interrupted:
         yield "No target alone would do."
-    if any(advice.replay_error > each.limit for each in advice.goals) and advice.choices:
-        yield "A replayed wait is off by more than a goal allows: take the waits under other directives as rough."
+    if advice.choices and (why := _why_rough(advice)):
+        yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"The first choice costs others: {'; '.join(losers)}."
     if advice.cpu:
@@ -137,6 +136,14 @@ def closing(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
             yield from _sureness(each, advice)
+
+
+def _why_rough(advice: Advice) -> str:
+    """Return why a replay is not to be trusted, "" where it is."""
+    if advice.replay_error is None:
+        return off_by(None).capitalize()
+    beyond = any(advice.replay_error > each.limit for each in advice.goals)
+    return "A replayed wait is off by more than a goal allows" if beyond else ""
 
 
 def _loses(each: GroupWaits) -> bool:

@@ -431,7 +431,11 @@ def is_longer(wait: float, other: float) -> bool:
     return other > 1.05 * wait + 1
 
 
-def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float:
-    """Return by how many seconds the replay misses a statement's wait, on average."""
+def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float | None:
+    """Return by how many seconds the replay misses a statement's wait, on average.
+
+    A wait that ends in neither is as long as there was time in both, however wrong the replay: None without others.
+    """
     pairs = zip(observed, replayed, strict=True)
-    return fmean([abs(one.waited - other.waited) for one, other in pairs]) if observed else 0.0
+    missed = [abs(one.waited - other.waited) for one, other in pairs if not (one.is_cut and other.is_cut)]
+    return fmean(missed) if missed else None

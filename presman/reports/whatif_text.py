@@ -5,7 +5,7 @@ from math import inf
 from statistics import fmean, median
 from typing import NamedTuple
 
-from presman.base.formats import count, counted, duration
+from presman.base.formats import count, counted, duration, listed
 from presman.forecast.scheduler import Group
 from presman.reports.whatif_replay import COURSES, Replayed, ReplayedStatement, error, is_longer
 
@@ -73,11 +73,11 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
 
 
 class ReplayBasis(NamedTuple):
-    """What stands behind a replay: `before` statements are replayed and not counted, `order` says how the groups are
+    """What stands behind a replay: those `before` are replayed and not counted, `order` says how the groups are
     ordered, `titles` what screens call them, `caution` what to know of the other settings before reading their figures.
     """
 
-    before: int = 0
+    before: Sequence[ReplayedStatement] = ()
     order: str = ON_ONE_LEVEL
     titles: Mapping[Group, str] = {}
     caution: str = ""
@@ -94,12 +94,11 @@ def report(
     basis: ReplayBasis = _NO_PLAN,
 ) -> str:
     """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
-    missed, mean = error(observed, same.statements), fmean([each.waited for each in observed]) if observed else 0.0
-    came = counted(len(observed), "parallel statement")
+    mean = fmean([each.waited for each in observed]) if observed else 0.0
+    came, more = counted(len(observed), "parallel statement"), "≥ " * any(each.is_cut for each in observed)
     lines = [
-        f"{came} in {duration(seconds)}{there_before(basis.before)}; mean wait {mean:.1f} s",
-        f"replayed under the settings of that time, a wait is off by {missed:.1f} s on average"
-        + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else ""),
+        f"{came} in {duration(seconds)}{there_before(len(basis.before))}; mean wait {more}{mean:.1f} s",
+        f"replayed under the settings of that time, {_off(observed, same.statements, basis.before, mean)}",
         *([_drawn(same.spread)] if same.spread > 1 else []),
         *([basis.caution] if basis.caution else []),
         "",
@@ -112,8 +111,34 @@ def report(
             lines.append(
                 _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
             )
-    lines += ["", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
+    lines += [*_rowless(observed, basis), "", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
     return "\n".join(lines) + "\n"
+
+
+def _rowless(observed: Sequence[ReplayedStatement], basis: ReplayBasis) -> Iterable[str]:
+    """Yield which groups have no row, and why."""
+    if found := {each.group for each in basis.before} - {each.group for each in observed}:
+        names = listed([titled(group, basis.titles) for group in sorted(found)])
+        yield f"no row for {names}: all statements seen there came before"
+
+
+def _off(
+    observed: Sequence[ReplayedStatement],
+    same: Sequence[ReplayedStatement],
+    before: Sequence[ReplayedStatement],
+    mean: float,
+) -> str:
+    """Say how far off a replay is; where that cannot be told, how long an observation it takes."""
+    missed = error(observed, same)
+    if missed is None:
+        longest = max((each.waited for each in (*observed, *before)), default=0.0)
+        return f"{off_by(missed)}: observe for longer than statements wait (here more than {duration(longest)})"
+    return off_by(missed) + (f" ({100 * missed / mean:.0f} % of the mean wait)" if mean > 1 else "")
+
+
+def off_by(missed: float | None) -> str:
+    """Say by how much a replayed wait is off, or that there was none to tell it by."""
+    return "no wait had ended to be compared" if missed is None else f"a wait is off by {missed:.1f} s on average"
 
 
 def there_before(many: int) -> str:

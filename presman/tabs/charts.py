@@ -9,7 +9,7 @@ from msgspec import Struct
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER
-from presman.analysis.trends.series import Series, completed
+from presman.analysis.trends.series import CPUS, Series, completed
 from presman.base.colours import CLASS_STYLES, OTHERS, ColourKey, GroupColours
 from presman.tabs.parts import GroupLevel, Moment, OverTime
 
@@ -44,7 +44,9 @@ class Area(NamedTuple):
 class ChartData(Struct, frozen=True):
     """What a chart shows: areas one on the other, the lowest first, of `length` equal stretches up to now.
 
-    `ticks` are (stretch, label) on the time axis, `capacity` is a line across (the CPUs there are), None without one,
+    `ticks` are (stretch, label) on the time axis, `capacity` are the CPUs there are at the instant on screen, None
+    without a line across, which is drawn at those there were in each stretch (`capacities`: None where that is not
+    known, () for as many in all),
     `cursor` the stretch of the instant on screen while scrolled back, `marks` (stretch, words) where something changed:
     a plan was activated. The first stretch begins at `start` (seconds since 1970), each is `width` seconds long.
     """
@@ -54,6 +56,7 @@ class ChartData(Struct, frozen=True):
     ticks: tuple[tuple[int, str], ...]
     length: int
     capacity: float | None = None
+    capacities: tuple[float | None, ...] = ()
     cursor: int | None = None
     marks: tuple[tuple[int, str], ...] = ()
     start: float = 0.0
@@ -112,7 +115,22 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers, _styles(moment, measure))
     ticks = _ticks(start, width, count, now=not choices.behind)
     changes = plan_changes(moment, start, width, count)
-    return ChartData(f"{title}, {choices.window} min", areas, ticks, count, capacity, cursor, changes, start, width)
+    title = f"{title}, {choices.window} min"
+    there = () if capacity is None else _carried(moment.series.buckets(CPUS, start, width, count), capacity)
+    return ChartData(title, areas, ticks, count, capacity, there, cursor, changes, start, width)
+
+
+def _carried(seen: Sequence[float | None], now: float) -> tuple[float | None, ...]:
+    """Return what there was in each stretch, carried on over those without a poll.
+
+    Before the first poll it is what there is now where that has not changed since, and else not known.
+    """
+    found: list[float | None] = []
+    last = now if {each for each in seen if each is not None} <= {now} else None
+    for each in seen:
+        last = last if each is None else each
+        found.append(last)
+    return tuple(found)
 
 
 def without_gaps(

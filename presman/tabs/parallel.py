@@ -1,7 +1,5 @@
 """Tab 4 Parallel: the parallel statement queue: who waits, why, what ends it, who holds the servers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
@@ -91,8 +89,7 @@ def _named(statements: Sequence[RunningStatement], last: str) -> str:
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
     """Return how good the forecasts of the queue have been here, or why there are none: it stands beside them."""
-    record = forecast_record(moment.reading)
-    note = f"forecasts {record}" if record else why_unforeseen(moment.reading)
+    note = forecast_record(moment.reading) or why_unforeseen(moment.reading)
     return {"starts_in_s": note} if note else {}
 
 
@@ -154,8 +151,7 @@ def holders(reading: Reading) -> Line:
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
     for index, each in enumerate(groups):
-        full = each.may_hold is not None and (each.px_servers or 0) >= each.may_hold
-        runs += [(" · " if index else "", "dim"), (_held(each), "warn" if full else "")]
+        runs += [(" · " if index else "", "dim"), (_held(each), "warn" if each.is_full else "")]
     if not groups:
         unknown = any(each.px_servers is None for each in reading.cluster_groups())
         runs.append(("who holds any is not known" if unknown else "no group holds any", "dim"))
@@ -253,10 +249,10 @@ TAB = Tab(
     ),
     notes=(
         "WHY says why the head of a queue waits; TO START IT whose end is proven to let it start: statements that "
-        "should end by themselves within 30 seconds, else idle holders, else up to three that lose least work (in "
-        "hours of a server) and hold fewest servers. Statements joined by + must end together. Where nobody's end is "
-        "proven to help, as where several queues may get the same servers, it says so. The queue of the row under the "
-        "cursor comes first.",
+        "should end by themselves within 30 seconds (or may, with the step at work), else idle holders, else up to "
+        "three that lose least work (in hours of a server) and hold fewest servers. Statements joined by + must end "
+        "together. Where nobody's end is proven to help, as where several queues want the same servers, it says so. "
+        "The queue of the row under the cursor comes first.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
         "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
         "start or cancel the waiting statement, and the sessions of others who hold servers, with the reason why there "
@@ -264,10 +260,11 @@ TAB = Tab(
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are about the head of the row's queue, folded or not.",
-        "Starts in says when a statement should start: half of the possible courses of the queue start it earlier, "
-        "half later; where that is far from sure, between when and when it starts in 8 cases of 10. `forecasts "
-        "held 41 of 50, off by 0:22`: so many of the last statements started within the range first shown for "
-        "them, and half of them were off by no more than that. docs/forecast.md tells what is assumed.",
+        "Starts in says between when and when a statement should start, in 8 cases of 10; half of the possible "
+        "courses of the queue start it before the middle, which its page names, half later. `41 of 50 started in the "
+        "range forecast, half within 0:22 of its middle`: of the last 50 statements so many started in the range "
+        "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md tells what "
+        "is assumed.",
         "W tries other limits of the plan, first the one that holds up the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "

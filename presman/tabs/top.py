@@ -1,7 +1,5 @@
 """Tab 9 Top: host CPU, active sessions by wait class over the last minutes, the busiest SQL, who waits for whom."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from presman.analysis.readings.reading import CLUSTER

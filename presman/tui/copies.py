@@ -1,7 +1,5 @@
 """Copies: what can be taken of a statement, its SQL_ID, text, session, commands, and what is on show of it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

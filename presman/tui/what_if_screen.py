@@ -16,15 +16,22 @@ from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
 from presman.reports.advise_text import closing, still_takes
-from presman.reports.whatif_limits import LimitChanges, PlanLimit
-from presman.reports.whatif_text import wait_words
+from presman.reports.whatif_queue import LimitChanges, PlanLimit
+from presman.reports.whatif_text import off_by, wait_words
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
-from presman.tui.what_if_queue import QueueOnShow
-from presman.tui.what_if_work import Advised, ChoicesTried, LiveAdvice, WhatIfAnswered, WhatIfAnswers, in_background
+from presman.tui.what_if_queue import (
+    Advised,
+    ChoicesTried,
+    LiveAdvice,
+    QueueOnShow,
+    WhatIfAnswered,
+    WhatIfAnswers,
+    in_background,
+)
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
-from presman.tui.widgets.tab_line import KeysLine, Labelled
+from presman.tui.widgets.top_lines import KeysLine, Labelled
 
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""
@@ -100,7 +107,7 @@ def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = Non
     if advice.verdict == "too_short":
         return [still_takes(advice)]
     seen = f"{counted(advice.statements, 'statement')} in {spelled(advice.seconds)}"
-    tried = f"{counted(advice.replayed, 'choice')} tried; a replayed wait is off by {advice.replay_error:.1f} s"
+    tried = f"{counted(advice.replayed, 'choice')} tried; replayed, {off_by(advice.replay_error)}"
     return [whole, f"Advice on {goals}, by {seen}: {tried}.", *closing(advice)]
 
 

@@ -182,8 +182,8 @@ def test_changes_are_told_once() -> None:
     changes = AlertChanges()
     seen = {0: "warn", 2: "warn", 4: "bad", 6: "warn", 8: "bad", 10: "", 30: "warn", 80: "", 95: "", 99: ""}
     course = [(at, [state] if state else []) for at, state in seen.items()]
-    told = [[change.change for change in changes.take(map(alert, now), at)] for at, now in course]
-    assert told == [["began"], [], ["worse"], [], [], [], [], [], ["ended"], []]
+    told = [[change[::6] for change in changes.take(map(alert, now), at)] for at, now in course]
+    assert told == [[("began", 0)], [], [("worse", 4)], [], [], [], [], [], [("ended", 80)], []]
 
 
 def test_nothing_ends_that_could_not_be_seen_and_the_first_may_be_known() -> None:

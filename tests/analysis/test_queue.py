@@ -18,8 +18,7 @@ from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, DopStory, QueueHead, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
-from presman.rows.group_rows import GroupMetric
-from presman.rows.plan_rows import PlanDirective, RsrcPlan
+from presman.rows.group_rows import GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
@@ -455,7 +454,8 @@ def test_one_set_stays_a_range_whoever_tells() -> None:
     assert wanted(*execution((1, 1))) == Servers(8, 16, WantsSource.RUNNING)
     (head,) = read(*ONE_SET).heads
     assert head.sentence == (
-        "wants 8 to 16 servers (DOP 8, one set by its plan); 60 of the target's 64 are in use; short by 4 to 12 servers"
+        "wants 8 to 16 servers (DOP 8, one set by its plan, counted once or twice); 60 of the target's 64 are in use; "
+        "short by 4 to 12 servers"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
@@ -30,11 +31,13 @@ from presman.analysis.readings.statement_readings import (
     QueueForecast,
     Servers,
     Shortage,
+    StartForecast,
 )
 from presman.base.formats import clock
+from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.snapshot import GoneInstance
-from presman.tui.pages.advice_lines import why_not_ended
+from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_not_ended
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -117,7 +120,7 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
         "2: cancel it and run it with a lower DOP, or in another group"
     )
-    assert found.short == "BATCH's head is too large for its limit without instance 2: run it with a lower DOP"
+    assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
 
 
 def test_where_nobody_is_idle_a_person_decides() -> None:
@@ -189,7 +192,7 @@ def test_why_an_idle_holders_servers_do_not_count_is_told_where_he_is_named(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: "
         f"{why}; wait, or decide whose work to end"
     )
-    assert why_not_ended(idle, reading) == f"Ending it would not let the head of BATCH start: {why}."
+    assert why_not_ended(idle, reading) == f"Ending it alone would not let the head of BATCH start: {why}."
     asked = as_text(reading, AskedStatement.of("501"), ReasonHistory())
     assert f"    ending MARTIN 1:526,60805 (idle 15:00, 32 servers) does not help: {why}\n" in asked
 
@@ -333,6 +336,7 @@ def test_an_idle_holder_is_ended_where_no_server_is_left() -> None:
     top = replace(header(), servers=full, instances=(replace(instance, servers=full),))
     found = told(replace(quiet(), header=top, running=(running(526, **IDLE),)))
     assert found.text == "end MARTIN 1:526 (idle 15:00): it keeps 32 servers and none is free"
+    assert found.proven == (Proof.SERVERS_FREED,), "nobody is queued"
     assert found.command is not None
 
 
@@ -376,6 +380,57 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
     assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
     capped = replace(reading, heads=(reading.heads[0], replace(reading.heads[1], allowed=32, held=32)))
     assert unblock(capped)[0].wait == 10.0, "ETL's own limit leaves it nothing"
+
+
+def step(sid: int, left: float, **facts: Any) -> Any:
+    return running(sid, remaining=left, progress=0.74, operation="Table Scan of SALES", comes_nearer=True, **facts)
+
+
+def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
+    """It was offered to be cancelled at 66 to 100 %, and was over before anybody had decided."""
+    reading = one_queue(step(526, 14.0), running(144, elapsed=9.0))
+    (way,) = unblock(reading)
+    assert (way.answers, way.wait) == ((), None), "whether that step is its last is not known"
+    assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
+    assert told(reading).text == f"{way.sentence}, and then the head of BATCH can start"
+    assert told(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
+    assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
+    assert all("may end by itself" in each.why_not for each in way.candidates), "nor is anybody else cancelled"
+    for other in (step(526, 31.0), replace(step(526, 14.0), comes_nearer=False), step(526, 14.0, servers=16)):
+        (way,) = unblock(one_queue(other, running(144, elapsed=9.0)))
+        assert way.answers, "it goes on for longer than it takes to decide, stands still, or is not enough"
+    assert told(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
+    both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
+    assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
+
+
+def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:
+    """`Starts in` had 0:01-0:14, and the line beside it offered a command."""
+
+    def starting(latest: float, record: ForecastRecord, *held: Any) -> Reading:
+        reading = one_queue(*held)
+        head = reading.heads[0]
+        soon = replace(head.statement, starts=StartForecast(11.0, 1.0, latest))
+        return replace(reading, heads=(replace(head, statement=soon),), forecast=QueueForecast(record))
+
+    good = ForecastRecord(3, 3, 30.0)
+    for held in (running(526, **IDLE), running(526, elapsed=10.0)):
+        reading = starting(14.0, good, held)
+        (way,) = unblock(reading)
+        assert (way.answers, way.wait) == ((), 14.0)
+        assert (
+            plain(ends_it(way, key=True))
+            == " TO START IT  wait: it should start by itself within 0:14, by its forecast"
+        )
+        assert told(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
+        assert told(reading).short == "wait: BATCH should start by itself within 0:14"
+        assert commands_to_copy(reading.heads[0].statement, reading) == []
+        assert unblock(starting(31.0, good, held))[0].answers
+        assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
+    proven = foreseen(reading, 0, 700.0, 900.0, proven=True)
+    assert unblock(proven)[0].wait == 14.0
+    idle = starting(14.0, good, running(526, **IDLE))
+    assert told(foreseen(idle, 0, 700.0, 900.0, proven=True)).step is Step.END, "the last of the queue starts sooner"
 
 
 def test_for_waiting_the_earliest_end_that_does_counts() -> None:
@@ -423,9 +478,11 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
     assert told(proven).step is Step.END
+    assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
+    assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
-    assert "forecasts held 2 of 5: too few to say what ending it would do" in told(poor).text
+    assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
     assert "want: 1 forecast was judged so far: too few to say what ending it would do" in told(early[0]).text
     assert "want: 3 forecasts were judged so far: too few to say what ending it would do" in told(early[1]).text
@@ -447,7 +504,12 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     assert "keeps 32 servers that BATCH wants, and ETL did a minute ago: what ending it would do is not" in found.text
     (way,) = unblock(lately)
     assert not way.answers
-    assert way.sentence.startswith("MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH or ETL may get: the plan")
+    keeps = "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH wants, and ETL did a minute ago: "
+    assert way.sentence == f"{keeps}the plan decides who is first, and no view tells"
+    little = replace(lately, running=(running(526, **IDLE, servers=16), running(144, group="ETL")))
+    assert unblock(little)[0].sentence == (
+        f"{keeps.replace('32', '16')}BATCH lacks 32, so its end alone starts nobody now"
+    ), "whatever ETL would want: it has nobody queued"
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert told(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
     fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))
@@ -478,6 +540,46 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert told(same).step is Step.END
 
 
+def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobody() -> None:
+    """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
+    both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
+    keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
+    lacks = "BATCH lacks 32 and ETL lacks 32, so its end alone starts nobody now"
+    judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
+    for reading in (both, judged):
+        assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
+        (sentence,) = {each.sentence for each in unblock(reading)}
+        assert sentence == f"{keeps}{lacks}"
+    enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
+    ranged = replace(both.heads[1], wants=Servers(16, 32))
+    for etl in (enough, ranged):
+        other = replace(both, heads=(both.heads[0], etl))
+        assert told(other).text == f"{keeps}what ending it would do is not known; wait, or decide whether to end it"
+        assert unblock(other)[1].sentence == f"{keeps}the plan decides who is first, and no view tells"
+    foretold = foreseen(both, 0, 700.0, 900.0)
+    assert "if it is ended, the last now queued should start" in told(foretold).text, "that is more than now"
+
+
+def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
+    """It freed 8 of 24 that the target lacked, DO said 0 of 24, and it was in another group than the full one."""
+    idle = running(526, group="ETL", **IDLE, servers=8)
+    both = (Shortage(24, everybody=True), Shortage(16, group="BATCH"))
+    reading = one_queue(idle, running(144), running(145), shortages=both)
+    assert told(reading).text == (
+        "MARTIN 1:526 (idle 15:00) keeps 8 servers, but ending it would not let the head of BATCH start: it is in ETL, "
+        "and BATCH is at its own limit; wait, or decide whose work to end"
+    )
+    assert told(reading).short == "wait: ending MARTIN 1:526 does not let BATCH start"
+    (way,) = unblock(reading)
+    assert idle.sid not in {each.statement.sid for each in way.candidates}
+    asked = as_text(reading, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
+    assert "ending MARTIN 1:526,60805 (idle 15:00, 8 servers) does not help: it is in ETL, and BATCH is at its" in asked
+    with_it = one_queue(idle, running(144, servers=16), shortages=both)
+    together = as_text(with_it, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
+    assert "by ending MARTIN 1:526" in together
+    assert "does not help" not in together, "it is one of the two that do together"
+
+
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
     """The alert says that BATCH is held by its group limit, which may leave him out: he is not what it waits for."""
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
@@ -489,7 +591,32 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
     alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
-    assert "that ETL wants (BATCH's limit does not count them): " in alone.text
+    assert alone.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start"
+
+
+def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
+    """BATCH held 32 of 32, and REPORTS lacked 16 that an idle session of its own kept: nobody else wanted them."""
+    both = storm(running(526, group="ETL", **IDLE), running(144))
+    own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
+    etl = both.heads[1]
+    capped = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), etl))
+    held = replace(capped, groups=(group("BATCH", px_servers=32), group("ETL", px_servers=32)))
+    batch, first = unblock(held)
+    assert (first.turns, first.rivals) == ((), ())
+    assert told(held).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start"
+    assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
+    works = replace(held, running=(running(144), running(145)))
+    assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
+    ranged = replace(capped.heads[0], wants=Servers(16, 32))
+    assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"
+    less = replace(held.queue[0], sid=9, wants=Servers(8, 8))
+    alike = replace(capped.heads[0], equals=1)
+    queue = (*held.queue, less)
+    assert unblock(replace(held, heads=(alike, etl), queue=queue))[1].turns == ("BATCH", "ETL"), "which is first?"
+    lately = replace(held, heads=(etl,), queue=held.queue[1:])
+    for limit, turns in ((64, ("BATCH", "ETL")), (32, ())):
+        batch_group = group("BATCH", px_servers=32, servers_limit=limit, px_queued_minute=0.4)
+        assert unblock(replace(lately, groups=(batch_group, group("ETL", px_servers=32))))[0].turns == turns
 
 
 def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from presman.analysis.advice.contenders import Unblock
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import Cause
 from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective
 from presman.rows.session_rows import PxProcess, PxSession, Session, SessionInfo, SessionLongops
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 
@@ -103,6 +104,7 @@ def test_a_groups_limit_is_freed_by_the_group_alone() -> None:
     assert one.head.cause is Cause.GROUP
     assert (one.needed, sids(one)) == (1, [1, 2])
     assert [each.enough for each in one.candidates] == [True, False]
+    assert [each.proven for each in one.candidates] == [(Proof.HEAD_STARTS, Proof.DBA_DECIDES), ()], "work is lost"
 
 
 def test_idle_holders_come_first_and_are_ended_by_their_session() -> None:
@@ -113,6 +115,7 @@ def test_idle_holders_come_first_and_are_ended_by_their_session() -> None:
     assert (one.needed, sids(one)) == (1, [2, 1, 3])
     assert [command.kind for command in one.candidates[0].commands] == [CommandKind.KILL]
     assert one.candidates[0].lost == 0
+    assert one.candidates[0].proven == (Proof.HEAD_STARTS,)
 
 
 def test_as_few_together_as_will_do() -> None:
@@ -124,6 +127,8 @@ def test_as_few_together_as_will_do() -> None:
     assert (one.needed, sids(one)[:2]) == (2, [1, 2])
     assert one.sentence == "ending U1 1:1 and U2 1:2 together frees the 32 servers that let it start"
     assert [bool(each.commands) for each in one.candidates] == [True, True, False, False]
+    together = Proof.HEAD_STARTS_TOGETHER
+    assert [each.proven for each in one.candidates] == [(together,), (together, Proof.DBA_DECIDES), (), ()]
 
 
 def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with_him_alone() -> None:
@@ -248,6 +253,24 @@ def test_what_waiting_does_not_free_somebody_must_be_ended_for() -> None:
 def test_who_has_more_than_half_a_minute_left_is_not_nearly_done() -> None:
     one = found(waiting(9, "ETL", 8), nearly(1, "ETL", 64, 31), active=64, plan=DAY, held={"ETL": 64})
     assert (one.wait, one.candidates[0].ends_in, bool(one.candidates[0].commands)) == (None, None, True)
+
+
+def test_whose_step_comes_nearer_to_its_end_may_end_with_it_and_who_stands_still_does_not() -> None:
+    """The plan goes on behind the scan, so nothing is promised."""
+    join = plan_lines(*SCAN[:-1], "HASH JOIN", "TABLE ACCESS", "TABLE ACCESS")
+
+    def ways(left: int) -> Unblock:
+        rows = [
+            [instance(version="19.22.0.0.0"), active_plan(target=64, active=64), *DAY, *join, *waiting(9, "ETL", 8),
+             group("ETL", current_pq_servers_active=64), *nearly(1, "ETL", 64, seconds)]
+            for seconds in (20, left)
+        ]  # fmt: skip
+        before, after = snapshot(*rows[0]), snapshot(*rows[1], after=10.0, number=2)
+        return unblock(analyse(before, after))[0]
+
+    assert ways(10).sentence == "wait: U1 1:1 may end by itself in about 0:10, when its Table Scan is done"
+    assert (ways(10).wait, ways(10).answers) == (None, ())
+    assert ways(20).answers, "20 seconds were left 10 seconds ago, too"
 
 
 def test_a_coordinator_that_has_gone_on_is_told_by_its_servers() -> None:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from docs.make import assumptions
 from presman.base.release import SUPPORTED, Release
-from presman.config.assumptions import ASSUMPTIONS, Assumption, Observation, check, unseen
+from presman.config.doctor import ASSUMPTIONS, Assumption, Observation, check, unseen
 from presman.config.targets import parse_target
 from presman.rows.queries import Scope, columns_of
 from presman.rows.session_state import QUEUE_WAITS

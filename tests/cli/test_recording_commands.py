@@ -6,11 +6,15 @@ import json
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from presman.recording.recording_source import RecordingSource
+from presman.recording.store_errors import StoreLostError
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
+from tests.recording.test_damage import with_blocks
 from tests.scenarios import with_short_past
 
 
@@ -127,3 +131,43 @@ def test_a_goal_that_is_none_is_told_with_its_line(inside: Run) -> None:
     done = inside("--config", "config.ini", "once", "a")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "config.ini, line 3: [a] goal: 'soon' is not a goal such as" in done.stderr
+
+
+def test_what_is_damaged_is_told_once_though_a_queue_has_the_recording_read_twice(
+    queue_file: Path, tmp_path: Path, inside: Run
+) -> None:
+    path = Path(shutil.copy(queue_file, tmp_path / "damaged.presman"))
+    with_blocks(path, 50, b"")
+    for words in (("once", path.name), ("check", path.name), ("alerts", path.name)):
+        done = inside(*words)
+        assert done.stderr.count("50 polls in 50 blocks") == done.stderr.count("\n") == 1, done.stderr
+
+
+def test_why_there_is_nothing_to_bundle_is_told_in_the_same_line(
+    recorded_file: Path, tmp_path: Path, inside: Run
+) -> None:
+    with_blocks(recorded_file, 50, b"")
+    done = inside("bundle", recorded_file.name, "--minutes", "0.0000001", "-o", "c.presman")
+    assert (done.returncode, done.stderr.count("\n"), (tmp_path / "c.presman").exists()) == (3, 1, False), done.stderr
+    assert re.search(r"a.presman has nothing to bundle; \d+ polls in \d+ blocks .* are damaged", done.stderr)
+
+
+def test_a_recording_that_takes_too_long_is_a_source_that_gives_no_answer(
+    recorded_file: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reading_on(source: RecordingSource) -> None:
+        while True:
+            source.playback._parts[0][0].check_wanted()
+
+    monkeypatch.setattr(RecordingSource, "snapshot", reading_on)
+    done = inside("once", recorded_file.name, "--timeout", "0.2", "--interval", "0.1")
+    assert (done.returncode, done.stderr) == (3, "presman: recording:a.presman: no answer within 0.2 s\n")
+
+
+def test_a_recording_that_goes_away_while_it_is_read_cannot_be_read(
+    recorded_file: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = StoreLostError("a.presman: its disk cannot be written or read")
+    monkeypatch.setattr(RecordingSource, "snapshot", mock.Mock(side_effect=lost))
+    done = inside("export", recorded_file.name)
+    assert (done.returncode, done.stderr) == (3, f"presman: {lost}\n")

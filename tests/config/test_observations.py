@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.config.assumptions import Assumption, Observation, _number, _rows_in_words
+from presman.config.doctor import Assumption, Observation, _number, _rows_in_words
 
 
 def judged(value: float | None, against: float | None, **how: object) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from presman.forecast import scheduler
 from presman.forecast.course import Came, Holder, QueueNow, Waiting, draw, play
-from presman.forecast.durations import Durations
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.forecast.statement_history import Durations
 
 A, B = Group(0, "A"), Group(0, "B")
 TEN = Durations((10.0, 10.000001), (1.0, 1e-9), 1e-9)

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from presman.forecast.durations import Durations, Lasted, durations
+from presman.forecast.statement_history import Durations, Lasted, durations
 
 FIVE = [Lasted(seconds) for seconds in (10.0, 20.0, 30.0, 40.0, 50.0)]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 from presman.base.formats import duration, throughput
 from tests.mutation.__main__ import ROOT, Nearest, equivalent, mixed, table, told_of, warm_ups
@@ -78,41 +79,58 @@ def test_a_file_or_a_line_of_one_can_be_asked_for() -> None:
     assert {each.line for each in mutants if each.named(["other.py", "room.py:3", "room.py:9"])} == {3, 9}
 
 
-@cache
-def near() -> Nearest:
-    """Who imports what in this project: every file is parsed once for all tests."""
-    return Nearest(ROOT)
+IMPORTS = {
+    "presman/__init__.py": "",
+    "presman/base/text.py": "",
+    "presman/analysis/plans/lint_cdb.py": "from presman.base.formats import percent",
+    "presman/analysis/plans/lint.py": "from presman.analysis.plans.lint_cdb import findings",
+    "presman/figures/__init__.py": "",
+    "presman/figures/group_figures.py": "",
+    "presman/figures/plan_figures.py": "",
+    "presman/sources/simulator/machine.py": "from presman.base.text import plain",
+    "tests/analysis/test_lint.py": "from presman.analysis.plans.lint import lint",
+    "tests/analysis/test_lint_cdb.py": "from presman.analysis.plans.lint_cdb import findings",
+    "tests/output/test_figures.py": "from presman import figures",
+    "tests/output/test_groups.py": "from presman.figures.group_figures import GROUPS",
+}
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Nearest:
+    """Who imports what in a small project."""
+    for name, text in IMPORTS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return Nearest(tmp_path)
 
 
 LINT_CDB = Mutant("presman/analysis/plans/lint_cdb.py", "_finding", 1, 0, 0, "", "")
 
 
-def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to_call_it() -> None:
-    stages = [files for files, _, _ in near().stages(LINT_CDB, Calls({}))]
-    assert stages[0] == ["tests/analysis/test_lint_cdb.py"]
-    assert "tests/analysis/test_lint.py" in stages[1]
+def test_the_nearest_tests_are_those_that_import_a_module_where_none_is_known_to_call_it(near: Nearest) -> None:
+    stages = [files for files, _, _ in near.stages(LINT_CDB, Calls({}))]
+    assert stages == [["tests/analysis/test_lint_cdb.py"], ["tests/analysis/test_lint.py"]]
     width = Mutant("presman/figures/group_figures.py", "", 1, 0, 0, "", "")
-    first, *_ = [files for files, _, _ in near().stages(width, Calls({}))]
+    first, *_ = [files for files, _, _ in near.stages(width, Calls({}))]
     assert first == ["tests/output/test_figures.py"], "it goes through all modules of the package"
-    inside, *_ = [files for files, _, _ in near().stages(width._replace(where="_pool_text"), Calls({}))]
-    assert inside != first
+    inside, *_ = [files for files, _, _ in near.stages(width._replace(where="_pool_text"), Calls({}))]
+    assert inside == ["tests/output/test_groups.py", "tests/output/test_figures.py"], "who imports less comes first"
 
 
-def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(tmp_path: Path) -> None:
-    nearest = near()
+def test_what_a_simulation_is_made_of_is_played_by_each_mutant_itself(near: Nearest, tmp_path: Path) -> None:
     text = Mutant("presman/base/text.py", "", 1, 0, 0, "", "")
     plays = Mutant("presman/sources/simulator/machine.py", "", 1, 0, 0, "", "")
-    shared = warm_ups(LINT_CDB, nearest, tmp_path)
+    shared = warm_ups(LINT_CDB, near, tmp_path)
     (shared / "one").write_text("played")
-    own = warm_ups(text, nearest, tmp_path)
+    own = warm_ups(text, near, tmp_path)
     assert own != shared
     assert (own / "one").read_text() == "played"
-    assert warm_ups(plays, nearest, tmp_path) == own
+    assert warm_ups(plays, near, tmp_path) == own
     assert list(own.iterdir()) == []
-    assert warm_ups(LINT_CDB, nearest, tmp_path) == shared
+    assert warm_ups(LINT_CDB, near, tmp_path) == shared
 
 
-def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> None:
+def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead(near: Nearest) -> None:
     name = f"{LINT_CDB.path}::_finding"
     survey: Survey = {
         "a.py": {
@@ -125,20 +143,22 @@ def test_first_come_the_tests_that_call_a_function_the_quickest_file_ahead() -> 
         "b.py": {"b.py::one": 0.5, "b.py::two": 0.6},
         "a.py": {"a.py::slow": 2.0},
     }
-    (files, tests, before), (_, none, tried), *_ = near().stages(LINT_CDB, Calls(survey))
+    (files, tests, before), (_, none, tried), *_ = near.stages(LINT_CDB, Calls(survey))
     assert files == ["b.py", "a.py"]
     assert tests.keys() == tried == {"b.py::one", "b.py::two", "a.py::slow"}
     assert (before, none) == (frozenset(), {})
 
 
-def test_where_every_screen_calls_a_function_those_come_first_that_call_what_few_others_do_of_its_file() -> None:
+def test_where_every_screen_calls_a_function_those_come_first_that_call_what_few_others_do_of_its_file(
+    near: Nearest,
+) -> None:
     """Twenty paint the line; one clicks on it, which takes longer than any."""
     show, click = f"{LINT_CDB.path}::Line.show", f"{LINT_CDB.path}::Line.on_click"
     others = {f"a.py::{number:02}": Called(0.1, 0, frozenset({show})) for number in range(20)}
     survey: Survey = {"a.py": others, "b.py": {"b.py::click": Called(0.5, 0, frozenset({show, click}))}}
     calls, mutant = Calls(survey), LINT_CDB._replace(where="Line.show")
     assert next(iter(calls.closest(mutant.path, mutant.where))) == "b.py"
-    (files, tests, before), (_, _, tried), *_ = near().stages(mutant, calls)
+    (files, tests, before), (_, _, tried), *_ = near.stages(mutant, calls)
     assert files[0] == "b.py"
     assert "b.py::click" in tests
     assert (len(tests), before, tried) == (CLOSEST, frozenset(), frozenset(tests))

@@ -9,8 +9,7 @@ import pytest
 from presman.base.release import SUPPORTED, Release
 from presman.base.secret import Secret
 from presman.config import credentials
-from presman.config.assumptions import ASSUMPTIONS, check
-from presman.config.doctor import doctor, open_modes
+from presman.config.doctor import ASSUMPTIONS, check, doctor, open_modes
 from presman.config.grants import AccountKind, grants_script
 from presman.config.target import Target
 from presman.config.targets import parse_target

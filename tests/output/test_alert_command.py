@@ -37,15 +37,15 @@ def test_the_event_is_json_on_standard_input_and_never_an_argument(
     monkeypatch.setenv("PRESMAN_PASSWORD", "tiger")
     secret.take()  # as presman does first of all
     hook = script(tmp_path, f'echo "$# $1 [$PRESMAN_PASSWORD]" > {tmp_path}/args; cat > {tmp_path}/event')
-    data = event(AlertChange("began", "cpu_starved", HOSTILE, "bad", HOSTILE, 0.0), "prod", "DW", AT, 2)
+    data = event(AlertChange("began", "cpu_starved", HOSTILE, "bad", HOSTILE, 0.0, AT.timestamp()), "prod", "DW", 2)
     assert data.isascii()
     assert data.count(b"\n") == 1
     assert run((hook, "a; b"), data) == ""
     secret.forget()
     assert (tmp_path / "args").read_text() == "1 a; b []\n"
     told = json.loads((tmp_path / "event").read_text())
-    assert (told["subject"], told["severity"], told["since"], told["left_out"]) == (
-        HOSTILE, "critical", "1970-01-01T00:00:00+00:00", 2,
+    assert (told["subject"], told["severity"], told["since"], told["at"], told["left_out"]) == (
+        HOSTILE, "critical", "1970-01-01T00:00:00+00:00", AT.isoformat(), 2,
     )  # fmt: skip
 
 
@@ -96,6 +96,7 @@ def test_what_could_not_be_told_is_news_at_the_next_look() -> None:
             changes = AlertChanges(told)
             (change,) = changes.take(alerts, at + again)
             assert (change.change, change.since) == ({0.0: "began", 10.0: "worse", 100.0: "ended"}[at], 0.0)
+            assert change.at == (at if change.change == "ended" else at + again), "the first look without it"
             told = changes.reported if again else put_back(changes.reported, [change])
     assert told == {}
     never_told = AlertChanges(put_back(*_began(warning)))

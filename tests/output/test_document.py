@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
+import pytest
 from msgspec.structs import fields, replace
 
+from presman.analysis.advice.proof import Proof
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Bucket, Histogram, Reading
 from presman.output.json_document import document, dump
@@ -64,3 +68,24 @@ def test_what_would_unblock_the_queue_is_told() -> None:
     assert all(way["order"] == "the plan decides who is first, and no view tells" for way in found["unblock"])
     assert {"plan", "hour", "now", "worse", "name", "con_id"} == set(found["usual"][0])
     json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize("scenario", ["mixed", "rac", "storm"])
+def test_no_command_stands_without_what_is_proven_of_it(scenario: str) -> None:
+    clock = Clock()
+    source = SimulatorSource(scenario, seed=3, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+    commands = [each for last in play(source, clock, 12, 10.0) for each in commands_in(document(last))]
+    assert commands
+    assert {word for each in commands for word in each["proven"]} <= {each.name.lower() for each in Proof}
+    assert all(each["proven"] for each in commands)
+
+
+def commands_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object of a document that has a statement to run."""
+    if isinstance(value, dict):
+        if {"kind", "text", "note"} <= value.keys():
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from commands_in(each)

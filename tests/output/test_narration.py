@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from functools import cache
 
@@ -12,6 +13,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.totals import Totals, totals
+from presman.analysis.trends.database_events import ALERT_BETTER, ALERT_ENDED, ALERT_WORSE, EventHistory
 from presman.base.formats import clock, spelled
 from presman.output.narration import Narration, summary
 from presman.rows.snapshot import Snapshot
@@ -48,19 +50,36 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert first[-1].startswith("now: ")
     assert said(narration, later(queue, 10)) == []
     ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
-    last = queue.at + timedelta(seconds=130)
     alerts = [each.text for each in wrong(queue) if each.state in {"bad", "warn"}]
-    assert {f"alert ended at {clock(last)}, seen for {spelled(130)}, last: {text}" for text in alerts} <= set(ended)
+    assert {f"ended, seen for {spelled(130)}, last: {text}" for text in alerts} <= set(ended)
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in ended)
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
 
-def test_an_alert_that_is_over_is_not_counted_though_its_end_is_not_said_yet() -> None:
-    narration, queue, quiet = Narration(30.0), of("storm"), of("quiet")
-    said(narration, replace(queue, at=quiet.at))
-    over = [line for line in said(narration, later(replace(quiet, header=queue.header), 30)) if "ended" not in line]
-    assert narration._events.alerts  # it may come back within the minute
-    assert next(line for line in over if line.startswith("now: ")).endswith("; 0 alerts")
+def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_its_time_later() -> None:
+    narration, storm = Narration(), of("storm")
+    quiet = replace(of("quiet"), header=storm.header)
+    for seconds, reading in ((0, storm), (10, quiet), (20, storm)):
+        lines = said(narration, later(reading, seconds + (storm.at - reading.at).total_seconds()))
+        assert [line.endswith("; 0 alerts") for line in lines if line.startswith("now: ")] in ([], [reading is quiet])
+    over = storm.at + timedelta(seconds=30)
+    assert said(narration, replace(quiet, at=over)) == []
+    lines = said(narration, replace(quiet, at=over + timedelta(minutes=1)))
+    assert lines[0].startswith(f"at {clock(over)}: ended, seen for 10 s, last: ")
+    assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
+
+
+@pytest.mark.parametrize("scenario", ["lost", "storm", "changes"])
+def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -> None:
+    narration, history, lines = Narration(), EventHistory(), []
+    for now, reading in polled(scenario, 60):
+        history.add(reading, now)
+        lines += narration.take(reading, now)
+    told = [each for each in history.events if each.kind in {ALERT_BETTER, ALERT_ENDED, ALERT_WORSE}]
+    assert told
+    found = [re.fullmatch(r"(\S+)  (?:at (\S+): )?((?:better|ended|worse), .*)", line) for line in lines]
+    turns = [(match[2] or match[1], match[3]) for match in found if match]
+    assert sorted(turns) == sorted((clock(each.at), each.text) for each in told)
 
 
 def test_all_is_summed_up_again_when_its_time_has_come() -> None:

@@ -58,12 +58,14 @@ def test_how_good_forecasts_are_stands_only_below_forecasts() -> None:
     plain = reading()
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
     foreseen = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
-    assert "forecasts held 41 of 50" in full(foreseen)
+    assert "41 of 50 started in the range forecast" in full(foreseen)
     assert foreseen.forecast is not None
     since = replace(foreseen.forecast, judged_since=plain.at)
-    assert f"forecasts held 41 of 50, off by 0:22 since {clock(plain.at)}" in full(replace(foreseen, forecast=since))
+    assert f"41 of 50 started in the range forecast, half within 0:22 of its middle, since {clock(plain.at)}" in full(
+        replace(foreseen, forecast=since)
+    )
     assert "Starts in" not in full(foreseen, 80)
-    assert "forecasts held" not in full(foreseen, 80)
+    assert "started in the range forecast" not in full(foreseen, 80)
 
 
 def test_columns_are_aligned() -> None:

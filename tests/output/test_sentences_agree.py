@@ -15,16 +15,26 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
+import presman.analysis.advice.contenders
 import presman.analysis.advice.freeing
+import presman.analysis.advice.kept
 import presman.analysis.advice.unblock
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import effect_of, is_sooner
+from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement, Servers, Shortage, group_title
+from presman.analysis.readings.statement_readings import (
+    QueuedStatement,
+    RunningStatement,
+    Servers,
+    Shortage,
+    group_title,
+)
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.group_figures import state_text
@@ -128,6 +138,25 @@ def contradictions(reading: Reading, shown: Screen) -> Iterator[str]:
         yield from not_told_of(reading, step, sorted(idle))
 
 
+def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
+    """Yield the queues that are said to want what an idle holder keeps, of which `why` says that it is of no use."""
+    step = to_do(reading)
+    lines = [each.sentence for each in unblock(reading)] + ([] if step is None else [step.text])
+    for each in (each for each in reading.running if each.idle is not None):
+        for line in lines:
+            keeps = re.search(rf"{re.escape(each.who)} \(idle [\d:]+\) keeps (\d+) servers? that (.+?) wants?\b", line)
+            if keeps is None:
+                continue
+            names = re.split(", | and ", keeps[2])
+            yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
+            wanting = [head for head in reading.heads if group_title(head) in names]
+            starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
+            nobody = "starts nobody" in line
+            nothing = "is not known" in line or "no view tells" in line
+            if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
+                yield f"of {names} {starts} start by what their alerts say: {line}"
+
+
 def ordered(reading: Reading) -> Iterator[str]:
     """Yield the words with which DO orders an end or promises a start though nobody's end is proven to help."""
     step = to_do(reading)
@@ -153,7 +182,7 @@ def not_told_of(reading: Reading, step: ToDo, idle: list[str]) -> Iterator[str]:
     if named and not any(who in step.text for who in named):
         yield f"TO START IT offers {named}, DO tells of none of them: {step.text}"
     answers = [each.who for each in reading.running if each.who in idle or each.is_last or each.overdue]
-    if not any(each in step.text for each in (*answers, "SMON", "is free", "are free", "one queue")):
+    if not any(each in step.text for each in (*answers, "by its forecast", "SMON", "is free", "are free", "one queue")):
         yield f"{idle} idle, not named: {step.text}"
 
 
@@ -185,6 +214,25 @@ def offered_without_proof(reading: Reading) -> Iterator[str]:
             told = re.findall(r"^    by ending (.*)$", as_text(reading, asked, ReasonHistory()), re.MULTILINE)
             if len(told) != len(unblock_of(row, reading).answers):  # type: ignore[union-attr]
                 yield f"why names others: {told}"
+
+
+def ended_though_it_ends(reading: Reading) -> Iterator[str]:
+    """Yield whose work would be thrown away though somebody who is enough, or the head's wait, ends within seconds."""
+    trusted = reading.forecast is not None and not reading.forecast.record.is_poor()
+    for way in unblock(reading):
+        offered = [each for each in way.candidates if each.commands]
+        starts = way.head.statement.starts
+        if trusted and starts is not None and starts.high is not None and starts.high <= NEARLY_DONE:
+            yield from (f"{starts}, and {each.statement.who}: {way.sentence}" for each in offered
+                        if Proof.QUEUE_SOONER not in each.proven)  # fmt: skip
+        nearly = [each.statement for each in way.candidates if each.enough and nearly_done(each.statement)]
+        if nearly and any(each.statement.idle is None for each in offered):
+            yield f"{nearly[0].who} is nearly done, and alone enough: {plain(ends_it(way))}"
+
+
+def nearly_done(each: RunningStatement) -> bool:
+    """Whether what it works on is done before anybody has decided, and goes on."""
+    return each.comes_nearer and each.remaining is not None and each.remaining <= NEARLY_DONE
 
 
 def promised_twice(reading: Reading) -> Iterator[str]:
@@ -258,17 +306,17 @@ def starts_promised_twice(before: Reading, after: Reading) -> Iterator[str]:
             yield f"{head.group}: {head.sentence}"
 
 
-OFFERS = (offered_without_proof, promised_twice, dearer_than_needed)
+OFFERS = (offered_without_proof, ended_though_it_ends, promised_twice, dearer_than_needed)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
     source, clock = started(scenario, seed)
-    readings = list(play(source, clock, POLLS, EVERY))
+    readings = list(play(source, clock, POLLS, EVERY, forecaster=Forecaster()))
     found = []
     for number, reading in enumerate(readings):
-        for wrong in (judged_twice, ordered, without_verb, *OFFERS):
+        for wrong in (judged_twice, wanted_and_of_no_use, ordered, without_verb, *OFFERS):
             found += [(number, each) for each in wrong(reading)]
         for size in SIZES:
             found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]
@@ -353,6 +401,16 @@ def test_offers_without_proof_would_be_found(monkeypatch: pytest.MonkeyPatch) ->
     larger = replace(reading, heads=(free,), running=tuple(idle), groups=())
     assert list(dearer_than_needed(larger)) == [f"{idle[0].who} is first, and {idle[1].who} is enough: ending one idle "
                                                 "holder frees the 24 servers that let it start"]  # fmt: skip
+
+
+def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BATCH is at its own limit, and the idle holder is in ETL."""
+    idle = replace(busy().running[0], group="ETL")
+    held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
+    assert not list(wanted_and_of_no_use(held))
+    monkeypatch.setattr(presman.analysis.advice.contenders, "_own_limits", lambda *_: [])
+    monkeypatch.setattr(presman.analysis.advice.kept, "no_use", lambda *_: {})
+    assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
 
 
 def test_what_is_looked_for_would_be_found() -> None:

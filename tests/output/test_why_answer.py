@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_heads import with_queue_reasons
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import (
+    EndingEffect,
+    ForecastRecord,
+    QueueForecast,
+    QueueReason,
+    StartForecast,
+)
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from tests.tui.readings import AT, busy
@@ -38,8 +44,8 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
     )
     assert lines[1].startswith("  wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed")
     assert lines[2] == (
-        "  it should start in 2:10, between 1:40 and 3:30 in 8 cases of 10. Forecasts held 41 of 50, off by 0:22 "
-        f"since {clock(AT - timedelta(minutes=20))}."
+        "  it should start in 2:10, between 1:40 and 3:30 in 8 cases of 10. 41 of 50 started in the range "
+        f"forecast, half within 0:22 of its middle, since {clock(AT - timedelta(minutes=20))}."
     )
     assert lines[3] == "  it reaches its queue timeout in 56:26: then it ends with ORA-07454"
     assert lines[4].startswith("  to start it: ending one idle holder frees the 32 servers")
@@ -47,6 +53,7 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
         "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
         "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
+    assert lines[6] == "      proven: that frees servers that are wanted, and who gets them is not known"
 
 
 def test_one_behind_it_is_told_of_its_head() -> None:
@@ -92,8 +99,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == (
-        f"  it waited: {clock(AT)} behind_in_queue, {clock(later.at)} group_limit; why it waited before was "
-        "not looked at"
+        f"  it waited: behind_in_queue from {clock(AT)} or before, group_limit from {clock(later.at)}; presman looked "
+        f"from {clock(AT)} on"
     )
 
 
@@ -102,7 +109,14 @@ def test_who_came_while_one_watched_has_its_whole_history() -> None:
     later = replace(now, at=AT + timedelta(seconds=60))
     history.add(replace(now, queue=(), heads=()))
     history.add(later)
-    assert "not looked at" not in as_text(later, AskedStatement.of("501"), history)
+    assert "or before" not in as_text(later, AskedStatement.of("501"), history)
+    history.add(
+        replace(now, at=AT + timedelta(seconds=61), queue=(replace(later.queue[0], reason=QueueReason.TARGET),))
+    )
+    told_then = as_text(later, AskedStatement.of("501"), history)
+    assert told_then.endswith(
+        f"  it waited: group_limit from {clock(later.at)}, target from {clock(AT + timedelta(seconds=61))}\n"
+    )
     assert json.loads(as_json(later, AskedStatement.of("501"), history))["watched_since"].startswith(str(AT.year))
 
 

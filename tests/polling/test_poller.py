@@ -8,7 +8,7 @@ from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.polling.poller import LATER, Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.group_rows import CdbPlanDirective, GroupMetricHistory, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import (
     ActiveService,
     Database,
@@ -18,7 +18,6 @@ from presman.rows.instance_rows import (
     PdbMetricHistory,
     RsrcPdb,
 )
-from presman.rows.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import Cadence, Scope, load
 from presman.rows.session_rows import PxProcess, PxSession, Session, SessionLongops
 from presman.rows.snapshot import Problem, Section, Snapshot
@@ -179,6 +178,25 @@ def test_a_plan_change_makes_plans_and_history_due(record: Any, before: Any, aft
     assert {PlanDirective, GroupMetricHistory} <= set(source.asked(2))
     assert snapshot.epoch == 1
     assert len(source.reads) == 3
+
+
+def test_another_target_makes_parameters_due_and_an_answer_in_another_order_nothing() -> None:
+    """GV$ views answer in the order in which the instances do."""
+    first, second = (row(RsrcPlan, inst_id=number, name="DAY", parallel_servers_total=96) for number in (1, 2))
+    source = FakeSource(rows={RsrcPlan: (first, second)})
+    polling = poller(source)
+    asked = []
+    for rows in (
+        (first, second),
+        (second, first),
+        (first, second._replace(parallel_servers_total=48)),
+        (first, second),
+    ):
+        before = len(source.reads)
+        source.rows[RsrcPlan] = rows
+        polling.poll()
+        asked.append([Parameter in source.asked(number) for number in range(before, len(source.reads))])
+    assert asked == [[True], [False], [False, True], [False, True]]
 
 
 def test_a_failed_query_rests_for_a_minute() -> None:

@@ -9,16 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from presman.analysis.trends.database_events import LOST, PLAN_CHANGED, QUEUE_BEGAN
 from presman.output.json_document import document, dump
 from presman.recording import playback, playback_values, window_lines
+from presman.recording import time_bins as time_bins_module
 from presman.recording.codec.poll_codec import PollDecoder
 from presman.recording.reader import Recording
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import STATEMENTS
-from presman.recording.time_bins import bucket_bins, busiest_sql_ids, group_bins, time_bins
+from presman.recording.time_bins import bucket_bins, busiest_sql_ids, event_marks, group_bins, statement_sums, time_bins
 from presman.recording.window_lines import group_lines, latency_bins
 from presman.reports.compare.comparison import STATEMENTS as OF_STATEMENTS
-from presman.reports.compare.two_windows import RecordingWindow, compare
+from presman.reports.compare.comparison import RecordingWindow, compare
+from presman.reports.compare.window_figures import window_figures
 from tests.recording.recorded import polled, record
 
 _COUNT = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
@@ -152,3 +155,56 @@ def test_polls_whose_numbers_are_far_apart_are_no_line_of_all_between(path: Path
         assert len(group_lines(own, own.first, own.last, ["used"]).times) == 24
         found = time_bins(own, own.first, own.last, 1)
         assert len({each.key for each in group_bins(own, found, own.first, own.last, 32)}) == 1
+
+
+def test_directives_of_more_groups_than_a_database_has_are_not_compared(path: Path) -> None:
+    """Those of 200,000 took 440 MB."""
+    columns = alike(path, "group_cases", case_id="9000 + i", consumer_group="'G' || i")
+    run(path, f"{_COUNT.format(1_100)} INSERT INTO group_cases SELECT {columns} FROM n, (SELECT * FROM group_cases) a"
+              " GROUP BY i")  # fmt: skip
+    rows = alike(path, "group_rows", case_id="9000 + i", first="0", last="31")
+    run(path, f"{_COUNT.format(1_100)} INSERT INTO group_rows SELECT {rows} FROM n, (SELECT * FROM group_rows) a"
+              " GROUP BY i")  # fmt: skip
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        lines = window_lines.poll_lines(own, own.first, own.last)
+        assert window_figures(own, own.first, own.last, lines, ()).directives == {}
+        assert len(own.damage) == 1
+
+
+def test_of_more_sums_of_statements_than_a_month_has_those_of_most_server_time_are_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        whole = statement_sums(own, own.first, own.last)
+        assert len(whole) > 1
+        monkeypatch.setattr(time_bins_module, "MOST_SUMS", 1)
+        assert statement_sums(own, own.first, own.last) == whole[:1]
+        assert own.damage == [f"{path}: no more than 1 sums of statements, those of most server time, are read"]
+
+
+def test_of_more_events_than_a_report_has_places_for_the_first_are_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = alike(path, "events", event="9000 + i", kind="'kind ' || i", at="(SELECT max(at) FROM polls)")
+    like = "(SELECT * FROM events LIMIT 1) a"
+    run(path, f"{_COUNT.format(50)} INSERT INTO events SELECT {events} FROM n, {like}")
+    monkeypatch.setattr(time_bins_module, "MOST_MARKS", 20)
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        assert len(event_marks(own, own.first, own.last, 1)) == 20
+        assert own.damage == [f"{path}: no more than 20 marks of events, the first, are read"]
+
+
+def test_of_a_window_without_end_of_changes_of_the_plan_a_hundred_are_told(path: Path) -> None:
+    """A million events took 300 MB; of other kinds none is read."""
+    for kind, first, many in ((PLAN_CHANGED, 9_000, 120), (LOST, 10_000, 30), (QUEUE_BEGAN, 20_000, 300)):
+        events = alike(path, "events", event=f"{first} + i", kind=f"'{kind}'", text="'Plan ' || i",
+                       at="(SELECT max(at) FROM polls)")  # fmt: skip
+        like = "(SELECT * FROM events LIMIT 1) a"
+        run(path, f"{_COUNT.format(many)} INSERT INTO events SELECT {events} FROM n, {like}")
+    notes = compare(*[RecordingWindow(str(path), None, "", "")] * 2).first.notes
+    assert sum(each.startswith("Plan ") for each in notes) == 100
+    assert "more changes of the plan than these 100 are not told" in notes
+    assert "the connection was lost 30 times" in notes

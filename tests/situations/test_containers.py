@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_rules import all_clear, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import PdbReading, pdbs
-from presman.analysis.groups.verdicts import explain
+from presman.analysis.groups.verdicts import conformance, explain
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.plan_view import parts_text, plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -85,6 +86,40 @@ def test_oracles_lab_is_kept(tmp_path: Path) -> None:
     (finding,) = [each for each in lint(found, after) if each.rule == "cdb-over-provisioned"]
     assert finding.severity.value == "warning"
     assert "adds up to 5 of 4 CPUs (P1 4, P2 1;" in finding.text
+
+
+def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path) -> None:
+    """Of its 4 CPUs P1 gets 3.08 and waits for 3 more; what P2 lacks of its 1, 0.2, is what measuring leaves open."""
+    _, found, _ = containers(tmp_path, database("19.22.0.0.0", 4) | given() | MINIMA | used(LAB))
+    (missed,) = found.missed_minimums
+    assert tuple(missed) == (1, 3, "P1", pytest.approx(3.08), 4.0, 5.0, 4.0)
+    gets = "P1 gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT"
+    (alert,) = all_clear(found)
+    assert alert.text.startswith(f"{gets}; all 4 CPUs are in use, 6.0 more are waited for; ")
+    assert alert.between[0].startswith(f"{gets}; all 4 CPUs")
+    (judged,) = conformance(found)
+    assert judged.sentence.startswith(f"The plan is met, but {gets}: those of all open ones add up to 5 of 4. 3.9 of 4")
+    two = replace(found, missed_minimums=(missed, missed._replace(con_id=4, name="P2", used=0.5, least=1.0)))
+    assert all_clear(two)[0].text.startswith(f"{gets} and 1 other less than theirs; all 4 CPUs")
+    assert f"{gets} and P2 gets 0.5 of the 1 CPUs of its CPU_MIN_COUNT: those" in conformance(two)[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "directives", "cpus"),
+    [
+        ("19.22.0.0.0", ["3 | cpu_min_count | 3", "4 | cpu_min_count | 1"], [], {3: (2.0, 3.0), 4: (1.9, 3.0)}),
+        ("19.22.0.0.0", ["3 | cpu_min_count | 4", "4 | cpu_min_count | 1"], ["CDB | P1 | 3 | | "], LAB),
+        ("19.22.0.0.0", ["3 | cpu_min_count | 4", "4 | cpu_min_count | 1"], [], {3: (3.08, 0.0), 4: (0.8, 3.0)}),
+        ("19.22.0.0.0", ["4 | cpu_min_count | 1"], [], LAB),
+        ("18.14.0.0.0", ["3 | cpu_count | 4", "4 | cpu_count | 3"], [], LAB),
+    ],
+    ids=["there is as much, so P1 is starved", "SHARES set", "it wants no more", "never set there", "18"],
+)
+def test_nothing_is_missed_where_nothing_was_promised_or_it_is_told_otherwise(
+    tmp_path: Path, version: str, settings: list[str], directives: list[str], cpus: dict[int, tuple[float, float]]
+) -> None:
+    views = database(version, 4) | given(*directives) | parameters("0 | cpu_count | 4", *settings) | used(cpus)
+    assert containers(tmp_path, views)[1].missed_minimums == ()
 
 
 @pytest.mark.parametrize(

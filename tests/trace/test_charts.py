@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presman.trace.tally import HistogramBar, Scatter, Tally, Trail, histogram
-from presman.trace.trace_charts import PANEL, SvgChart, decades, histogram_text, scatter_text, svg, title
+from presman.trace.trace_report import PANEL, SvgChart, decades, histogram_text, scatter_text, svg, title
 
 TIMES = st.lists(st.integers(0, 10**7), min_size=1, max_size=300)
 

@@ -70,7 +70,7 @@ async def left_by(*bursts: tuple[str, ...]) -> dict[str, Any]:
         }  # fmt: skip
 
 
-@settings(max_examples=400 if THOROUGH else 8)
+@settings(max_examples=400 if THOROUGH else 4)
 @given(st.lists(st.sampled_from(KEYS) | st.sampled_from(MOVES) | st.sampled_from(LINES), min_size=2, max_size=6))
 @example(["enter", "enter"])
 @example(["slash", "colon", "escape"])

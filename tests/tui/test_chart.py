@@ -96,6 +96,27 @@ def test_the_axis_ends_now() -> None:
     assert data.areas[0].values[-1] == 7.0, "and is the last one on the chart"
 
 
+def test_the_line_of_the_capacity_is_at_what_there_was() -> None:
+    """An instance of 16 of 32 CPUs is lost after ten polls: what was used before was no more than there was."""
+    polls = [poll(number, BATCH=24.0 if number < 10 else 8.0) for number in range(20)]
+    polls = [replace(each, header=replace(each.header, num_cpus=32 if n < 10 else 16)) for n, each in enumerate(polls)]
+    data = chart_data(moment_of(*polls), "used", "CPUs used", 16.0)
+    assert data.capacity == 16
+    first, before = data.capacities.index(32), data.capacities.index(16)
+    assert set(data.capacities[:first]) == {None}, "it has changed since, so nobody knows what it was before"
+    assert (set(data.capacities[first:before]), set(data.capacities[before:])) == ({32}, {16})
+    values = data.areas[0].values
+    assert first == next(stretch for stretch, value in enumerate(values) if value is not None)
+    same = chart_data(moment_of(*polls[10:]), "used", "CPUs used", 16.0)
+    assert set(same.capacities) == {16}
+    legend, *plot = drawn(data, width=63, height=10)  # a column for each stretch
+    assert "─ capacity 16" in legend
+    assert [line[3:] for line in plot[:-2] if "─" in line] == [
+        " " * first + "─" * (before - first),
+        " " * (before - 10) + "█" * 10 + "─" * (len(values) - before),
+    ]
+
+
 def test_looking_back_the_instant_is_marked_and_the_end_is_not_called_now() -> None:
     polls = [poll(number, BATCH=1.0) for number in range(40)]
     data = chart_data(moment_of(*polls, behind=20, on_screen=polls[19]), "used", "CPUs used", None)

@@ -20,8 +20,7 @@ from presman.analysis.readings.session_readings import (
 from presman.analysis.readings.statement_readings import Usual
 from presman.figures.drawing.lines import plain
 from presman.rows.queries import Focus
-from presman.tui.pages.detail_lines import cost_lines, detail_lines, focus_of, usual_lines
-from presman.tui.pages.xplan import _scaled, _time, xplan
+from presman.tui.pages.detail_lines import _scaled, _time, cost_lines, detail_lines, focus_of, usual_lines, xplan
 from tests.tui.readings import AT, busy, queued, running, session, told
 
 DETAIL = Detail(

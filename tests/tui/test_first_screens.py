@@ -30,7 +30,7 @@ class Sentence(NamedTuple):
 SENTENCES = {
     "changes": Sentence(
         "A report queues at the limit of its group, a quarter of the servers by day; nobody is idle: wait.",
-        ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait, or decide whose work to end"),
+        ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait: RPT 2:2105 may end by itself in"),
         ("REPORTS holds 48 of 48 allowed (25 % of 192)",),
     ),
     "holders": Sentence(
@@ -87,7 +87,7 @@ SENTENCES = {
             "more than the target's 24",
             "QUERIES may start",
             "too large",
-            "may start only when",
+            "start only when none are",
         ),
         small=("too large for the target",),
         polls=11,
@@ -108,7 +108,7 @@ SENTENCES = {
             "PX servers 32/128",
             "holds 32 of 64 allowed (50 % of 128)",
             "short by 16",
-            "decide whose work to end",
+            "wait: ANA 2:452 may end by itself in about",
         ),
         ("2 queued 1:1", "the head of ANALYSIS"),
         ("ANALYSIS: 2 queued",),
@@ -123,9 +123,10 @@ SENTENCES = {
         ("wait, or decide: MARTIN 1:2659 keeps 16 servers", "keeps 16 servers"),
     ),
     "tenants": Sentence(
-        "The plan is met, but both want more CPU than there is, and CPU_MIN_COUNT gives GOLD four times as much.",
+        "The plan is met, but both want more CPU than there is: GOLD gets less than its CPU_MIN_COUNT, of which more "
+        "is promised than there is.",
         (
-            "All 4 CPUs are in use",
+            "GOLD gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT; all 4 CPUs are in use",
             "in CDB$ROOT: no queue",
             "starved group",
             "contended, gets its share",
@@ -169,10 +170,11 @@ async def test_in_a_storm_the_idle_holder_is_named_on_the_first_screen_and_first
     async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
         for poll in range(5, 45, 5):
             await polls(5)
-            lines = acting.screen.splitlines()
+            screen = acting.screen
+            lines = screen.splitlines()
             assert any("1 idle holder keeps 16 servers: MARTIN 1:2659,47355 (16, idle " in line for line in lines), poll
             assert " DO " not in lines[2] or "MARTIN 1:2659" in lines[2], poll
-            assert "short by" in acting.screen, "with the arithmetic"
+            assert "short by" in screen, "with the arithmetic"
         lines = (await acting.press("4")).splitlines()
         head = next(place for place, line in enumerate(lines) if line.startswith(" SQL_ID        Group"))
         assert "○ idle holder 10:00" in lines[head + 1]

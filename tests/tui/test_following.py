@@ -15,7 +15,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.polling.poll_events import Polled
 from presman.services.live import ReadingCame, Readings
 from presman.tui.following import FollowedStatement
-from presman.tui.timeline import Timeline
+from presman.tui.monitor import Timeline
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, queued, running
 from tests.tui.test_live import Play
@@ -128,19 +128,19 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
     reading = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
     async with stage(reading, size=(200, 50)) as acting:
         lines = (await acting.press("4")).splitlines()
-        assert any("forecasts held 41 of 50, off by 0:22" in line for line in lines)
+        assert any("41 of 50 started in the range forecast, half within 0:22 of its middle" in line for line in lines)
         await acting.resize(80, 24)
         small = acting.screen
         assert "Starts in" not in small
-        assert "forecasts held" not in small, "it stands beside forecasts only"
+        assert "started in the range forecast" not in small, "it stands beside forecasts only"
         await acting.resize(200, 50)
         first, second, third = (
             next(line for line in lines if f" 7xq3h00{number}jskd0 " in line and "BATCH  " in line)
             for number in (1, 2, 3)
         )
         assert "timeout" in first
-        assert "2:10" in third
-        assert "2:10" not in second
+        assert "1:40-3:30" in third
+        assert "1:40" not in second
         page = await acting.press("down", "d")
         assert "There is no forecast of its start: it is being worked out." in page
 

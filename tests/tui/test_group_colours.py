@@ -124,7 +124,7 @@ async def test_no_colour_stands_for_two_groups_on_any_screen(scenario: str, size
             for name in tab_names():
                 if name.name == "pdbs":
                     continue  # the areas there are containers
-                await acting.press(name.key)
+                await acting.keys(name.key)
                 on_screen: dict[str, set[str]] = defaultdict(set)
                 for text, style in painted(acting):
                     on_screen[style].add(text.rstrip("…").split(" (")[0])

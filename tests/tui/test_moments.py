@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.tabs.charts import Area, ChartData
 from presman.tui.feed import Lost
-from presman.tui.timeline import Timeline
+from presman.tui.monitor import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted
@@ -20,7 +20,7 @@ from tests.tui.replays import replaying, waited
 from tests.tui.test_live import START, playing
 
 POLLS = 96
-"""192 seconds: the plan is switched at 60, the parameter is read at 180."""
+"""192 seconds: the plan is switched at 60, the parameter is changed at 130."""
 
 
 @asynccontextmanager
@@ -55,13 +55,13 @@ async def the_tab_lists_what_changed_newest_first(acting: Stage) -> None:
     rows = [line.split(None, 2) for line in screen.splitlines()[5:] if line.strip()][:-1]
     times = [each[1] for each in rows]
     assert times == sorted(times, reverse=True)
-    assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(180), clock(60)}] == [
+    assert [" ".join(each[2].split()) for each in rows if each[1] in {clock(130), clock(60)}] == [
         "parameter changed PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96",
         "plan changed plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)",
     ]
     size = acting.app.size
     await acting.resize(80, 24)
-    assert f"{clock(180)} parameter changed" in acting.screen
+    assert f"{clock(130)} parameter changed" in acting.screen
     assert "PARALLEL_SERVERS_TARGET 96 →" in acting.screen
     await acting.resize(*size)
     await acting.keys("slash", *"NIGHT_W", "enter")
@@ -78,7 +78,7 @@ async def enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it(acting: Stag
     assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
     assert told(acting) == " · ".join(there), "all that happened by that poll is said"
     await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
-    assert (shown(acting), "[4 Parallel]" in acting.screen) == (180, True)
+    assert (shown(acting), "[4 Parallel]" in acting.screen) == (130, True)
 
 
 async def n_and_p_go_to_what_happened(acting: Stage) -> None:
@@ -246,7 +246,7 @@ async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
         await acting.keys("E", "slash", *"TARGET", "enter")
         await waited(acting, lambda: "PARALLEL_SERVERS_TARGET 96 → 48" in acting.screen)
         await acting.keys("enter")
-        await waited(acting, lambda: since(180))
+        await waited(acting, lambda: since(130))
         assert not app.player.playing
         await acting.keys("colon", *typed(f"{(first + timedelta(seconds=90)).astimezone():%H:%M:%S}"), "enter")
         await waited(acting, lambda: since(90))

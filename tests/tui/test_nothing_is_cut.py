@@ -9,12 +9,16 @@ import pytest
 
 from presman.figures.drawing.columns import is_text
 from presman.sources.simulator.loading import scenario_names
-from presman.tabs import tab, tab_names
+from presman.tabs import TabName, tab, tab_names
 from presman.tui.widgets.grid import Grid
+from tests.thorough import THOROUGH
 from tests.tui.drive import Stage, acted, body
-from tests.tui.test_live import playing
+from tests.tui.test_live import Polls, playing
 
 SIZES = [(80, 24), (120, 35)]
+PAGED = {"locked", "mixed", "pdb", "rac"}
+"""Scenarios of which the pages behind each tab are gone through, too: a holder, a queue, containers, instances."""
+
 CUT = re.compile(r"[^\s…]…|… .*\d+ more")
 """The end of a text in its middle, or rows and sentences that are counted in place of being shown."""
 
@@ -52,28 +56,52 @@ def looked_at(acting: Stage, where: str) -> list[str]:
     return found
 
 
-async def pages(acting: Stage, tab_key: str, keys: tuple[str, ...]) -> list[str]:
-    """Go through the pages of a tab: what is behind its first row, its help, what its own keys show."""
-    found = looked_at(acting, tab_key)
-    for key in ("d", "enter", "question_mark", *keys):
+async def pages(acting: Stage, name: TabName) -> list[str]:
+    """Go through the pages of a tab: what is behind its first row, what its own keys show."""
+    found = []
+    for key in ("d", "enter", *(key.keys for key in tab(name.name).keys)):
         await acting.keys(key)
-        found += looked_at(acting, f"{tab_key} {key}")
+        found += looked_at(acting, f"{name.key} {key}")
         while acting.app.reader.is_open or acting.app.monitor.choices.scopes:
             await acting.keys("escape")
-        await acting.keys(tab_key)
+        if acting.app.monitor.choices.tab != name.name:
+            await acting.keys(name.key)
     return found
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
+async def tabs(acting: Stage, polls: Polls, is_paged: bool) -> list[str]:
+    """Go through the tabs, each with a poll of its own."""
+    found = []
+    for name in tab_names():
+        if name.name not in acting.app.panels.hidden():
+            await acting.keys(name.key)
+            await polls(1)
+            found += looked_at(acting, name.key)
+            found += await pages(acting, name) if is_paged else []
+    return found
+
+
 @pytest.mark.parametrize("scenario", scenario_names())
 @acted
-async def test_nothing_is_cut_while_there_is_room(scenario: str, size: tuple[int, int]) -> None:
-    async with playing(scenario, size, whole=True, seed=None) as (acting, polls):
+async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
+    async with playing(scenario, SIZES[0], whole=True, seed=None) as (acting, polls):
         await polls(4)
-        found: list[str] = []
-        for name in tab_names():
-            if name.name not in acting.app.panels.hidden():
-                await acting.keys(name.key)
-                await polls(1)
-                found += await pages(acting, name.key, tuple(key.keys for key in tab(name.name).keys))
+        found = []
+        for size in SIZES:
+            await acting.resize(*size)
+            found += [f"{size}, tab {each}" for each in await tabs(acting, polls, THOROUGH or scenario in PAGED)]
         assert not found, "\n".join(found)
+
+
+@acted
+async def test_no_help_is_cut_while_there_is_room() -> None:
+    """It is that of the tab, whatever the database does."""
+    async with playing("pdb", SIZES[0], whole=True, seed=None) as (acting, polls):
+        await polls(1)
+        for size in SIZES:
+            await acting.resize(*size)
+            for name in tab_names():
+                await acting.keys(name.key, "question_mark")
+                assert acting.app.reader.is_open
+                assert not cut_above_free_lines(acting.screen), (name, size)
+                await acting.keys("escape")

@@ -24,7 +24,7 @@ from presman.tabs.parallel import goal_line, queue_line
 from presman.tui.feed import Arrived
 from presman.tui.pages import row_details
 from presman.tui.pages.advice_lines import candidates_lines, ends_it
-from presman.tui.pages.xplan import xplan
+from presman.tui.pages.detail_lines import xplan
 from presman.tui.widgets.gantt import STRIP, GanttData, gantt
 from tests.analysis.test_simulated import Clock
 from tests.thorough import some
@@ -142,7 +142,7 @@ def test_who_ends_it_in_one_line() -> None:
     named = " TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
     order = "the plan decides who is first, and no view tells"
     assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while he is enough"
-    assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH or ETL may get: {order}")
+    assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: {order}")
 
 
 def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> None:

@@ -22,8 +22,7 @@ from presman.tui.keys.table_keys import NEXT_TABLE
 from presman.tui.screen import MonitorScreen
 from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.page import narrowed
-from presman.tui.widgets.tab_line import Clicked, KeysLine, Labelled, TabLine, tab_texts
-from presman.tui.widgets.top_lines import alert_line
+from presman.tui.widgets.top_lines import Clicked, KeysLine, Labelled, TabLine, alert_line, tab_texts
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 from tests.tui.test_live import playing
@@ -198,6 +197,30 @@ async def test_keys_that_find_nothing_say_so_and_notices_do_not_pile_up() -> Non
         assert "No page is open" not in screen, "one notice at a time"
         await acting.keys("i", "end", "a")
         assert len(acting.app._notifications) == 1
+
+
+@pytest.mark.parametrize("size", [(60, 8), (80, 24), (120, 35)])
+@acted
+async def test_a_notice_covers_nothing_but_the_keys(size: tuple[int, int]) -> None:
+    async with stage(busy(), size=size) as acting:
+        app, (width, height) = acting.app, size
+        before = acting.screen.splitlines()
+        for words in (1, 40, 200):
+            app.notify("word " * words)
+            await acting.settle()
+            (toast,) = app.screen.query("Toast")
+            keys = app.screen.query_one("#keys").region
+            assert (toast.region.width, toast.region.bottom) == (width, height)
+            assert toast.region.height < height / 2
+            assert keys.y == toast.region.y, "the keys are covered, and nothing above them"
+            assert app.screen.query_one("#body").region.bottom == keys.y
+        app.notify("There is only one instance.")
+        await acting.settle()
+        assert acting.screen.splitlines()[:-1] == before[:-1]
+        assert "There is only one instance." in acting.screen.splitlines()[-1]
+        app.clear_notifications()
+        await acting.settle()
+        assert acting.screen.splitlines() == before
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24)])

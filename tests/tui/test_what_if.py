@@ -14,9 +14,9 @@ from textual.css.stylesheet import Stylesheet
 
 from presman.base.formats import clock
 from presman.tui.feed import Lost
+from presman.tui.what_if_queue import ChoicesTried, LiveAdvice
 from presman.tui.what_if_screen import WhatIfScreen
-from presman.tui.what_if_work import ChoicesTried, LiveAdvice
-from presman.tui.widgets.tab_line import KeysLine
+from presman.tui.widgets.top_lines import KeysLine
 from tests import parsed_styles
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted, stage
@@ -280,7 +280,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
     quick = (
-        mock.patch("presman.tui.what_if_work._MOST_TRIED", 12),
+        mock.patch("presman.tui.what_if_queue._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
     with quick[0], quick[1]:
@@ -297,12 +297,12 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
             await until(lambda: panel(acting)._choices.display)
             screen = acting.screen
             assert "Enter tries it" in screen
-            assert "choices tried; a replayed wait is off by" in " ".join(screen.split())
+            assert "choices tried; replayed, a wait is off by" in " ".join(screen.split())
             found, told = panel(acting)._advice.found, set()
             assert found is not None
             for choice in found.advice.choices:  # the first is under the cursor
                 assert panel(acting)._choices.row is choice
-                told.add(" ".join(acting.screen.split()).partition("; a replayed wait")[0][-160:])
+                told.add(" ".join(acting.screen.split()).partition("; replayed, a wait")[0][-160:])
                 await acting.keys("down")
             assert len(told) == len(found.advice.choices), "each is told of in its turn"
             await acting.keys("home")

@@ -7,7 +7,8 @@ Somebody is offered only if it is proven that his end helps. Either he certainly
 alone or together with those named beside him, and no other queue takes turns with it for these servers; or the forecast
 proves that the queue empties sooner. Never offered is anybody whose end makes more fail than a statement, who pauses
 between two fetches, or who works while the end of an idle holder is enough. Nobody at all is offered while another
-session has to be looked at first, or while the head should start by itself soon.
+session has to be looked at first, or while the head should start by itself soon; nobody's work is thrown away while
+somebody may end by himself with the step that is nearly done, who would be enough.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import helps_nobody, is_proven
+from presman.analysis.advice.proof import Proof
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed
@@ -31,37 +33,57 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
     """Return it with commands for the candidates who are answers, and why there is none for the others."""
     nobody = next(_why_nobody(found), "")
     chosen = found.candidates[: found.needed]
-    apart = [_why_not_he(each) for each in chosen]
+    apart = [_why_not_he(each, found.may_end) for each in chosen]
     hindered = next((why for each, why in zip(chosen, apart, strict=True) if why and each.ends_in is None), "")
-    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each)][:NAMED]
+    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each, found.may_end)][
+        :NAMED
+    ]
 
     def why_not(index: int, each: Candidate) -> str:
-        """Return why a candidate is no answer, "" where he is one."""
+        """Return why the servers that a candidate holds do not make him an answer, "" where they do."""
         if each.ends_in is not None or each.refused:
-            return _why_not_he(each)
-        if is_proven(each.effect) and not each.objection and not found.looks_first:
-            return ""
+            return _why_not_he(each, found.may_end)
         if nobody:
             return nobody
         if index < found.needed:
             return apart[index] or (hindered and f"not enough alone, and of another one: {hindered}")
         if each in alone and found.needed == 1:
             return ""
-        return _why_not_he(each) or _why_not_beside(each, found)
+        return _why_not_he(each, found.may_end) or _why_not_beside(each, found)
 
     why = [why_not(index, each) for index, each in enumerate(found.candidates)]
-    return replace(found, candidates=tuple(map(_with_commands, found.candidates, why, [reading] * len(why))))
+    told = (_told(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
+    return replace(found, candidates=tuple(told))
 
 
-def _with_commands(each: Candidate, why: str, reading: Reading) -> Candidate:
-    return replace(each, commands=() if why else ending(each.statement, reading).commands, why_not=why)
+def _told(each: Candidate, why: str, found: Unblock, reading: Reading) -> Candidate:
+    """Return a candidate with commands and what is proven of them, else with why there are none."""
+    proven = tuple(_proofs(each, found, is_enough=not why))
+    commands = ending(each.statement, reading).commands if proven else ()
+    return replace(each, commands=commands, proven=proven, why_not="" if proven else why)
+
+
+def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Proof]:
+    """Yield what is proven of a candidate's end, nothing where he is not offered."""
+    together = is_enough and found.needed > 1
+    if is_enough and found.rivals:
+        yield Proof.SERVERS_FREED
+    elif is_enough:
+        yield Proof.HEAD_STARTS_TOGETHER if together else Proof.HEAD_STARTS
+    may_end = each.ends_in is None and not each.objection and not found.looks_first
+    if is_proven(found.effect if together else each.effect) and (is_enough or may_end):
+        yield Proof.QUEUE_SOONER
+    if is_enough and each.objection:
+        yield Proof.DBA_DECIDES
 
 
 def _why_nobody(found: Unblock) -> Iterator[str]:
     """Yield why nobody is offered to be ended for a head, nothing where that depends on who it is."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
-    if found.soon is not None:
+    if found.by_forecast:
+        yield f"the head {found.by_forecast}"
+    elif found.soon is not None:
         yield f"the head {'may' if found.wait is None else 'should'} start by itself {in_about(found.soon)}"
     if found.looks_first:
         most = max(found.blocked, key=lambda each: each.servers)
@@ -91,11 +113,14 @@ def _why_not_now(found: Unblock) -> Iterator[str]:
 NO_USE = "nobody should start sooner if it is ended"
 
 
-def _why_not_he(each: Candidate) -> str:
-    """Return what speaks against the end of a candidate himself; that his work would be lost does not forbid it."""
+def _why_not_he(each: Candidate, waits: str) -> str:
+    """Return what speaks against the end of a candidate himself.
+
+    That his work would be lost does not forbid it, but where one `waits` for who may end by himself.
+    """
     if each.ends_in is not None:
         return f"it should end by itself {in_about(each.ends_in)}"
-    return each.refused or ("" if each.objection == WORKS else each.objection)
+    return each.refused or (waits if each.objection == WORKS else each.objection)
 
 
 def _is_like(each: Candidate, chosen: Sequence[Candidate]) -> bool:

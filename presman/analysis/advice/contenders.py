@@ -14,7 +14,10 @@ from math import inf
 
 from msgspec import Struct
 
+from presman.analysis.advice.ending import step_left
 from presman.analysis.advice.ending_effect import is_proven
+from presman.analysis.advice.freeing import freeing, is_blocker, spare
+from presman.analysis.advice.proof import Proof
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
 from presman.analysis.readings.reading import Reading
@@ -23,10 +26,11 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
     RunningStatement,
+    Shortage,
     group_title,
     is_known,
 )
-from presman.base.formats import counted, listed
+from presman.base.formats import counted, in_about, listed
 from presman.rows.commands import Command
 
 
@@ -38,8 +42,9 @@ class Candidate(Struct, frozen=True):
     in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
     seconds after which it should end by itself, None unless that is soon. `refused` is why nobody ever gets a command
     for it, "" where one may; `objection` why DO does not name it to be ended, "" where nothing speaks against it.
-    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`); of others `why_not` says why there
-    are none. `effect` is what its end would do to the whole queue, None where that was not forecast.
+    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`), of which `proven` says what is proven
+    of its end; of others `why_not` says why there are none. `effect` is what its end would do to the whole queue, None
+    where that was not forecast.
     """
 
     statement: RunningStatement
@@ -53,11 +58,16 @@ class Candidate(Struct, frozen=True):
     objection: str = ""
     effect: EndingEffect | None = None
     why_not: str = ""
+    proven: tuple[Proof, ...] = ()
 
     @property
     def is_named(self) -> bool:
         """Whether one may end it, or wait for it."""
         return bool(self.commands) or self.ends_in is not None
+
+
+def _step_left(candidate: Candidate) -> float:
+    return step_left(candidate.statement) or 0.0
 
 
 class Unblock(Struct, frozen=True):
@@ -75,7 +85,8 @@ class Unblock(Struct, frozen=True):
     it is not known who holds servers, "" where it is. `in_vain` are the rivals that may be served first and want more
     than comes free, so that nobody would start. `effect` is what the ends of all that are needed would do together to
     the whole queue, None where that was not forecast. `idle` are the largest idle holders against whose end nothing
-    speaks, whether they help this head or not.
+    speaks, whether they help this head or not. `foreseen` is within how many seconds it should start by its forecast,
+    in 8 cases of 10, None unless that is soon.
     """
 
     head: QueueHead
@@ -95,11 +106,19 @@ class Unblock(Struct, frozen=True):
     in_vain: tuple[str, ...] = ()
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
+    foreseen: float | None = None
 
     @property
     def names_nobody(self) -> bool:
         """Whether the sentence alone says what there is to say: nobody is waited for, or could be ended."""
+        if self.only_waits and self.soon is None:
+            return True
         return not any(each.is_named for each in self.candidates) or bool(self.unknown) or self.itself is not None
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether the head should start, or all that are needed end, by itself soon, so that nothing is to be run."""
+        return self.soon is not None or bool(self.by_forecast and not any(each.commands for each in self.candidates))
 
     @property
     def outdated(self) -> str:
@@ -120,7 +139,33 @@ class Unblock(Struct, frozen=True):
     @property
     def wait(self) -> float | None:
         """In how many seconds the head should start by itself; None where others may come before it."""
+        if self.by_forecast:
+            return self.foreseen
         return None if self.rivals or self.unsure else self.soon
+
+    @property
+    def by_forecast(self) -> str:
+        """That the head should start by itself soon, where only its forecast says so: that knows of others, too."""
+        if self.foreseen is None or (self.soon is not None and not self.rivals and not self.unsure):
+            return ""
+        within = in_about(self.foreseen).replace("in about", "within")
+        return f"should start by itself {within}, by its forecast"
+
+    @property
+    def may_end(self) -> str:
+        """That one may end soon, with the step that is nearly done, who is enough, or is the last of those needed.
+
+        It is "" where nobody does, or they should end anyway.
+        """
+        nearly = [each for each in self.candidates if step_left(each.statement) is not None]
+        alone = [each for each in nearly if each.enough]
+        chosen = [each for each in self.candidates[: self.needed] if each.ends_in is None]
+        together = chosen if all(each in nearly for each in chosen) else []
+        if self.soon is not None or not (alone or together):
+            return ""
+        last = min(alone, key=_step_left) if alone else max(together, key=_step_left)
+        step = last.statement.operation.partition(" of ")[0]
+        return f"{last.statement.who} may end by itself {in_about(_step_left(last))}, when its {step} is done"
 
     @property
     def ways(self) -> tuple[tuple[RunningStatement, ...], ...]:
@@ -154,11 +199,6 @@ class Unblock(Struct, frozen=True):
         return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
 
 
-def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
-    """Whether any of these waits for a statement's session."""
-    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
-
-
 def contenders(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:
@@ -169,6 +209,7 @@ def contenders(
         for other in reading.heads
         if (other.con_id, other.group) != (head.con_id, head.group)
         and not _on_different_instances(head, other)
+        and not _are_kept(_own_limits(other, reading), freed, counts)
         and (taken := _could_take(other, _before(head, other, reading), freed)) > 0
     }
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
@@ -180,11 +221,14 @@ def contenders(
     return tuple(sorted(found))
 
 
-def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
+def take_turns(
+    head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
+) -> tuple[str, ...]:
     """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
 
     Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that. For
-    the same reason a queue counts that had statements in the last full minute and has none now.
+    the same reason a queue counts that had statements in the last full minute and has none now. None counts that its
+    own limit holds back, but where `freed` are those that this counts: of what others free it takes nothing.
     """
     everybody = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -198,6 +242,7 @@ def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
         if is_rival(each.con_id, each.group)
         and not _on_different_instances(head, each)
         and _before(head, each, reading)
+        and not _are_kept(_own_limits(each, reading), freed, counts)
     ]
     now = {(each.con_id, each.group) for each in reading.heads}
     others += [
@@ -205,6 +250,7 @@ def take_turns(head: QueueHead, reading: Reading) -> tuple[str, ...]:
         for row in reading.cluster_groups()
         if (row.px_queued_minute or 0.0) > 0.0 and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
         and not (is_one_queue(reading.header.px_managed) and row.con_id == head.con_id)
+        and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
     ]  # fmt: skip
     return tuple(sorted({group_title(head), *others})) if others else ()
 
@@ -227,6 +273,17 @@ def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
     """Whether the two may run on no instance in common."""
     first, second = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))
     return bool(first and second and not first & second)
+
+
+def _own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
+    """Return what the limits of its group and its container leave a queue too little of, whichever of it is first."""
+    own = (each for each in other.shortages if not each.everybody)
+    return [each for each in own if each.short > spare(other, reading)]
+
+
+def _are_kept(own: Iterable[Shortage], freed: Sequence[RunningStatement], counts: Counted) -> bool:
+    """Whether one of a queue's own limits holds it back though these have ended: none of them is counted there."""
+    return not all(any(freeing(one, [each], counts) for one in freed) for each in own)
 
 
 def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedStatement]:

@@ -144,6 +144,16 @@ def ends_in(statement: RunningStatement) -> float | None:
     return left if left is not None and left <= soon else None
 
 
+def step_left(statement: RunningStatement) -> float | None:
+    """Return in how many seconds the step is done with which a statement may end by itself, None unless that is soon.
+
+    Of a step that is known to be the last, :func:`ends_in` tells.
+    """
+    may_be_last = statement.comes_nearer and statement.idle is None and not statement.is_last
+    left = statement.remaining if may_be_last else None
+    return left if left is not None and left <= NEARLY_DONE else None
+
+
 def lost(statement: RunningStatement) -> float | None:
     """Return the work that a statement's end throws away in server seconds, None where that is not known.
 

@@ -10,16 +10,16 @@ few as will do are named together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from msgspec import Struct
 
-from presman.analysis.advice.contenders import is_blocker
 from presman.analysis.advice.ending import ends_in, lost, objection, time_left
 from presman.analysis.parallel.counted_servers import Counted
+from presman.analysis.parallel.queue_heads import has_waited_alike
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import RunningStatement, Shortage, group_title
+from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, Shortage, group_title, is_known
 
 
 class Freeing(Struct, frozen=True, eq=False):
@@ -58,14 +58,36 @@ def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
     return statement.con_id == shortage.con_id and shortage.group in {"", statement.group}
 
 
+def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
+    """Whether any of these waits for a statement's session."""
+    return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
+
+
 def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
-    """Return by head, as its group's title, why the end of a statement frees nothing that it is short of."""
+    """Return by head, as its group's title, why the end of a statement alone frees nothing of what it must have.
+
+    Of one limit it may free some: while the other holds the head back, that is no use to it.
+    """
     counts = Counted.of(reading)
     found = {}
     for head in reading.heads:
-        if head.shortages and freeing(statement, head.shortages, counts) is None:
-            found[group_title(head)] = _why_no_use(statement, head.shortages[0], counts)
+        lacking = [each for each in head.shortages if freeing(statement, [each], counts) is None]
+        certain = [each for each in lacking if len(lacking) == len(head.shortages) or each.short > spare(head, reading)]
+        if certain:
+            found[group_title(head)] = _why_no_use(statement, certain[0], counts)
     return found
+
+
+def spare(head: QueueHead, reading: Reading) -> float:
+    """Return how many servers fewer than those that it is short of a head may want.
+
+    What it wants may be a range, and another that has waited as long may be the first.
+    """
+    queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
+    alike = [each for each in queue if has_waited_alike(each, head.statement)] if head.equals else []
+    wants = [head.wants, *(each.wants for each in alike)]
+    least = min(each.low if is_known(each) else -inf for each in wants)
+    return (head.wants.high if is_known(head.wants) else 0) - least
 
 
 def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:

@@ -29,13 +29,15 @@ from presman.analysis.advice.ending_effect import (
     sooner_then,
 )
 from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.kept import Kept, kept_by, who_wants
+from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.step import Step, ToDo
-from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, served_by, unblock
+from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
@@ -50,7 +52,11 @@ def queue_step(reading: Reading) -> ToDo | None:
     best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), _nearness(one[1])), default=(None, None))
     if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
         best = _naming_its_queue(best)
-    if best is None or best.step is not Step.WAIT or any(each.wait is not None for each in heads):
+    if (
+        best is None
+        or best.step is not Step.WAIT
+        or any(each.wait is not None and not each.by_forecast for each in heads)
+    ):
         return best
     return _idle_while_queues_take_turns(heads, reading) or best
 
@@ -83,7 +89,8 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
         helps = f"then {_head_in_words(found.head)} {can} start{same}"
         holders = tuple(each.statement for each in chosen)
         effect = chosen[0].effect if len(chosen) == 1 else found.effect
-        return _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
+        step = _end(holders, reading, helps, f"{_name(found.head)} {can} start", _name(found.head), effect)
+        return step._replace(proven=chosen[0].proven)
     return None
 
 
@@ -96,58 +103,50 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     if not proven:
         return None
     each, effect = max(proven, key=lambda one: gain(one[1]))
-    return _end((each,), reading, "", "the queue empties sooner", "", effect)
+    step = _end((each,), reading, "", Proof.QUEUE_SOONER.value, "", effect)
+    return step._replace(proven=(Proof.QUEUE_SOONER,))
 
 
 def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     """Return who is idle while several queues want what it keeps, and what is known of its end; None if nobody is.
 
-    Nothing here rests on how many servers are free at this instant.
+    Whom it names does not rest on how many servers are free at this instant.
     """
     for found in heads:
-        queues = found.turns
         helping = {each.statement.executing(): each for each in found.candidates}
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
-        if queues and idle:
-            each, (served, doubt) = idle[0].statement, served_by(idle[0].statement, queues, reading)
-            wanted = _who_wants(served, reading)
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')} that {wanted}{doubt}"
-            known = f"{_of_its_end(idle[0], reading)}; wait, or decide whether to end it"
-            others = f", {_who_wants(served, reading, ' them')}" if doubt else ""
+        if found.turns and idle:
+            each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
+            known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
+            others = f", {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
             brief = f"idle {each.idle_time}{others}"
             short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
-            text = f"{keeps}: {known}{lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(queues))
+            text = f"{kept.words}: {known}{lasting_cure(reading)}"
+            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(found.turns))
     return None
 
 
-def _who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
-    """Return that these queues want what an idle holder keeps, or that they did within the last minute or two."""
-    now = [name for name in names if name in {group_title(each) for each in reading.heads}]
-    if not now:
-        return f"{listed(names)} wanted{them} a minute ago"
-    before = [name for name in names if name not in now]
-    return (
-        f"{listed(now)} want{'s' * (len(now) == 1)}{them}{f', and {listed(before)} did a minute ago' if before else ''}"
-    )
-
-
-def _of_its_end(candidate: Candidate, reading: Reading) -> str:
-    """Return what the forecast says of an end that it does not prove to help."""
-    record = None if reading.forecast is None else reading.forecast.record
-    if record is not None and record.is_poor():
-        return f"forecasts held {record.held} of {record.judged}: too few to say what ending it would do"
-    if record is not None and record.judged and not record.tells_effects():
-        judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
-        return f"{judged}: too few to say what ending it would do"
+def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
+    """Return what the forecast says of an end that it does not prove to help, else what the counts do."""
     effect = candidate.effect
+    if doubt := _why_no_effect(reading):
+        return kept.starts_nobody or doubt
     if effect is None or effect.sooner is None:
-        return "what ending it would do is not known"
+        return kept.starts_nobody or "what ending it would do is not known"
     if gain(effect) < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
     return f"if it is ended, the last now queued should start {sooner_then(effect)}{doubt}"
+
+
+def _why_no_effect(reading: Reading) -> str:
+    """Return why forecasts do not tell what ending somebody would do, "" where they may."""
+    record = None if reading.forecast is None else reading.forecast.record
+    if record is None or not record.judged or record.tells_effects():
+        return ""
+    judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
+    return f"{record.in_words() if record.is_poor() else judged}: too few to say what ending it would do"
 
 
 def _urgency(found: Unblock) -> tuple[float, float]:
@@ -161,6 +160,9 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     head, name = found.head, _name(found.head)
     if found.blocked:
         return look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+    if found.by_forecast and not found.outdated:
+        text, short = (f"wait: {each} {found.by_forecast}" for each in (_head_in_words(head), name))
+        return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
     if found.soon is not None and not found.outdated:
         return _wait_for(found, "should start by itself")
     if found.itself is not None:
@@ -183,21 +185,26 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         return _wait_for(found, "may start")
     without = _without_whom(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
-    short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+    short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
+    if head.fits_with:
+        back = f"{instances_are(head.fits_with)} back"
+        short = f"run {name}'s head with a lower DOP, or wait until {back}"
+        text = f"{who} fits again once {back}; else {helps}"
+        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
     if head.starts_alone:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
-        short = f"{name} may start only when no servers are in use{without}"
+        short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
     if head.starts_alone and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
-        short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+        short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
     return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
 
 
 def _without_whom(reading: Reading) -> str:
     """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
-    gone = [str(each.inst_id) for each in reading.gone]
-    return f" without {'instance' if len(gone) == 1 else 'instances'} {listed(gone)}" if gone else ""
+    gone = instances_are([each.inst_id for each in reading.gone])
+    return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
 
 
 def _name(head: QueueHead) -> str:
@@ -301,6 +308,10 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         slowed = _slowed_by_io(found, reading)
         text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
         short = f"{slowed}wait, or decide whose work to end for {name}"
+        if found.may_end and not found.turns:
+            can = "may" if found.rivals or found.unsure else "can"
+            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
+            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
@@ -316,14 +327,16 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
 
     The screen tells of each idle holder, so DO says of one that it is there, and what its end would do.
     """
-    helping = [each for each in found.candidates if each.statement.idle is not None]
+    name = group_title(found.head)
+    idle = [each for each in found.candidates if each.statement.idle is not None]
+    helping = [each for each in idle if name not in no_use(each.statement, reading)]
     chosen = found.candidates[: found.needed]
     if chosen and all(each in helping for each in chosen):
         return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
     if helping:
         return _idle_beside_others(found, helping[0])
-    idle = (each for each in reading.running if each.idle is not None)
-    return _idle_elsewhere(found, max(idle, key=lambda each: (each.servers, each.idle or 0.0)), reading)
+    every = (each for each in reading.running if each.idle is not None)
+    return _idle_elsewhere(found, max(every, key=lambda each: (each.servers, each.idle or 0.0)), reading)
 
 
 def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from presman.analysis.advice.proof import Proof
 from presman.rows.commands import Command
 
 
@@ -20,8 +21,8 @@ class Step(Enum):
 class ToDo(NamedTuple):
     """What to do: a sentence, a `short` one for narrow lines, the name (not the key) of the tab that tells more.
 
-    `commands` are what `C` copies, () where nothing is to be run; `affects` whom they hit. `subject` is the group or
-    container it is about.
+    `commands` are what `C` copies, () where nothing is to be run; `affects` whom they hit, `proven` what is proven of
+    them. `subject` is the group or container it is about.
     """
 
     step: Step
@@ -31,6 +32,7 @@ class ToDo(NamedTuple):
     commands: tuple[Command, ...] = ()
     affects: str = ""
     subject: str = ""
+    proven: tuple[Proof, ...] = ()
 
     @property
     def command(self) -> Command | None:

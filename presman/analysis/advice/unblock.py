@@ -22,11 +22,12 @@ from presman.analysis.advice.contenders import (
     want_the_same,
     who_is_first,
 )
-from presman.analysis.advice.ending import ending, idle_to_end, lost, objection, refusal
+from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
 from presman.analysis.advice.ending_effect import effect_of, is_proven
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order
+from presman.analysis.advice.kept import kept_by
 from presman.analysis.caches import once
-from presman.analysis.parallel.counted_servers import Counted, why_not_counted
+from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -36,15 +37,15 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     group_title,
 )
-from presman.base.formats import counted, duration, in_about, listed
+from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return (
-            "it is too large for its limit: ending others may not help, a run with a lower DOP or in another group may"
-        )
+        back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
+        run = "a run with a lower DOP or in another group may"
+        return f"{back}it is too large for its limit: ending others may not help, {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
@@ -60,6 +61,8 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
         return f"whose end would help is not known: {found.outdated} has not answered now"
     if found.looks_first:
         return _blocked_first(found.blocked)
+    if found.by_forecast and found.only_waits:
+        return f"wait: it {found.by_forecast}"
     fixed = found.refused
     more = f"; {refused_holder(fixed)}" if fixed is not None and found.needed and found.soon is None else ""
     words = f"{_what_helps(found, doubtful, reading)}{more}"
@@ -103,31 +106,20 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def _turns(found: Unblock, reading: Reading) -> str:
-    """Say who is idle with servers that several queues may get, and who of them is first; else that they take turns."""
-    idle = [each.statement for each in found.candidates if each.statement.idle is not None]
-    if not idle:
+    """Say who is idle with servers that the head's queue wants as others do, and who is first or what is missing."""
+    idle = (each.statement for each in found.candidates if each.statement.idle is not None)
+    keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
+    for_it = [each for each in keep if group_title(found.head) in each[1].queues]
+    if not for_it:
         free = f"{listed(found.turns, 'or')} may get the next servers that come free: {found.order}"
         return f"{free}, so nobody's end is proven to help"
-    each = max(idle, key=lambda one: one.servers)
-    queues, doubt = served_by(each, found.turns, reading)
-    keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    others = [name for name in found.turns if name not in queues]
-    turns = f"; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
-    return f"{keeps} that {listed(queues, 'or')} may get{doubt}{f': {found.order}' if len(queues) > 1 else turns}"
-
-
-def served_by(each: RunningStatement, queues: Sequence[str], reading: Reading) -> tuple[list[str], str]:
-    """Return which queues an idle holder's servers are for, and in words that his own is, or may be, none of them.
-
-    His own is not where the limit that holds his group back does not count these servers.
-    """
-    group = (each.con_id, each.group)
-    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
-    if not holds or not why_not_counted(each, reading):
-        return list(queues), ""
-    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
-    others = [name for name in queues if name != group_title(each)]
-    return others, f" ({group_title(each)}'s limit {does} not count them)"
+    _, kept = max(for_it, key=lambda each: each[0])
+    if kept.starts_nobody or len(kept.queues) > 1:
+        return f"{kept.words}: {kept.starts_nobody or found.order}"
+    others = [name for name in found.turns if name not in kept.queues]
+    return (
+        f"{kept.words}; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
+    )
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
@@ -154,6 +146,8 @@ def refused_holder(candidate: Candidate) -> str:
 
 
 def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
+    if found.may_end and not any(each.commands for each in found.candidates):
+        return f"wait: {found.may_end}"
     same = f"; {want_the_same(found.rivals)}: {found.order}" if found.rivals else ""
     same = same or (f"; {found.unsure}" if found.unsure else "")
     # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
@@ -164,7 +158,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
     if len(waits) == len(chosen):
-        starts = "may start" if found.wait is None or perhaps else "should start by itself"
+        starts = "may start" if found.rivals or found.unsure or perhaps else "should start by itself"
         return f"wait: it {starts} {in_about(max(waits))}, with {counted(total, 'server')} freed then{same}"
     after = f"after {_statements(len(waits))} that should end {in_about(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
@@ -240,15 +234,23 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     by_itself = tuple(each.statement for each in by_time(helpers, short))
     freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
-    turns = take_turns(head, reading)
+    turns = take_turns(head, freed, reading, counts)
     whole = Unblock(
         head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
         who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
-        too_large(head, rivals, freed, reading, counts),
+        too_large(head, rivals, freed, reading, counts), foreseen=_foreseen(head, reading),
     )  # fmt: skip
     together = effect_of(reading, *next(iter(whole.possible), ())) if needed > 1 else None
     whole = answered(replace(whole, effect=together), reading)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
+
+
+def _foreseen(head: QueueHead, reading: Reading) -> float | None:
+    """Return within how many seconds a head should start by its forecast, None unless that is soon."""
+    starts = head.statement.starts
+    is_told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    latest = starts.high if starts is not None and is_told else None
+    return latest if latest is not None and latest <= NEARLY_DONE else None
 
 
 def _unlisted(reading: Reading) -> str:

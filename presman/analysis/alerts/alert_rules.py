@@ -13,7 +13,7 @@ from typing import cast
 from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
-from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
+from presman.analysis.readings.group_readings import GroupReading, IoVerdict, MissedMinimum, Verdict
 from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
@@ -127,8 +127,8 @@ def _used(reading: Reading, inst_id: int) -> float | None:
     return added(None if group.doubt else group.used for group in groups) if groups else None
 
 
-def _where(instance: InstanceReading, reading: Reading) -> str:
-    return f" on instance {instance.inst_id}" if len(reading.header.instances) > 1 else ""
+def _where(at: InstanceReading | MissedMinimum, reading: Reading) -> str:
+    return f" on instance {at.inst_id}" if len(reading.header.instances) > 1 else ""
 
 
 def _subject(instance: InstanceReading, reading: Reading) -> str:
@@ -330,7 +330,7 @@ def all_clear(reading: Reading) -> list[Alert]:
     if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]
-    if busy := _busy(reading):  # the plan may be met, and everybody be slow
+    if busy := _pressed(reading):  # the plan may be met, and everybody be slow
         brief = short = busy
         text = f"{busy}; {f'{where.lstrip()}: ' * bool(where)}{absent}"
     elif whole:
@@ -344,20 +344,30 @@ def all_clear(reading: Reading) -> list[Alert]:
     return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, between=between)]
 
 
-def _busy(reading: Reading) -> str:
-    """Return that all CPUs of an instance are in use while much more is waited for, "" where that is not so."""
-    full, more = [], 0.0
+def _pressed(reading: Reading) -> str:
+    """Return who is below his minimum, and that all CPUs of an instance are in use while much more is waited for."""
+    missed = sorted(reading.missed_minimums, key=lambda each: each.used - each.least)
+    others = f" and {counted(len(missed) - 1, 'other')} less than theirs" if len(missed) > 1 else ""
+    below = [f"{each.words}{_where(each, reading)}{others}" for each in missed[:1]]
+    full = _full(reading)
+    if not full:
+        return "".join(below)
+    numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
+    where = numbers if len(reading.header.instances) > 1 else ""
+    cpus, more = sum(each.num_cpus for each in full), sum(full.values())
+    busy = f"all {cpus:.0f} CPUs{where} are in use, {number(more)} more are waited for"
+    return "; ".join([*below, busy]) if below else busy[0].upper() + busy[1:]
+
+
+def _full(reading: Reading) -> dict[InstanceReading, float]:
+    """Return the instances of which all CPUs are in use while much more is waited for, and how much."""
+    found = {}
     for each in reading.header.instances:
         used, rows = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
         waiting = sum(row.waiting or 0.0 for row in rows)
         if used is not None and each.num_cpus and used >= FULL * each.num_cpus and waiting >= _MUCH * each.num_cpus:
-            full.append(each)
-            more += waiting
-    if not full:
-        return ""
-    numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
-    where = numbers if len(reading.header.instances) > 1 else ""
-    return f"All {sum(each.num_cpus for each in full):.0f} CPUs{where} are in use, {number(more)} more are waited for"
+            found[each] = waiting
+    return found
 
 
 def not_known(reading: Reading) -> list[Alert]:

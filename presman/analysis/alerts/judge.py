@@ -194,16 +194,20 @@ UNREPORTED = ""
 
 
 class ReportedAlert(Struct, frozen=True):
-    """An alert that was reported: its worst severity since it began, when that was, when it was last seen, its text."""
+    """An alert that was reported: its worst severity since it began, when that was, when it was last seen, its text.
+
+    `left` is the first look without it, None where it is there.
+    """
 
     state: str
     since: float
     seen: float
     text: str = ""
+    left: float | None = None
 
 
 class AlertChange(NamedTuple):
-    """One change: `change` is began, worse or ended, `since` when the alert began (seconds since 1970)."""
+    """One change at an instant (in seconds since 1970): began, worse or ended; `since` is when the alert began."""
 
     change: str
     key: str
@@ -211,6 +215,7 @@ class AlertChange(NamedTuple):
     state: str
     text: str
     since: float
+    at: float
 
 
 class AlertChanges:
@@ -228,10 +233,13 @@ class AlertChanges:
         """
         now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
         changes = [change for mark, alert in now.items() if (change := self._changed(mark, alert, at)) is not None]
-        for mark, before in list(self.reported.items()):
-            if mark not in now and whole and not 0 <= at - before.seen < QUIET:
+        for mark in [each for each in self.reported if each not in now] if whole else ():
+            before = self.reported[mark]
+            left = at if before.left is None else before.left
+            self.reported[mark] = replace(before, left=left)
+            if not 0 <= at - before.seen < QUIET:
                 if before.state != UNREPORTED:
-                    changes.append(AlertChange("ended", *marked(mark), before.state, before.text, before.since))
+                    changes.append(AlertChange("ended", *marked(mark), before.state, before.text, before.since, left))
                 del self.reported[mark]
         silent, self.is_silent = self.is_silent, False
         return [] if silent else sorted(changes, key=lambda change: change.state != "bad")
@@ -244,7 +252,7 @@ class AlertChanges:
         self.reported[mark] = ReportedAlert(state, since, at, alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
-        return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since)
+        return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since, at)
 
 
 def put_back(reported: Mapping[str, ReportedAlert], changes: Iterable[AlertChange]) -> dict[str, ReportedAlert]:
@@ -253,6 +261,6 @@ def put_back(reported: Mapping[str, ReportedAlert], changes: Iterable[AlertChang
     for change in changes:
         mark = mark_of(change)
         before = {"began": UNREPORTED, "worse": "warn"}.get(change.change, change.state)
-        seen = kept[mark].seen if mark in kept else change.since
-        kept[mark] = ReportedAlert(before, change.since, seen, change.text)
+        seen, left = (kept[mark].seen, None) if mark in kept else (change.since, change.at)
+        kept[mark] = ReportedAlert(before, change.since, seen, change.text, left)
     return kept

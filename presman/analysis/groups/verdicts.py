@@ -1,20 +1,16 @@
 """A group's verdict in words, with the arithmetic behind it, and how well an instance keeps its plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
+from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted, listed
 from presman.base.sums import sum_of_known
-
-if TYPE_CHECKING:
-    from presman.analysis.groups.containers import PdbReading
 
 _AT_LIMIT = 0.95
 """Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
@@ -202,7 +198,19 @@ def conformance(reading: Reading) -> tuple[Conformance, ...]:
     """Return one judgement per instance, in order."""
     views = next((each.views for each in reading.basis if each.what == "starved group"), ())
     by = f" (by {', '.join(views)})" if views else ""
-    return tuple(_of_instance(each, reading.instance_groups(each.inst_id), by) for each in reading.header.instances)
+    return tuple(
+        _of_instance(each, reading.instance_groups(each.inst_id), by, _below_minimum(reading, each.inst_id))
+        for each in reading.header.instances
+    )
+
+
+def _below_minimum(reading: Reading, inst_id: int) -> str:
+    """Return which containers wait below their minimum, and why that is no fault of the plan; "" without any."""
+    found = [each for each in reading.missed_minimums if each.inst_id == inst_id]
+    if not found:
+        return ""
+    minima, capacity = found[0].minima, found[0].capacity
+    return f"{listed([each.words for each in found])}: those of all open ones add up to {minima:g} of {capacity:g}"
 
 
 def _held(sessions: int) -> str:
@@ -211,8 +219,11 @@ def _held(sessions: int) -> str:
     )
 
 
-def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str) -> Conformance:
-    """Return the judgement of one instance; `by` names the views that an all-clear rests on."""
+def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str, below: str) -> Conformance:
+    """Return the judgement of one instance.
+
+    `by` names the views that an all-clear rests on, `below` who is below his minimum though the plan is met.
+    """
     rows = tuple(groups)
     due, missing = _due_and_missing(rows)
     doubt = next((row.doubt for row in rows if row.doubt), "")
@@ -230,6 +241,8 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: 
         kept = f"Not judged: {doubt}."
     elif missing <= 0 and (near or outside):
         kept = _lacking(near, outside) + but
+    elif score is not None and missing <= 0 and below:
+        kept = f"The plan is met, but {below}.{but}"
     else:
         kept = _kept(instance, score, missing, shareless, but, by)
     return Conformance(

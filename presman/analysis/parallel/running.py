@@ -19,11 +19,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.rows.conversion import null_row
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import ConsumerGroup
-from presman.rows.plan_rows import RsrcPlan
-from presman.rows.queries import view_read
+from presman.rows.group_rows import ConsumerGroup, RsrcPlan
+from presman.rows.queries import null_row, view_read
 from presman.rows.session_rows import (
     IDLE_STATUSES,
     FastStartTransaction,
@@ -260,9 +258,10 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
         "remaining": None if is_blocked else work.remaining,
         "operation": " of ".join(part for part in (work.name, work.target) if part),
     }
+    goes = course(facts, work, (inst_id, sid), sql_id)
+    found["comes_nearer"] = goes.comes_nearer and not goes.overdue
     if is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
-        last = course(facts, work, (inst_id, sid), sql_id)
-        found |= {"is_last": last.comes_nearer and not last.overdue, "overdue": last.overdue}
+        found |= {"is_last": found["comes_nearer"], "overdue": goes.overdue}
     return found
 
 

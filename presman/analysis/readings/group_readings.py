@@ -1,7 +1,5 @@
 """Consumer groups: CPU, I/O, queue, and what becomes of them; what MAX_IOPS and MAX_MBPS do to containers."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Literal, NamedTuple, Self
 
@@ -301,6 +299,11 @@ class GroupReading(NamedTuple):
         return self.container_servers if self.servers_limit is None else self.servers_limit
 
     @property
+    def is_full(self) -> bool:
+        """Whether it holds all the parallel servers that it may."""
+        return self.may_hold is not None and (self.px_servers or 0) >= self.may_hold
+
+    @property
     def states(self) -> tuple[GroupState, ...]:
         """What is the matter with its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
         more = (_queue_state, _pool_state, _blocked_state, _io_state)
@@ -432,3 +435,24 @@ class LimitedContainer(NamedTuple):
     nearest: str = ""
     sentence: str = ""
     held_by: str = ""
+
+
+class MissedMinimum(NamedTuple):
+    """A container that waits on one instance while it gets less than its CPU_MIN_COUNT; all in CPUs.
+
+    It `used` so much since the last poll of the `least` that it set. `minima` are those of all open containers, which
+    are more than the `capacity`: when all are busy each is cut in proportion, and the plan is met nevertheless.
+    """
+
+    inst_id: int
+    con_id: int
+    name: str
+    used: float
+    least: float
+    minima: float
+    capacity: float
+
+    @property
+    def words(self) -> str:
+        """What it gets of its minimum."""
+        return f"{self.name} gets {self.used:.1f} of the {self.least:g} CPUs of its CPU_MIN_COUNT"

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
-from presman.analysis.readings.group_readings import GroupReading, LimitedContainer
+from presman.analysis.readings.group_readings import GroupReading, LimitedContainer, MissedMinimum
 from presman.analysis.readings.session_readings import Activity, Detail, SessionReading
 from presman.analysis.readings.statement_readings import (
     Downgrades,
@@ -379,6 +379,7 @@ class Reading(Struct, frozen=True, dict=True):
     `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
     anything was answered, None if nothing ever was.
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
+    `missed_minimums` are the containers that wait for CPU while they get less than their CPU_MIN_COUNT.
     `gone` are the instances that were seen within the last hour and are not open now.
     `quiesce` is there while the database is being quiesced, or is.
     `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
@@ -425,6 +426,7 @@ class Reading(Struct, frozen=True, dict=True):
     unlisted: int | None = 0
     histograms_at: datetime | None = None
     io_limited: tuple[LimitedContainer, ...] = ()
+    missed_minimums: tuple[MissedMinimum, ...] = ()
     switched: SwitchedPlan | None = None
     gone: tuple[GoneInstance, ...] = ()
     quiesce: Quiesce | None = None

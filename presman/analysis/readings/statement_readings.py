@@ -147,6 +147,10 @@ class ForecastRecord(Struct, frozen=True):
     held: int = 0
     median_error: float | None = None
 
+    def in_words(self) -> str:
+        """Return how many have started within the range that was forecast first."""
+        return f"{self.held} of {self.judged} started in the range forecast"
+
     def is_poor(self) -> bool:
         """Whether fewer than half held: then nothing that rests on the same courses is said to be known.
 
@@ -277,7 +281,8 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     its data flow trees has, None where V$PX_SESSION does not tell them.
     `kind` is what works in its session where that is no user's ordinary one; `seen` is false where V$SESSION has no row
     of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
-    tells that its plan has nothing left to do after `operation`, and that this comes to its end. `queued` tells that
+    tells that its plan has nothing left to do after `operation`, and that this comes to its end; `comes_nearer` that
+    this end did since the poll before, whatever the plan does then. `queued` tells that
     its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
     itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
     idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
@@ -312,6 +317,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     overdue: bool = False
     orphaned: bool = False
     outdated: str = ""
+    comes_nearer: bool = False
 
     @property
     def who(self) -> str:
@@ -365,6 +371,7 @@ class QueueHead(Struct, frozen=True):
     binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
     pluggable database where others are seen, too. `equals` others of its queue have waited the same: which of them all
     is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
+    `fits_with` are the instances that are gone, of one that is too large only because their servers are away with them.
     """
 
     group: str
@@ -382,6 +389,7 @@ class QueueHead(Struct, frozen=True):
     container: str = ""
     equals: int = 0
     queue_waited: float = 0.0
+    fits_with: tuple[int, ...] = ()
 
     @property
     def starts_alone(self) -> bool:
@@ -392,11 +400,11 @@ class QueueHead(Struct, frozen=True):
 
     @property
     def never_starts(self) -> bool:
-        """Whether nothing is known by which it would ever start: it is too large for the limit of its group, and no
-        timeout starts it (PQ_TIMEOUT_ACTION RUN).
+        """Whether nothing is known by which it would ever start: it is too large for the limit of its group, with the
+        instances that are gone, too, and no timeout starts it (PQ_TIMEOUT_ACTION RUN).
         """
-        by_timeout = self.statement.timeout_action == "RUN"
-        return self.cause is Cause.NEVER_FITS and not self.starts_alone and not by_timeout
+        may_start = self.starts_alone or self.statement.timeout_action == "RUN" or bool(self.fits_with)
+        return self.cause is Cause.NEVER_FITS and not may_start
 
     @property
     def is_critical(self) -> bool:

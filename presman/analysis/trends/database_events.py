@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import UNREPORTED, AlertChange, AlertChanges, ReportedAlert, mark_of, sees_all
+from presman.analysis.alerts.alert_turns import BEGAN, THERE, AlertTurns
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.readings.group_readings import Verdict
-from presman.analysis.readings.reading import SEVERITY_WORDS, InstanceReading, Reading, instance_name
+from presman.analysis.readings.reading import InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement
 from presman.analysis.totals import downgraded
-from presman.base.formats import clock, counted, spelled
+from presman.base.formats import clock, counted
 from presman.base.sums import grouped
 from presman.rows.instance_rows import Pdb
 from presman.rows.snapshot import Snapshot
@@ -33,15 +32,14 @@ DOWNGRADE, TIMEOUT, RECONNECT, LOST = "downgrade", "timeout", "reconnect", "conn
 DIRECTIVE_CHANGED, PARAMETER_CHANGED = "directive changed", "parameter changed"
 INSTANCE_CHANGED, PDB_CHANGED = "instance changed", "PDB changed"
 ALERT_THERE = "alert there"
-ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED = "alert began", "alert worse", "alert ended"
+ALERT_BEGAN, ALERT_WORSE, ALERT_BETTER, ALERT_ENDED = "alert began", "alert worse", "alert better", "alert ended"
 KINDS = (
     *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, PDB_CHANGED),
-    *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_THERE, ALERT_BEGAN, ALERT_WORSE, ALERT_ENDED, RECONNECT, LOST),
+    *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_THERE, ALERT_BEGAN, ALERT_WORSE, ALERT_BETTER, ALERT_ENDED),
+    *(RECONNECT, LOST),
 )
-_WORDS = {VERDICT_CHANGED: "state changed"}
+_WORDS = {VERDICT_CHANGED: "state changed", ALERT_WORSE: "alert got worse", ALERT_BETTER: "alert got better"}
 """Kinds that are kept by another name than people read."""
-
-_OF_ALERTS = {"began": ALERT_BEGAN, "worse": ALERT_WORSE, "ended": ALERT_ENDED}
 
 KEPT = 2000
 """Events that are kept, the newest ones."""
@@ -114,15 +112,13 @@ class _Verdicts(Struct):
 class EventWatch:
     """Finds the events of each reading, given those before.
 
-    Alerts of the first reading began before it: they are events only if `first_is_news`.
+    Alerts of the first reading are told to have been there before, or, if `first_is_news`, to have begun.
     """
 
     def __init__(self, *, first_is_news: bool = False) -> None:
         self._before: Reading | None = None
         self._epoch = 0
-        self._alerts = AlertChanges() if first_is_news else AlertChanges(None)
-        self._away: dict[str, datetime] = {}
-        """Since which reading an alert is not there any more, as long as it may be there again."""
+        self._alerts = AlertTurns(BEGAN if first_is_news else THERE)
         self._settings = SettingWatch()
         self._instances: dict[int, _Instance] = {}
         self._open_pdbs: frozenset[_OpenPdb] | None = None
@@ -130,14 +126,9 @@ class EventWatch:
         self._downgraded: dict[Executing, datetime] = {}
 
     @property
-    def alerts(self) -> dict[str, ReportedAlert]:
-        """The alerts that are there now, or were within the last minute, by :func:`mark_of`."""
-        return self._alerts.reported
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether the alerts of the next reading are taken to have begun before it: there were no rates so far."""
-        return self._alerts.is_silent
+    def has_alerts(self) -> bool:
+        """Whether an alert has not ended, as far as is told."""
+        return self._alerts.is_any
 
     def add(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         """Return what happened since the last reading, which `snapshot` was read for; after a reconnection that too."""
@@ -152,15 +143,9 @@ class EventWatch:
         found += self._changed_settings(reading, snapshot)
         if before is not None:
             found += _queues(before, reading) + _timeouts(before, reading)
-        found += self._changed_verdicts(reading)
-        return found + self._new_downgrades(reading) + self._changed_alerts(reading)
-
-    def away(self) -> Iterator[DatabaseEvent]:
-        """Yield the alerts that are not there any more and have not been away for long enough to have ended."""
-        for mark, at in self._away.items():
-            if (alert := self._alerts.reported[mark]).state != UNREPORTED:
-                text = f"not seen since, ended if that lasts a minute: {alert.text}"
-                yield DatabaseEvent(at, ALERT_ENDED, "", "", text)
+        found += self._changed_verdicts(reading) + self._new_downgrades(reading)
+        turns = self._alerts.take(reading)
+        return found + [DatabaseEvent(each.at, f"alert {each.change}", "", "", each.text) for each in turns]
 
     def _changed_instances(self, reading: Reading) -> list[DatabaseEvent]:
         now = {each.inst_id: _instance(each) for each in reading.header.instances}
@@ -192,16 +177,6 @@ class EventWatch:
         changed = self._settings.add(snapshot)
         found = [DatabaseEvent(reading.at, PARAMETER_CHANGED, "", "", text) for text in changed.parameters]
         return found + [DatabaseEvent(reading.at, DIRECTIVE_CHANGED, *each) for each in changed.directives]
-
-    def _changed_alerts(self, reading: Reading) -> list[DatabaseEvent]:
-        """Return the alerts that began, grew worse or ended; one has ended when it has been away for a minute."""
-        at, silent, whole = reading.at, self._alerts.is_silent, sees_all(reading)
-        changes = self._alerts.take(worst_first(wrong(reading)), at.timestamp(), whole=whole)
-        self._alerts.is_silent = silent and reading.interval is None  # without rates half of the rules say nothing
-        ends = [self._away.pop(mark_of(each), at) if each.change == "ended" else at for each in changes]
-        away = (mark for mark, reported in self._alerts.reported.items() if reported.seen < at.timestamp())
-        self._away = {mark: self._away.get(mark, at) for mark in away if whole or mark in self._away}
-        return [_of_alert(each, end) for each, end in zip(changes, ends, strict=True)]
 
     def _changed_verdicts(self, reading: Reading) -> list[DatabaseEvent]:
         found = []
@@ -258,18 +233,6 @@ def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
 
 def _plan_text(old: str, new: str, window: str) -> str:
     return f"plan {old or 'none'} → {new or 'none'}" + (f" (by {window})" if window else "")
-
-
-def _of_alert(change: AlertChange, at: datetime) -> DatabaseEvent:
-    if change.change == "ended":
-        text = f"seen for {spelled(at.timestamp() - change.since)}, last: {change.text}"
-    else:
-        text = f"{'worse, ' * (change.change == 'worse')}{SEVERITY_WORDS[change.state]}: {change.text}"
-    return DatabaseEvent(at, _OF_ALERTS[change.change], "", "", text)
-
-
-def _since_before(each: ReportedAlert) -> str:
-    return f"{SEVERITY_WORDS[each.state]}: {each.text} (since before presman began)"
 
 
 def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
@@ -354,21 +317,13 @@ class EventHistory:
         if not self._is_begun:
             self._is_begun = True
             self._keep(before_first(reading, snapshot))
-        known = set(self._watch.alerts) if self._watch.is_silent else None
         self._keep(self._watch.add(reading, snapshot))
-        if known is not None:
-            new = (each for mark, each in self._watch.alerts.items() if mark not in known)
-            self._keep(DatabaseEvent(reading.at, ALERT_THERE, "", "", _since_before(each)) for each in new)
-
-    def shown(self) -> Sequence[DatabaseEvent]:
-        """Return the events, and of alerts that are away for less than a minute since when: the header lost them."""
-        return sorted([*self.events, *self._watch.away()], key=attrgetter("at"))
 
     def lose(self, at: datetime, text: str) -> None:
         """Note that the connection was lost after the poll of an instant."""
         self._keep((lost(at, text),))
 
     def _keep(self, found: Iterable[DatabaseEvent]) -> None:
-        for each in found:  # a verdict or the end of an alert is known later than it happened
+        for each in found:  # a verdict is known later than it happened, as is the end of an alert that came and went
             insort(self.events, each, key=attrgetter("at"))
         del self.events[:-KEPT]

@@ -62,7 +62,9 @@ class Series:
         if reading.activity is not None:
             for name in CLASSES:
                 self._append({"active": reading.activity.by_class.get(name, 0)}, CLUSTER, 0, name)
-        self._append({"in_use": reading.header.servers.in_use, "queued": len(reading.queue)}, CLUSTER, 0, "")
+        header = reading.header
+        whole = {"in_use": header.servers.in_use, "queued": len(reading.queue), "cpus": header.num_cpus or None}
+        self._append(whole, CLUSTER, 0, "")
         self._trim()
 
     def _append(self, values: Mapping[str, float | None], inst_id: int, con_id: int, name: str) -> None:
@@ -177,8 +179,13 @@ def completed(at: datetime, width: float) -> float:
 Key = tuple[str, int, int, str]
 """Measure (used, waiting, io, servers, queued; pdb_used, pdb_waiting), inst_id, con_id, group or container.
 
-A group "" is all of them; of `active` (average active sessions) the name is a wait class.
+A group "" is all of them, with what they share (in_use, cpus); of `active` (average active sessions) the name is a
+wait class.
 """
+
+
+CPUS: Key = ("cpus", CLUSTER, 0, "")
+"""The CPUs of all instances there were."""
 
 
 class _Window(NamedTuple):

@@ -3,8 +3,6 @@
 Screens and text have theirs from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

@@ -26,6 +26,7 @@ from presman.recording.window_lines import (
     LazySequence,
     PollLines,
     group_lines_in_turn,
+    has_groups,
     latency_bins,
 )
 from presman.reports.compare.noise import Value
@@ -278,7 +279,9 @@ def window_figures(
     last = times[-1]
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
     queued = _queued(playback, start, end)
-    return WindowFigures(series, histograms, queued, _directives(playback.figures("emphasis", last, last)))
+    is_read = all(has_groups(playback, part) for part in playback.parts(last, last))
+    directives = _directives(playback.figures("emphasis", last, last) if is_read else ())
+    return WindowFigures(series, histograms, queued, directives)
 
 
 def _waits_of(bins: Sequence[LatencyBin], place: int) -> Mapping[int, int]:

@@ -144,6 +144,7 @@ _GRAVE = frozenset(
         kinds.DOWNGRADE,
         kinds.TIMEOUT,
         kinds.ALERT_WORSE,
+        kinds.ALERT_BETTER,
         kinds.RECONNECT,
         kinds.LOST,
     }
@@ -328,7 +329,7 @@ def moment(incident: Incident) -> Markup:
             parts.append(element("p", _plan(at), class_="note"))
         parts.append(_rows(part, at, incident.colours))
         if table is QUEUE and (record := forecast_record(reading, since=True)):
-            note = f"Forecasts {record}: of the last statements, by the first that was made of each."
+            note = f"{record}: by the first forecast that was made of each statement."
             parts.append(element("p", note, class_="note"))
     why = f": {look.why}" if look.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."

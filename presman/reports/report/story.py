@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from presman.analysis.readings.reading import Alert
-from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED
+from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, kind_in_words
 from presman.base.formats import count, counted, number, spelled
 from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
@@ -17,8 +17,8 @@ from presman.tabs.choices import plan_name
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
            "directive changed": "changes of directives", "parameter changed": "changes of parameters",
            "instance changed": "changes of instances", "PDB changed": "changes of PDBs",
-           "verdict changed": "changes of state", "alert began": "alerts began",
-           "alert worse": "alerts got worse", "alert ended": "alerts ended",
+           "verdict changed": "changes of state", "alert there": "alerts there", "alert began": "alerts began",
+           "alert worse": "alerts got worse", "alert better": "alerts got better", "alert ended": "alerts ended",
            "connection lost": "losses of the connection"}  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _cpu(incident: Incident) -> list[str]:
 
 def _events(incident: Incident) -> list[str]:
     kinds = counted_kinds(incident.marks)
-    counts = [counted(many, kind, _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
+    counts = [counted(many, kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
     return [f"Events: {', '.join(counts)}."] if counts else ["No event was recorded."]
 
 

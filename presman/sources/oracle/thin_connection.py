@@ -4,8 +4,6 @@ Two kinds: the thin driver through asyncio, which pipelines on 23ai and whose wa
 driver, which is synchronous (thick_connection.py). Both are used from one thread; only `cancel` is called from others.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress

@@ -4,24 +4,18 @@ Time is seconds, 0 the moment presman opens; before it runs the warm-up. Active 
 they make, and the windows in which they ran.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from heapq import heappush
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.sources.simulator.counters import Count, GroupCounters
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.parsing import Library
 from presman.sources.simulator.plan_tree import Node, cdb_tree, plan_tree
 from presman.sources.simulator.scenario import OTHER_GROUPS, Scenario
-
-if TYPE_CHECKING:
-    from presman.sources.simulator.counters import Count, GroupCounters
-
 
 BACKGROUND = "_ORACLE_BACKGROUND_GROUP_"
 INTERNAL_PLAN = "INTERNAL_PLAN"

@@ -1,7 +1,5 @@
 """The life of statements: active session pool, parallel queue, servers, switches, idle cursors, the end."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -10,9 +8,8 @@ from random import Random
 from presman.forecast.scheduler import Chance, Group, QueueEntry, QueueOutcome, StatementQueue
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import Count
-from presman.sources.simulator.executions import Execution, Phase
+from presman.sources.simulator.executions import Execution, Phase, Server, SimulatedSession, even_skews
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.processes import Server, SimulatedSession, even_skews
 from presman.sources.simulator.scenario import ACTIONS
 
 _DONE = 1e-6

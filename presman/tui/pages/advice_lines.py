@@ -1,7 +1,5 @@
 """Lines of advice, what would let the heads start: on the Parallel tab, in full on the pages behind its rows. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -123,7 +121,7 @@ def _verb(candidate: Candidate) -> str:
 
 def _hint(found: Unblock) -> Line:
     """Return what c and 1 copy: the command for the first answer, else the head's own."""
-    if found.soon is not None:
+    if found.only_waits:
         return ()
     index = next((index for index, each in enumerate(_named_of(found)[0]) if each.commands), None)
     if index is not None:
@@ -205,7 +203,7 @@ def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
     if isinstance(row, RunningStatement):
         return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in offered(row, reading).commands]
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    if found is None or found.soon is not None:
+    if found is None or found.only_waits:
         return []
     firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
     others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
@@ -237,7 +235,7 @@ def why_no_command(row: Any, reading: Reading) -> str:
         shows = " Enter shows its commands." if why and ending(row, reading).commands else ""
         return f"Nothing copied: {why}.{shows}" if why else ""
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    return f"Nothing copied: {found.sentence}." if found is not None and found.soon is not None else ""
+    return f"Nothing copied: {found.sentence}." if found is not None and found.only_waits else ""
 
 
 def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
@@ -249,7 +247,9 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
     against = objection(row)
     found = [f"DO does not offer to end it: {against}."] if against else []
     useless = no_use(row, reading).items() if row.idle is not None else ()
-    return " ".join([*found, *(f"Ending it would not let the head of {name} start: {why}." for name, why in useless)])
+    return " ".join(
+        [*found, *(f"Ending it alone would not let the head of {name} start: {why}." for name, why in useless)]
+    )
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:

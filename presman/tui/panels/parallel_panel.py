@@ -3,8 +3,6 @@
 Its lines are laid out in the order in which somebody woken at night needs to read them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple

@@ -89,7 +89,9 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
 def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
     """Return what the plot reaches up to, the labels of its rows, and how many cells they take."""
     totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
-    top, ticks = nice_axis(max(data.capacity or 0.0, *totals), max(2, min(5, rows // 3)))
+    top, ticks = nice_axis(
+        max(data.capacity or 0.0, *filter(None, data.capacities), *totals), max(2, min(5, rows // 3))
+    )
     labels = {max(0, ceil(tick / top * rows) - 1): tick_label(tick) for tick in ticks if tick}
     return top, labels, max(cells(label) for label in ("0", *labels.values()))
 
@@ -118,15 +120,16 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
     marked = {column_of(x, data.length, count): "┆" for x, _ in data.marks}
     if data.cursor is not None:
         marked[column_of(data.cursor, data.length, count)] = "│"
-    level = min(rows - 1, int(data.capacity / top * rows - 1e-9)) if data.capacity else -1
+    capacities = data.capacities or (data.capacity or 0.0,) * data.length
+    levels = [min(rows - 1, int(each / top * rows - 1e-9)) if each else -1 for each in capacities]
     for x in range(count):
         stretch = x * data.length // count
         if stretch not in drawn:
             values = tuple(value for value in stretches[stretch] if value is not None)
             drawn[stretch] = _stretch(values, styles, top, rows, signs) if values else [EMPTY] * rows
         column = [crossed(cell, marked[x]) for cell in drawn[stretch]] if x in marked else list(drawn[stretch])
-        if level >= 0 and x not in marked:
-            column[level] = crossed(column[level], "─")
+        if levels[stretch] >= 0 and x not in marked:
+            column[levels[stretch]] = crossed(column[levels[stretch]], "─")
         columns.append(column)
     return columns
 

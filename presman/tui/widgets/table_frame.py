@@ -1,7 +1,5 @@
 """A table as lines: its title, its heads, and the rows that the height has room for. Knows no widget."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

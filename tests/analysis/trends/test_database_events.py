@@ -26,8 +26,8 @@ from presman.analysis.trends.database_events import (
     before_first,
     beside,
 )
+from presman.rows.group_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Parameter, Pdb
-from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.output import readings
@@ -223,36 +223,56 @@ def test_of_the_day_before_only_changes_of_the_plan_are_told() -> None:
 
 
 ETL, WEB = (Alert("warn", "▲", f"{name} waits", name, "queue_waits", name) for name in ("ETL", "WEB"))
+BAD = ETL._replace(state="bad")
 
 
 def of_alerts(*polls: tuple[int, list[Alert]]) -> list[tuple[float, str]]:
     """Return (seconds, text) of the events of polls at so many seconds with these alerts; the first has no rates."""
-    watch, before, found = EventWatch(), None, []
+    history, before = EventHistory(), None
     for after, alerts in polls:
         now = snapshot(instance(), after=after)
-        found += watch.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
+        history.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
         before = now
-    return [((each.at - NOON).total_seconds(), each.text) for each in found]
+    return [((each.at - NOON).total_seconds(), each.text) for each in history.events]
 
 
-def test_alerts_that_were_there_before_the_first_rates_did_not_begin_then() -> None:
-    assert of_alerts((0, []), (2, [ETL]), (4, [ETL])) == []
+def test_an_alert_began_where_the_reading_before_could_have_told_it() -> None:
+    assert of_alerts((0, []), (2, [ETL]), (4, [ETL])) == [(2, "warning: ETL waits (since before presman began)")]
     assert of_alerts((0, []), (2, []), (4, [ETL]), (6, [ETL])) == [(4, "warning: ETL waits")]
 
 
-def test_the_end_of_an_alert_is_at_the_first_poll_without_it_and_told_once_it_was_away_for_a_minute() -> None:
-    there = ((0, []), (2, [ETL]), (4, [ETL]))
-    assert of_alerts(*there, (10, []), (63, [])) == [], "last seen at 4, it may come back until 64"
-    assert of_alerts(*there, (10, []), (64, [])) == [(10, "seen for 8 s, last: ETL waits")], "it was there from 2 on"
-    assert of_alerts(*there, (10, []), (20, [ETL]), (30, []), (80, [])) == [(30, "seen for 28 s, last: ETL waits")]
+AGAIN = ((0, []), (2, []), (4, [ETL]), (10, []), (38, [ETL]))
+"""A queue that is there for 6 s and comes back after 28 s."""
 
 
-def test_an_alert_that_grows_worse_is_told() -> None:
-    bad = ETL._replace(state="bad")
-    assert of_alerts((0, []), (2, [ETL]), (4, [bad]), (6, [bad, WEB])) == [
-        (4, "worse, critical: ETL waits"),
-        (6, "warning: WEB waits"),
+def test_an_alert_ends_in_the_poll_without_it_and_what_was_told_stays_told() -> None:
+    ended = [(4, "warning: ETL waits"), (10, "ended, seen for 6 s, last: ETL waits")]
+    assert of_alerts(*AGAIN[:4]) == ended
+    assert of_alerts(*AGAIN) == [*ended, (38, "warning: ETL waits")]
+
+
+def test_an_alert_that_comes_and_goes_ends_once_it_has_been_away_for_a_minute() -> None:
+    there = of_alerts(*AGAIN)
+    assert of_alerts(*AGAIN, (40, []), (50, [ETL]), (60, []), (119, [])) == there
+    on_and_off = (60, "ended, seen on and off for 22 s, last: ETL waits")
+    assert of_alerts(*AGAIN, (40, []), (50, [ETL]), (60, []), (120, [])) == [*there, on_and_off]
+    once = (60, "ended, seen for 22 s, last: ETL waits")
+    assert of_alerts(*AGAIN, (60, []), (120, [])) == [*there, once], "what was seen before has an end of its own"
+    assert of_alerts(*AGAIN, (98, []))[-1] == (98, "ended, seen for 1 min, last: ETL waits"), "it was there for long"
+
+
+def test_an_alert_that_grows_worse_and_gets_better_is_told() -> None:
+    course = (0, []), (2, []), (4, [ETL]), (6, [BAD]), (8, [ETL, WEB])
+    assert of_alerts(*course) == [
+        (4, "warning: ETL waits"),
+        (6, "worse, critical: ETL waits"),
+        (8, "better, warning: ETL waits"),
+        (8, "warning: WEB waits"),
     ]
+    worse = of_alerts(*course, (10, [BAD, WEB]), (12, [ETL, WEB]), (71, [ETL, WEB]))
+    assert worse[4:] == [(10, "worse, critical: ETL waits")], "as it may be again"
+    better = of_alerts(*course, (10, [BAD, WEB]), (12, [ETL, WEB]), (72, [ETL, WEB]))
+    assert better[5:] == [(12, "better, warning: ETL waits")]
 
 
 def test_the_event_beside_an_instant() -> None:
@@ -282,14 +302,14 @@ def changes() -> list[DatabaseEvent]:
     ("kind", "at", "text"),
     [
         (PLAN_CHANGED, 60, "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)"),
-        (PARAMETER_CHANGED, 180, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96"),
+        (PARAMETER_CHANGED, 130, "PARALLEL_SERVERS_TARGET 96 → 48 on each of 2 instances, added up 192 → 96"),
         (DIRECTIVE_CHANGED, 240, "NIGHT_PLAN: REPORTS PARALLEL_SERVER_LIMIT 75 → 50"),
         (INSTANCE_CHANGED, 300, "instance 2 (CHGDB2) is gone"),
         (INSTANCE_CHANGED, 390, f"instance 2 (CHGDB2) was restarted (started {RESTARTED:%H:%M:%S})"),
     ],
 )  # fmt: skip
 def test_what_is_altered_in_the_scenario_is_found_once(kind: str, at: int, text: str) -> None:
-    """The target is set 130 s after the start and read each whole minute: 180; the directive 200 s, and 240."""
+    """The target is set 130 s after the start, when V$RSRC_PLAN shows it; the directive 200 s, and read at 240 s."""
     assert [each.at - START for each in changes() if (each.kind, each.text) == (kind, text)] == [timedelta(seconds=at)]
 
 
@@ -334,14 +354,10 @@ def test_what_was_before_the_first_poll_is_told_once() -> None:
 
 def test_a_history_has_the_alerts_that_were_there_when_it_began_once() -> None:
     """The first poll has no rates, so that half of the rules speak at the second one only."""
-    history, before = EventHistory(), None
-    for after, alerts in enumerate(([ETL], [ETL, WEB._replace(state="bad")], [ETL, WEB])):
-        now = snapshot(instance(), after=2.0 * after)
-        history.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
-        before = now
-    assert [((each.at - NOON).total_seconds(), each.kind, each.text) for each in history.events] == [
-        (0, "alert there", "warning: ETL waits (since before presman began)"),
-        (2, "alert there", "critical: WEB waits (since before presman began)"),
+    web = WEB._replace(state="bad")
+    assert of_alerts((0, [ETL]), (2, [ETL, web]), (4, [ETL, web])) == [
+        (0, "warning: ETL waits (since before presman began)"),
+        (2, "critical: WEB waits (since before presman began)"),
     ]
 
 
@@ -350,15 +366,3 @@ def test_a_history_is_bounded() -> None:
     history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in range(KEPT + 5))
     assert len(history.events) == KEPT
     assert history.events[0].at == NOON + timedelta(seconds=5)
-
-
-def test_an_alert_that_is_not_seen_any_more_is_shown_at_once_and_its_end_takes_that_place() -> None:
-    """The header has lost it at 2 s; that it ended is known at 64 s, and has the time of 2 s."""
-    history, before, told = EventHistory(), None, []
-    for after, alerts in ((0, [ETL]), (2, []), (4, []), (64, [])):
-        now = snapshot(instance(), after=float(after))
-        history.add(replace(analyse(before, now), alerts=tuple(alerts)), now)
-        before = now
-        told.append([((each.at - NOON).total_seconds(), each.text) for each in history.shown()][1:])
-    away = [(2.0, "not seen since, ended if that lasts a minute: ETL waits")]
-    assert told == [[], away, away, [(2.0, "seen for 2 s, last: ETL waits")]]

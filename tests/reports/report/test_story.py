@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Alert, Evidence, LateView, UnansweredQuery, UnavailableView
+from presman.analysis.trends.database_events import KINDS, kind_in_words
 from presman.recording.time_bins import EventMark, PollGap
 from presman.reports.report.incident import CHECKED
 from presman.reports.report.story import alert_spans, story, unknown
@@ -132,6 +134,13 @@ def test_events_are_counted_by_kind() -> None:
     marks = (EventMark("timeout", at(0), at(9), 3, "x"), EventMark("plan changed", at(5), at(5), 1, "y"),
              EventMark("plan changed", at(6), at(6), 1, "z"))  # fmt: skip
     assert whole(marks=marks).endswith(" Events: 2 changes of plan, 3 timeouts.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_event_is_called_as_in_the_list_and_several_have_a_plural(kind: str) -> None:
+    one, two = (whole(marks=(EventMark(kind, at(0), at(9), many, "x"),)) for many in (1, 2))
+    assert f"Events: 1 {kind_in_words(kind)}." in one
+    assert re.search(r"Events: 2 \w+s\b", two)
 
 
 def test_the_moment_has_its_three_worst_alerts_and_what_was_advised() -> None:

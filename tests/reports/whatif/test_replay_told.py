@@ -24,7 +24,7 @@ from presman.reports.whatif_replay import (
     read_arrivals,
     replay,
 )
-from presman.reports.whatif_text import ASSUMPTIONS, report, waits
+from presman.reports.whatif_text import ASSUMPTIONS, ReplayBasis, report, waits
 from tests.analysis.make import NOON
 from tests.reports.whatif.test_whatif import BATCH, came, waited
 
@@ -97,7 +97,29 @@ def test_a_replay_misses_by_the_mean_of_the_differences() -> None:
         [ReplayedStatement(BATCH, wait, False) for wait in own] for own in ((10.0, 20.0, 3.0), (4.0, 29.0, 3.0))
     )
     assert error(one, other) == 5.0
-    assert error([], []) == 0.0
+    queued = [each._replace(is_cut=True) for each in one]
+    assert error(queued, other) == 5.0, "each ended in one of both, so there is a difference"
+    assert error(queued[:1] + one[1:], [queued[0]._replace(waited=4.0), *other[1:]]) == 4.5, "10 and 4 s say nothing"
+    assert error(queued, queued) is None
+    assert error([], []) is None
+
+
+def test_where_no_wait_ended_a_replay_is_not_called_true_and_a_group_without_a_row_is_named() -> None:
+    was = [ReplayedStatement(ETL, 52.0, False, True)]
+    early = [ReplayedStatement(BATCH, 306.0, False, True), ReplayedStatement(ETL, 193.0, False, True)]
+    text = report(was, Replayed(tuple(was), 256), None, 57.0, ReplayBasis(early))
+    assert (
+        "1 parallel statement in 0:57 (and 2 that were there before: replayed, not counted); mean wait ≥ 52.0 s\n"
+        in text
+    )
+    assert (
+        "replayed under the settings of that time, no wait had ended to be compared: observe for longer than "
+        "statements wait (here more than 5:06)\n"
+    ) in text
+    assert "off by" not in text
+    assert text.partition("\n\nassumptions")[0].endswith("\nno row for BATCH: all statements seen there came before")
+    ended = [early[0]._replace(group=ETL)]
+    assert "no row" not in report(was, Replayed(tuple(was), 256), None, 57.0, ReplayBasis(ended))
 
 
 def test_the_report_has_three_lines_for_each_group() -> None:

@@ -25,10 +25,10 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
 from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
-from presman.forecast.durations import Durations
 from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, Foresight
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
+from presman.forecast.statement_history import Durations
 from presman.polling.poll_events import Polled
 from presman.reports.advise_load import (
     ArrivalDay,
@@ -40,12 +40,21 @@ from presman.reports.advise_load import (
     rules_of,
 )
 from presman.reports.advise_script import written
-from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
-from presman.reports.whatif_queue import ChangedStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_queue import (
+    TARGET,
+    ChangedStart,
+    LimitChanges,
+    PlanLimit,
+    PresentLimits,
+    QueueCourses,
+    of_alerts,
+    of_group,
+    under,
+    why_unknown,
+)
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
-from presman.tui.what_if_queue import last_words
-from presman.tui.what_if_work import WhatIfAnswer
+from presman.tui.what_if_queue import WhatIfAnswer, last_words
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, queued
 
@@ -199,7 +208,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
     some = Knowing()
     foresight = Foresight(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
     poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
-    assert why_unknown(poor, foresight) == "forecasts held 4 of 10 here: too few to say"
+    assert why_unknown(poor, foresight) == "4 of 10 started in the range forecast: too few to say"
     assert why_unknown(some.reading, foresight) == ""
     assert why_unknown(some.reading, None) == "it is being worked out"
     few = StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 3")

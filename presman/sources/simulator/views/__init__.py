@@ -1,12 +1,11 @@
 """The simulation as V$, GV$ and DBA_ views: each made of rows only when a query reads it and time has moved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from presman.rows.queries import columns_of
 from presman.rows.query_files import views_named
+from presman.sources.embedded import EmbeddedDatabase
+from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views import (
     cursor_views,
     dictionary_views,
@@ -16,10 +15,6 @@ from presman.sources.simulator.views import (
     system_views,
 )
 from presman.sources.simulator.views.view import Row, View
-
-if TYPE_CHECKING:
-    from presman.sources.embedded import EmbeddedDatabase
-    from presman.sources.simulator.simulation import Simulation
 
 _MODULES = (system_views, group_views, session_views, cursor_views, dictionary_views, statistic_views)
 

@@ -1,16 +1,12 @@
 """Views of the shared pool: V$SQL and V$SQL_PLAN."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.parsing import Cursor, PlanOperation
+from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View
-
-if TYPE_CHECKING:
-    from presman.sources.simulator.machine import Machine
-    from presman.sources.simulator.simulation import Simulation
 
 _COORDINATOR = 1
 """The plan line that carries OTHER_XML."""

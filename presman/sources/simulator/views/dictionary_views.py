@@ -1,20 +1,11 @@
 """Dictionary views: plans, directives, consumer groups, mappings, and those of the CDB."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from presman.sources.simulator.cluster import BACKGROUND
-from presman.sources.simulator.scenario import (
-    OTHER_GROUPS,
-    Directive,
-    PlanSpec,
-)
+from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PlanSpec
+from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View, never, with_plans
-
-if TYPE_CHECKING:
-    from presman.sources.simulator.simulation import Simulation
 
 _MANDATORY = {"SYS_GROUP", OTHER_GROUPS, "ORA$AUTOTASK"}
 _CDB_DEFAULTS = {"ORA$DEFAULT_PDB_DIRECTIVE": 1, "ORA$AUTOTASK": None}

@@ -1,10 +1,7 @@
 """Views of Resource Manager: active plans, consumer groups, their metrics and history, PDBs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from presman.forecast.scheduler import Group
 from presman.rows.group_rows import IO_COLUMNS
@@ -12,10 +9,8 @@ from presman.sources.simulator.cluster import BACKGROUND, ROOT
 from presman.sources.simulator.counters import Count, Minute
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.machine import Machine
+from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View, in_ms, of_instances, when, with_plans
-
-if TYPE_CHECKING:
-    from presman.sources.simulator.simulation import Simulation
 
 _OF_PDB = (
     f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME IO_SERVICE_WAITS {' '.join(IO_COLUMNS).upper()}"

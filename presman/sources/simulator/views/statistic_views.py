@@ -1,15 +1,10 @@
 """Views of session statistics: V$STATNAME, V$SESSTAT and V$PX_SESSTAT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from presman.sources.simulator.machine import Machine
+from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Process, Row, never, of_instances, of_processes
-
-if TYPE_CHECKING:
-    from presman.sources.simulator.machine import Machine
-    from presman.sources.simulator.simulation import Simulation
 
 _NUMBERS = {
     "user commits": 6, "user calls": 9, "session logical reads": 14, "CPU used by this session": 19, "DB time": 20,

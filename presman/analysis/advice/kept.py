@@ -1,0 +1,81 @@
+"""Servers that an idle holder keeps while several queues take turns for them: which of these want them, and whether its
+end alone starts anybody now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from presman.analysis.advice.freeing import freeing, no_use, spare
+from presman.analysis.parallel.counted_servers import Counted, why_not_counted
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
+from presman.base.formats import counted, listed
+
+
+class Kept(NamedTuple):
+    """Which of the queues that take turns want what somebody keeps, and that in words.
+
+    `doubt` is that the limit of his own group does not count it, or may not, "" where he is of none that waits for its
+    own; `starts_nobody` is what their heads lack where his end alone is too little for any of them, "" where it may do.
+    """
+
+    queues: list[str]
+    words: str
+    doubt: str
+    starts_nobody: str
+
+
+def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
+    """Return which queues what an idle holder keeps is for: none that it is of no use to.
+
+    His own is none where the limit that holds his group back does not count these servers for certain.
+    """
+    own, doubt = group_title(each), _doubt(each, reading)
+    useless = {*no_use(each, reading), *([own] if doubt else [])}
+    queues = [name for name in turns if name not in useless]
+    keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
+    return Kept(queues, words, doubt, _starts_nobody(each, queues, reading))
+
+
+def _doubt(each: RunningStatement, reading: Reading) -> str:
+    group = (each.con_id, each.group)
+    holds = any((limit.con_id, limit.group) == group for head in reading.heads for limit in head.shortages)
+    if not holds or not why_not_counted(each, reading):
+        return ""
+    does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
+    return f" ({group_title(each)}'s limit {does} not count them)"
+
+
+def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
+    """Return that these queues want what an idle holder keeps, or that they did within the last minute or two."""
+    now = [name for name in names if name in {group_title(each) for each in reading.heads}]
+    if not now:
+        return f"{listed(names)} wanted{them} a minute ago"
+    before = [name for name in names if name not in now]
+    return (
+        f"{listed(now)} want{'s' * (len(now) == 1)}{them}{f', and {listed(before)} did a minute ago' if before else ''}"
+    )
+
+
+def _starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
+    heads = [head for head in reading.heads if group_title(head) in names]
+    short = {group_title(head): _still_short(each, head, reading) for head in heads}
+    if not short or not all(short.values()):
+        return ""
+    return (
+        f"{listed([f'{name} lacks {servers}' for name, servers in short.items()])}, so its end alone starts nobody now"
+    )
+
+
+def _still_short(each: RunningStatement, head: QueueHead, reading: Reading) -> int:
+    """Return of how many servers a head is short where most is missing once one has ended; 0 if it may start then."""
+    freed = freeing(each, head.shortages, Counted.of(reading))
+    most = [0] * len(head.shortages) if freed is None else freed.high
+    left, short = max(
+        ((shortage.short - high, shortage.short) for shortage, high in zip(head.shortages, most, strict=True)),
+        default=(0, 0),
+    )
+    return short if left > spare(head, reading) else 0

@@ -1,0 +1,62 @@
+"""Turns of alerts over courses of all kinds: whoever reads them knows how bad it is, a minute later at most."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.alerts.alert_turns import BEGAN, BETTER, ENDED, WORSE, AlertTurn, AlertTurns
+from presman.analysis.readings.reading import Alert
+from tests.output.readings import reading
+from tests.thorough import some
+
+STATES = ("", "warn", "bad")
+POLLS = 400
+
+
+def course(seed: int) -> list[tuple[float, str]]:
+    """Return how severe an alert is at so many seconds: at times it changes at every poll, at times it lasts."""
+    rng, at, state, found = random.Random(seed), 0.0, "", []
+    for _ in range(POLLS):
+        at += rng.choice((2.0, 2.0, 10.0))
+        state = rng.choice(STATES) if rng.random() < (0.5 if at % 600 < 300 else 0.05) else state
+        found.append((at, state))
+    return found
+
+
+def told(polls: list[tuple[float, str]]) -> list[list[AlertTurn]]:
+    """Return what is told at each poll."""
+    turns, first = AlertTurns(), replace(reading(), alerts=())
+    found = []
+    for at, state in polls:
+        alerts = (Alert(state, "▲", "text", "short", "queue_waits", "ETL"),) if state else ()  # type: ignore[arg-type]
+        found.append(turns.take(replace(first, at=first.at + timedelta(seconds=at), alerts=alerts)))
+    return found
+
+
+@pytest.mark.parametrize("seed", some(range(10), range(200)))
+def test_what_is_told_is_how_it_is_or_was_within_the_last_minute(seed: int) -> None:
+    """No turn follows another that it cannot follow, none is told twice, and what is worse is told at once."""
+    polls, start = course(seed), reading().at
+    rank, before = 0, start
+    for number, ((at, state), turns) in enumerate(zip(polls, told(polls), strict=True)):
+        for turn in turns:
+            assert before <= turn.at <= start + timedelta(seconds=at)
+            assert turn.change in ({BEGAN} if rank == 0 else {ENDED, WORSE if rank == 1 else BETTER})
+            rank, before = 0 if turn.change == ENDED else 2 if "critical: " in turn.text else 1, turn.at
+        assert len(turns) <= 1
+        until = pairwise(polls[: number + 1])  # each is there until the next poll tells otherwise
+        recent = [STATES.index(each) for (_, each), (end, _) in until if at - end < 60.0]
+        assert STATES.index(state) <= rank <= max([STATES.index(state), *recent])
+
+
+@pytest.mark.parametrize("seed", some(range(10), range(200)))
+def test_nobody_is_told_more_than_a_few_turns_a_minute(seed: int) -> None:
+    """An alert may begin, grow worse, get better and end, all of it at once; and begin and grow worse again."""
+    polls = course(seed)
+    when = [at for (at, _), turns in zip(polls, told(polls), strict=True) for _ in turns]
+    assert max(sum(at <= other < at + 60.0 for other in when) for at in when) <= 8
