@@ -27,7 +27,7 @@ async def to_tab(app: FrameApp, name: TabName) -> None:
     before = is_at_top(app), app.monitor.choices.tab, app.panels.focused
     await show_tab(app, name.name)
     if before == (True, name.name, app.panels.focused):
-        app.notify(f"{name.title} is on the screen.", timeout=2)
+        app.notify(f"{name.title} is on the screen.")
 
 
 async def escape(app: FrameApp) -> None:
