@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct, field
 
 from presman.base.release import Release
-from presman.rows.conversion import RecordType
-from presman.rows.queries import Scope
+from presman.rows.queries import RecordType, Scope
 
 R = TypeVar("R", bound=tuple[Any, ...])
 

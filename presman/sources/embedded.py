@@ -14,8 +14,7 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.conversion import RecordType, field_types, null_counters, to_records
-from presman.rows.queries import Query, Scope, columns_of
+from presman.rows.queries import Query, RecordType, Scope, columns_of, field_types, null_counters, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 

@@ -8,8 +8,8 @@ from subprocess import CompletedProcess
 
 from presman.analysis.alerts.alert_rules import instances_gone, is_wrong, wrong
 from presman.polling.poller import Poller
+from presman.rows.group_rows import RsrcPlan
 from presman.rows.instance_rows import Database, Instance
-from presman.rows.plan_rows import RsrcPlan
 from presman.rows.queries import Scope
 from presman.rows.snapshot import GoneInstance, Problem, Section, Snapshot
 from presman.sources import Request

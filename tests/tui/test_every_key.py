@@ -62,10 +62,24 @@ async def test_no_key_does_nothing_without_a_word(
 
 
 @acted
+async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert "waits/s" in await acting.press("7", "m")
+        await acting.resize(80, 12)
+        assert "Wait event" in acting.screen, "the events are back"
+        for key in ("m", "b"):
+            screen = await acting.press(key)
+            assert "Wait event" in screen
+            assert "maps and buckets need 15 lines." in screen.splitlines()[-1]
+            acting.app.clear_notifications()
+
+
+@acted
 async def test_a_key_that_nothing_has_says_what_has_one() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         assert "x is no key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
         assert "^b is no key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]
+        assert "? help" in (await acting.press("down")).splitlines()[-1], "the next key takes the word away"
         assert "Overview is on the screen." in (await acting.press("1")).splitlines()[-1]
         assert "m is a key of the tab Latency (7)." in (await acting.press("m")).splitlines()[-1]
         assert "x is no key here: Esc goes back." in await acting.press("O", "x"), "a list of columns is open"

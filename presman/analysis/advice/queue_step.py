@@ -30,8 +30,7 @@ from presman.analysis.advice.ending_effect import (
 )
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import Kept, kept_by, who_wants
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.group_readings import IoVerdict
@@ -304,13 +303,14 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
-    elif found.may_end and not found.turns:
-        can = "may" if found.rivals or found.unsure else "can"
-        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
     else:
         slowed = _slowed_by_io(found, reading)
         text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
         short = f"{slowed}wait, or decide whose work to end for {name}"
+        if found.may_end and not found.turns:
+            can = "may" if found.rivals or found.unsure else "can"
+            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
+            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 

@@ -1,20 +1,15 @@
 """Keys of the monitor, all of them, in the orders of help and of the bottom line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, has_tables
 from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys
 from presman.tui.keys.page_keys import TABS, TABS_IN_HELP
-from presman.tui.widgets.tab_line import Labelled
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
+from presman.tui.widgets.top_lines import Labelled
 
 
 def show_help(app: FrameApp) -> None:

@@ -1,18 +1,12 @@
 """Keys about pages and tabs: help, going back and elsewhere by name, quitting, the palette, the theme."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, KeyedApp, always
 from presman.tui.keys.drill_keys import drill_into, open_page, open_statement
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.widgets.line_api import LineApiWidget
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
 
 THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light", "ansi-dark", "ansi-light")
 """What the theme key goes through."""
@@ -33,7 +27,7 @@ async def to_tab(app: FrameApp, name: TabName) -> None:
     before = is_at_top(app), app.monitor.choices.tab, app.panels.focused
     await show_tab(app, name.name)
     if before == (True, name.name, app.panels.focused):
-        app.notify(f"{name.title} is on the screen.", timeout=2)
+        app.notify(f"{name.title} is on the screen.")
 
 
 async def escape(app: FrameApp) -> None:

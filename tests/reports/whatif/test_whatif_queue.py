@@ -40,8 +40,18 @@ from presman.reports.advise_load import (
     rules_of,
 )
 from presman.reports.advise_script import written
-from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
-from presman.reports.whatif_queue import ChangedStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_queue import (
+    TARGET,
+    ChangedStart,
+    LimitChanges,
+    PlanLimit,
+    PresentLimits,
+    QueueCourses,
+    of_alerts,
+    of_group,
+    under,
+    why_unknown,
+)
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
 from presman.tui.what_if_queue import WhatIfAnswer, last_words
@@ -102,6 +112,16 @@ def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_
     assert [each.sooner for each in found] == [40, 40]
     both = Knowing().under(Change("target", None, 128), Change("limits", BATCH, 100))
     assert medians(both) == [0.0, 10.0], "60 servers are all that its container may have"
+
+
+def test_those_that_came_together_have_one_start_under_changes_too() -> None:
+    """Each course draws which is first: the latest of their medians would be later than any of them in truth."""
+    alike = tuple(queued(place, timeout_left=None, waited=100.0) for place in range(1, 11))
+    found = Knowing(held=64, rows=alike, shown=(StartForecast(51.0, 6.0, 96.0),) * 10).under(Change("target", None, 96))
+    # One after the other, now from 6 s on and then at once: what is in the middle comes by that much sooner.
+    (then,) = set(medians(found))
+    assert then is not None
+    assert 44.0 < then < 46.0
 
 
 def test_a_smaller_limit_makes_it_wait_for_an_empty_group() -> None:
