@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
@@ -402,6 +401,12 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     assert told(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
     assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
+    beside_idle = one_queue(step(526, 14.0, servers=16), running(144, **IDLE, servers=16))
+    (way,) = unblock(beside_idle)
+    assert way.answers == ()
+    assert way.sentence.startswith("wait: MARTIN 1:526 may end by itself"), "then the idle holder's end is enough"
+    far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
+    assert unblock(far)[0].answers == (), "nor is one beside whom another works for longer"
 
 
 def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:
