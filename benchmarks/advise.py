@@ -25,7 +25,7 @@ from presman.reports.advise_load import ArrivalDay, Change, Choice, ObservedLoad
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import Search, bounds, quantile
 from presman.reports.whatif_replay import changed, observed_rules, replay
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective
 
 BEGIN = datetime(2026, 11, 22, tzinfo=UTC)
 GROUPS = ("BATCH", "ETL", "REPORTS")

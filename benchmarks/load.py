@@ -7,11 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from presman.base.release import Release
-from presman.rows.conversion import RecordType
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup, Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import Database, Instance
-from presman.rows.plan_rows import Plan, PlanDirective, RsrcPlan, RsrcPlanHistory
-from presman.rows.queries import Scope
+from presman.rows.queries import RecordType, Scope
 from presman.rows.session_rows import PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.rows.snapshot import Section, Snapshot
 
@@ -20,7 +18,7 @@ START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 def _filled(record: Any, **values: Any) -> Any:
     """A record with `values`; what is not given is what NULL becomes."""
-    from presman.rows.conversion import to_records
+    from presman.rows.queries import to_records
 
     (row,) = to_records(record, [tuple(values.get(name) for name in record._fields)])
     return row

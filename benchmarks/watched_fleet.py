@@ -32,8 +32,8 @@ from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Snapshot
-from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import LiveFleet
 from presman.sources import Answer, Request
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings

@@ -24,8 +24,7 @@ from presman.forecast.scheduler import Group
 from presman.polling.poll_events import Polled
 from presman.polling.poller import Poller
 from presman.reports.advise_load import Change
-from presman.reports.whatif_limits import PresentLimits
-from presman.reports.whatif_queue import ChangedStart, QueueCourses, why_unknown
+from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, why_unknown
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame, Readings
 from presman.sources.simulator.loading import FOLDER

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from presman.base.axis import nice_axis, tick_label, time_label, time_ticks
 from presman.recording.reader import Recording
-from presman.reports.chart.file_series import read_series
-from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text
+from presman.reports.file_series import read_series
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
+from presman.reports.series_chart import chart_page, chart_svg, chart_text
 from presman.trace.tally import HistogramBar
 from presman.trace.trace_report import SvgChart, svg
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT
-from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
 from presman.rows.cursor_rows import PlanXml, SqlText
 from presman.rows.instance_rows import PdbMetric
+from presman.rows.queries import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
 from presman.rows.session_rows import Session
 
 CUT_HERE = "… cut here: it has more than 100,000 characters"
@@ -50,13 +50,13 @@ def test_a_value_that_is_no_text_becomes_one() -> None:
 
 
 def test_long_values_are_not_kept_for_the_next_time() -> None:
-    from presman.rows import conversion
+    from presman.rows import queries
 
-    before = conversion._short.cache_info().misses
+    before = queries._short.cache_info().misses
     to_records(Session, [values(Session, program="y" * (LONGEST + 1))])
-    assert conversion._short.cache_info().misses == before
+    assert queries._short.cache_info().misses == before
     to_records(Session, [values(Session, program="y" * LONGEST)])
-    assert conversion._short.cache_info().misses == before + 1
+    assert queries._short.cache_info().misses == before + 1
 
 
 def test_a_row_that_is_not_there_reads_as_one_of_nulls() -> None:

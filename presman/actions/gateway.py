@@ -42,14 +42,17 @@ class ActionDialog(ModalScreen[Command | None]):
     ActionDialog { align: center middle; }
     ActionDialog > Vertical {
         width: 90%; max-width: 130; height: auto; max-height: 100%;
-        border: round $error; padding: 0 2; background: $panel;
+        border: round $error; padding: 0 2; background: $panel; overflow-y: auto; scrollbar-size-vertical: 1;
     }
+    ActionDialog Static { height: auto; }
     ActionDialog Input { margin: 1 0 0 0; border: none; height: 1; padding: 0; display: none; }
     """
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "cancel", show=False),
         *(Binding(str(n), f"choose({n})", f"choose {n}", show=False) for n in range(1, 10)),
+        Binding("up,k", "scroll(-1)", "scroll up", show=False),
+        Binding("down,j", "scroll(1)", "scroll down", show=False),
     ]
 
     def __init__(self, about: Callable[[Reading], str], commands: Sequence[Command], reading: Reading) -> None:
@@ -68,7 +71,7 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def _menu(self) -> str:
         rows = [f"{n}  {self._kind(each)}\n   {each.text}" for n, each in enumerate(self._commands, start=1)]
-        return "\n".join([self._about, "A digit chooses, Esc leaves. Nothing is sent yet.", "", *rows])
+        return "\n".join([self._about, "A digit chooses, ↑↓ scroll, Esc leaves. Nothing is sent yet.", "", *rows])
 
     def arrive(self, reading: Reading) -> None:
         """Tell what is known of the session now: it goes on while somebody decides."""
@@ -89,13 +92,20 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def action_choose(self, number: int) -> None:
         """Show the statement of a command and ask."""
-        if self._chosen is not None or not 0 < number <= len(self._commands):
+        if self._chosen is not None:
+            return
+        if number > len(self._commands):
+            self.app.notify(f"There is no command {number} here.")
             return
         self._chosen = self._commands[number - 1]
         self._show()
         line = self.query_one(Input)
         line.display, line.disabled = True, False
         line.focus()
+
+    def action_scroll(self, lines: int) -> None:
+        """Show what a small terminal has no room for."""
+        self.query_one(Vertical).scroll_relative(y=lines, animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Return the command if it was confirmed."""

@@ -16,8 +16,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
-from presman.analysis.groups.containers import limited_containers
-from presman.analysis.groups.cpu_minimums import missed_minimums
+from presman.analysis.groups.containers import limited_containers, missed_minimums
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
@@ -37,9 +36,8 @@ from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
 from presman.base.formats import counted, duration
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory, RsrcPlanHistory
 from presman.rows.instance_rows import EventHistogram, Instance
-from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
 from presman.rows.queries import OF_AN_UPDATE, Scope
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import GoneInstance, Section, Snapshot

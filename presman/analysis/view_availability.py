@@ -19,11 +19,9 @@ from presman.analysis.readings.group_readings import (
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
-from presman.rows.conversion import RecordType, field_types
-from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
+from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Sysstat
-from presman.rows.plan_rows import RsrcPlan
-from presman.rows.queries import main_records, view_read
+from presman.rows.queries import RecordType, field_types, main_records, view_read
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Snapshot
 

@@ -98,6 +98,15 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
+def instances_are(inst_ids: Sequence[int]) -> str:
+    """Return instances by their numbers, and what is said of one or of several.
+
+    >>> instances_are([2]), instances_are([2, 3])
+    ('instance 2 is', 'instances 2 and 3 are')
+    """
+    return f"instance{'s' * (len(inst_ids) > 1)} {listed([*map(str, inst_ids)])} {'are' if len(inst_ids) > 1 else 'is'}"
+
+
 def compact(value: float | None) -> str:
     """Return a number in at most five characters: ``9``, ``9.5``, ``999``, ``12.3k``, ``1.2M``.
 

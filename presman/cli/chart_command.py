@@ -12,8 +12,8 @@ from presman.cli import console
 from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, option
-from presman.reports.chart.file_series import FileSeries, read_series
-from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text
+from presman.reports.file_series import FileSeries, read_series
+from presman.reports.series_chart import chart_page, chart_svg, chart_text
 
 _KINDS = (".svg", ".png", ".html")
 

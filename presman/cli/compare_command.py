@@ -12,7 +12,7 @@ from presman.config.target import named_recording
 from presman.output.json_document import plain, written
 from presman.recording.store_errors import RecordingError
 from presman.reports.compare.compare_text import compare_text
-from presman.reports.compare.two_windows import FORM, RecordingWindow, WindowWords, compare, window_words
+from presman.reports.compare.comparison import FORM, RecordingWindow, WindowWords, compare, window_words
 
 
 def arguments() -> Parser:

@@ -25,8 +25,8 @@ from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.target import Target, TargetError, is_recording
 from presman.output.alert_notifier import notifier_of_one_look
-from presman.services.fleet.live_fleet import Fleet, LiveFleet
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import Fleet, LiveFleet
 from presman.sources import Source
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _of_targets(options: Namespace, config: Config) -> int:
 
 def _of_store(store: Target, options: Namespace) -> int:
     """Show or print what is in a central store; words behind it choose databases."""
-    from presman.services.fleet.store_fleet import StoreFleet  # what it takes, live databases need not wait for
+    from presman.services.store_fleet import StoreFleet  # what it takes, live databases need not wait for
 
     assert store.recorded is not None
     if options.at or options.start or options.end:

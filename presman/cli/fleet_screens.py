@@ -9,7 +9,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.settings import Resolved
 from presman.cli.start import check_theme, fixed
 from presman.config.target import Target
-from presman.services.fleet.live_fleet import Fleet, LiveFleet
+from presman.services.live_fleet import Fleet, LiveFleet
 from presman.tui import saved_view
 from presman.tui.app import MonitorEnd, run_monitor
 from presman.tui.feed import ActionGateway, WatchedFeed

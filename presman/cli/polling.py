@@ -22,11 +22,10 @@ from presman.cli.interruption import ending_reads, giving_up, rest
 from presman.cli.settings import Resolved
 from presman.forecast.forecaster import LEADING_POLLS, ONE_LOOK, Forecaster
 from presman.polling.cadence import budget_of
-from presman.polling.polled_source import pause_after
 from presman.polling.poller import Poller
-from presman.rows.conversion import RecordType
+from presman.polling.sampler import pause_after
 from presman.rows.instance_rows import IoOutlier, LgwrioOutlier
-from presman.rows.queries import DetailLevel
+from presman.rows.queries import DetailLevel, RecordType
 from presman.rows.snapshot import Snapshot
 from presman.services.live import ReadingCame, Readings
 from presman.sources import Exhausted, Finite, Source, SourceError, WholePolls

@@ -31,8 +31,8 @@ from presman.cli.parser import (
 from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
+from presman.recording.store import is_url, shown
 from presman.recording.store_errors import RecordingError
-from presman.recording.store_opening import is_url, shown
 from presman.services.recorder import DatabaseRecorder, Recorder
 
 

@@ -30,7 +30,7 @@ from presman.cli.start import check_theme
 from presman.config.target import Target
 
 if TYPE_CHECKING:
-    from presman.services.serve.access import Access, Launch, Serving
+    from presman.services.serve.connections import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
 """Characters of a token that is chosen by somebody: nobody shall find it by trying."""
@@ -88,7 +88,7 @@ def run(options: Namespace) -> int:
     """Serve until told to stop. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
     from presman.services.serve import viewer_site
-    from presman.services.serve.access import Serving
+    from presman.services.serve.connections import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -118,7 +118,7 @@ def _need(*libraries: str) -> None:
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name, and how a monitor of it is started; ask for the password here, once for all."""
-    from presman.services.serve.access import Launch
+    from presman.services.serve.connections import Launch
 
     config = load(options)
     typed: list[str] = []
@@ -175,7 +175,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.services.serve.access import listening_sockets
+    from presman.services.serve.connections import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]
@@ -191,7 +191,7 @@ def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
 
 
 def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
-    from presman.services.serve.access import Access
+    from presman.services.serve.connections import Access
 
     names = {"localhost"}
     if not listening.only_loopback:

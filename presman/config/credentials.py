@@ -1,7 +1,5 @@
 """Sources of a password that neither connect string, config.ini nor environment has: a command, keyring, prompt."""
 
-from __future__ import annotations
-
 import os
 import selectors
 import subprocess

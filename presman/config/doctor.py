@@ -15,10 +15,9 @@ from presman.base.formats import count, counted
 from presman.base.release import Release, named
 from presman.base.text import one_line
 from presman.config.target import Target
-from presman.rows.conversion import field_types
+from presman.rows.group_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import SEED, Database, Instance, Pdb, SystemEvent
-from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
-from presman.rows.queries import Cadence, Query, Scope, bind_names, load
+from presman.rows.queries import Cadence, Query, Scope, bind_names, field_types, load
 from presman.rows.query_files import OLDEST
 from presman.rows.session_rows import SessionInfo
 from presman.rows.session_state import QUIESCE_STATES

@@ -1,12 +1,11 @@
 """Figures of consumer groups: CPU, parallel servers, the parallel queue, what the plan gives."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.groups.containers import PdbReading
+from presman.analysis.plans.plan_view import PlanRow
 from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (
@@ -29,10 +28,6 @@ from presman.figures.figure import (
     Table,
     Unit,
 )
-
-if TYPE_CHECKING:
-    from presman.analysis.groups.containers import PdbReading
-    from presman.analysis.plans.plan_view import PlanRow
 
 Group = Figure[GroupReading]
 

@@ -403,10 +403,10 @@ def _order(limits: Limits, chance: Chance) -> PlanOrder | None:
     return PlanOrder(limits, chance)
 
 
-def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) -> dict[Group, float]:
+def _first_level(node: PlanNode, heads: Collection[Group]) -> dict[Group, float]:
     """Return the groups of `heads` that the plan serves first, with the weights of the draw among them."""
     if node.group is not None:
-        return {node.group: part} if node.group in heads else {}
+        return {node.group: 1.0} if node.group in heads else {}
     below = [(child, found) for child in node.children if (found := _first_level(child, heads))]
     if not below:
         return {}
@@ -415,8 +415,8 @@ def _first_level(node: PlanNode, heads: Collection[Group], part: float = 1.0) ->
         if served:
             total = sum(child.weights[level] for child, _ in served)
             return {
-                group: part * child.weights[level] / total * chance
+                group: child.weights[level] / total * chance
                 for child, found in served
                 for group, chance in found.items()
             }
-    return {group: part * chance / len(below) for _, found in below for group, chance in found.items()}
+    return {group: chance / len(below) for _, found in below for group, chance in found.items()}

@@ -15,7 +15,7 @@ from presman.analysis.readings.statement_readings import (
     QueueForecast,
     StartForecast,
 )
-from presman.rows.conversion import RecordType
+from presman.rows.queries import RecordType
 from presman.rows.snapshot import Section, ShownBypassed, ShownEffect, ShownRecord, ShownStart, Snapshot
 
 

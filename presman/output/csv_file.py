@@ -41,9 +41,10 @@ class Sink(Protocol):
 class TextSink:
     """Lines to an open text stream, standard output mostly. BrokenPipeError passes through."""
 
-    def __init__(self, stream: object, name: str = "standard output") -> None:
+    name = "standard output"
+
+    def __init__(self, stream: object) -> None:
         self._stream = stream
-        self.name = name
 
     def write(self, lines: str) -> None:
         """Write and flush. Raises OutputError, or BrokenPipeError if the reader went away."""

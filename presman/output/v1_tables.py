@@ -13,9 +13,8 @@ from msgspec import Struct
 from presman.analysis.facts.plan_book import LEVELS
 from presman.analysis.plans.plan_view import GROUP, plan_view
 from presman.analysis.readings.reading import Reading
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import ConsumerGroup, ConsumerGroupDefinition, GroupMetric
 from presman.rows.instance_rows import Osstat, Parameter
-from presman.rows.plan_rows import ConsumerGroupDefinition
 from presman.rows.session_rows import SessionInfo
 from presman.rows.snapshot import Snapshot
 

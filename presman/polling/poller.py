@@ -28,9 +28,15 @@ from presman.polling.lookups import (
 )
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import GroupMetric, GroupMetricHistory
+from presman.rows.group_rows import (
+    ConsumerGroupDefinition,
+    GroupMapping,
+    GroupMetric,
+    GroupMetricHistory,
+    RsrcPlan,
+    RsrcPlanHistory,
+)
 from presman.rows.instance_rows import SEED, Database, EventHistogram, Instance, Parameter, Pdb, SystemEvent
-from presman.rows.plan_rows import ConsumerGroupDefinition, GroupMapping, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import RECORDS as FOCUSED
 from presman.rows.queries import Cadence, DetailLevel, Focus, Query, load
 from presman.rows.session_rows import (
@@ -66,13 +72,16 @@ class SeenInstances:
         self._of: tuple[object, ...] = ()
         self._at: datetime | None = None
 
-    def note(self, rows: Collection[Instance], at: datetime, of: tuple[object, ...]) -> None:
-        """Take what V$INSTANCE told at an instant `of` a database in a scope."""
+    def note(
+        self, rows: Collection[Instance], at: datetime, of: tuple[object, ...], targets: Mapping[int, int]
+    ) -> None:
+        """Take what V$INSTANCE told at an instant `of` a database in a scope, and the `targets` of its instances."""
         if self._of != of or (self._at is not None and at < self._at):
             self._seen = {}
         self._of, self._at = of, at
         there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
-        self._seen |= {row.inst_id: GoneInstance(row.inst_id, row.instance_name, at) for row in there}
+        for row in there:
+            self._seen[row.inst_id] = GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None)
 
     def gone(self, at: datetime) -> Section | None:
         """Return those that were not there when V$INSTANCE was last asked, None where all are."""
@@ -358,7 +367,8 @@ class Poller:
         asked = self._asked.get(Instance)
         if asked is not None and asked.poll == self._number and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
-            self._instances.note(asked.section.rows, now, (self._scope, *self._databases))
+            targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
+            self._instances.note(asked.section.rows, now, (self._scope, *self._databases), targets)
         self._quiescers.note(self._asked.rows(Session), self._asked.rows(Instance))
 
     def _look_up_named(self, now: datetime) -> int:

@@ -11,9 +11,8 @@ from presman.base.text import clean, one_line
 from presman.recording.playback import Playback
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file
-from presman.recording.store import MOST_DATABASES, SUFFIX, Store
+from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
-from presman.recording.store_opening import is_url, shown
 
 _FEW = 8
 """Files of which connections stay open: of a year of days they would be too many."""

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.base.private_files import open_private, read_private, state_folder
-from presman.rows.conversion import RecordType, field_types
+from presman.rows.queries import RecordType, field_types
 from presman.rows.snapshot import Problem, Section, Snapshot
 
 KEPT = frozenset(

@@ -19,9 +19,8 @@ from presman.recording.codec.shapes import microseconds
 from presman.recording.figure_writer import FORGOTTEN_AFTER
 from presman.recording.measure_tables import SPAN
 from presman.recording.sqlite_files import remove_recording
-from presman.recording.store import SUFFIX, Store
+from presman.recording.store import SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import RecordingError
-from presman.recording.store_opening import is_url, shown
 
 FILES_OPEN = 8
 """Files of a folder that are open at a time: not those of all days of a year, but clocks of databases differ."""

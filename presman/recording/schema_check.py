@@ -215,12 +215,10 @@ def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -
     if inspect(connection).has_table("meta"):
         if _format(connection, name) < FORMAT:
             limits.begin()
-            _upgrade(connection, FORMAT)
+            _upgrade(connection)
             limits.end()
         return
-    METADATA.create_all(connection)
-    for view, select in selects(connection.dialect.name).items():
-        connection.execute(text(f'CREATE VIEW "{view}" AS {select}'))
+    _create(connection)
     from presman import __version__
 
     connection.execute(
@@ -274,12 +272,16 @@ def _check_relations(connection: Connection, name: str, *, writing: bool) -> Non
         raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
 
 
-def _upgrade(connection: Connection, wanted: int) -> None:
-    """Bring a recording whose tables are those of today to format `wanted`: its blocks stay as they are."""
-    views = selects(connection.dialect.name)
-    for name in views:
-        connection.execute(text(f'DROP VIEW IF EXISTS "{name}"'))
+def _create(connection: Connection) -> None:
+    """Make the tables that are not there, and the views."""
     METADATA.create_all(connection)
-    for name, select in views.items():
-        connection.execute(text(f'CREATE VIEW "{name}" AS {select}'))
-    connection.execute(META.update().where(META.c.name == "format").values(value=str(wanted)))
+    for view, select in selects(connection.dialect.name).items():
+        connection.execute(text(f'CREATE VIEW "{view}" AS {select}'))
+
+
+def _upgrade(connection: Connection) -> None:
+    """Bring a recording whose tables are those of today to today's format: its blocks stay as they are."""
+    for view in selects(connection.dialect.name):
+        connection.execute(text(f'DROP VIEW IF EXISTS "{view}"'))
+    _create(connection)
+    connection.execute(META.update().where(META.c.name == "format").values(value=str(FORMAT)))

@@ -27,7 +27,7 @@ from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
 from presman.forecast.statement_history import Durations, Lasted, durations
 from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
 TRAINED = 0.6
@@ -56,7 +56,7 @@ class ObservedPlan(Struct, frozen=True):
 
     @property
     def is_old(self) -> bool:
-        """Whether it is before 12.1: limits have other names, and UTILIZATION_LIMIT is none of servers."""
+        """Whether it is before 12.1: limits have other names there, and UTILIZATION_LIMIT does not limit servers."""
         return self.release is not None and self.release < Release(12, 1)
 
     @property
@@ -248,7 +248,7 @@ class ReplayOutcome(NamedTuple):
 
     @property
     def at_worst(self) -> ReplayOutcome:
-        """The same, had those that did not start never started."""
+        """The same, where those that had not started at the end count as never started."""
         return self._replace(waits=tuple(inf if n in self.unstarted else wait for n, wait in enumerate(self.waits)))
 
     def of(self, name: str, indexes: Iterable[int] | None = None) -> list[float]:

@@ -150,7 +150,8 @@ class Advice(Struct, frozen=True):
 class AdviceWanted(NamedTuple):
     """What advice is to be on: goals, groups that must not lose, kinds of changes, the seed of the random order.
 
-    A `quick` one tries at most so many choices, in fewer orders and on fewer days, and has no curves; 0 for a whole.
+    `quick` is the most choices that quick advice tries, in fewer orders, on fewer days and without curves; 0 where all
+    of it is wanted.
     """
 
     goals: Sequence[Goal]

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct, field
 
 from presman.base.release import Release
-from presman.rows.conversion import RecordType
-from presman.rows.queries import Scope
+from presman.rows.queries import RecordType, Scope
 
 R = TypeVar("R", bound=tuple[Any, ...])
 
@@ -156,11 +155,15 @@ SHOWN = (ShownStart, ShownRecord, ShownEffect, ShownBypassed)
 
 
 class GoneInstance(NamedTuple):
-    """An instance that V$INSTANCE has no more, or not as open, and when it had; the poller adds it to what it read."""
+    """An instance that V$INSTANCE has no more, or not as open, and when it had; the poller adds it to what it read.
+
+    `servers_target` is what V$RSRC_PLAN said then of its PARALLEL_SERVERS_TARGET, None where that is not known.
+    """
 
     inst_id: int
     instance_name: str
     last_seen: datetime
+    servers_target: int | None = None
 
 
 class Quiescer(NamedTuple):

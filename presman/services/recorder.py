@@ -23,14 +23,12 @@ from presman.base.text import with_more
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import with_shown
 from presman.polling.poll_events import Event, Polled, SourceEnded, SourceLost
-from presman.polling.polled_source import no_room
-from presman.polling.sampler import PATIENCE, stop_all
+from presman.polling.sampler import PATIENCE, no_room, stop_all
 from presman.recording.redaction import is_renamed
 from presman.recording.retention import NO_LIMITS, RecordingLocation, RetentionLimits, trim
 from presman.recording.schema import DATABASES
-from presman.recording.store import Store
+from presman.recording.store import Store, is_url
 from presman.recording.store_errors import RecordingError, StoreLostError
-from presman.recording.store_opening import is_url
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot

@@ -14,8 +14,7 @@ from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.conversion import RecordType, field_types, null_counters, to_records
-from presman.rows.queries import Query, Scope, columns_of
+from presman.rows.queries import Query, RecordType, Scope, columns_of, field_types, null_counters, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
@@ -35,6 +34,7 @@ class EmbeddedDatabase:
         self.driver = sqlite3.connect(":memory:", check_same_thread=False, cached_statements=_STATEMENTS)
         """The connection, for bulk loading."""
         self._drop = finalize(self, self.driver.close)
+        self._drop.atexit = False  # a thread that is not waited for may be in the middle of a query
         self._made: set[str] = set()
 
     def provide(self, sql: str) -> None:

@@ -1,16 +1,12 @@
 """The user's choices (tab, instant, time, rows, what was gone into), and the link by which the data comes in."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
-if TYPE_CHECKING:
-    from presman.analysis.readings.reading import Reading
-
+from presman.analysis.readings.reading import Reading
 
 ARROW = " › "
 """What stands between two steps of the breadcrumb."""

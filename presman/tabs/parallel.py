@@ -136,13 +136,22 @@ def by_class(counted: Mapping[str, int]) -> str:
 def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
     """Return who holds the servers in at most so many lines, for screens without room for a table.
 
-    How the queue is managed stands behind it if that fits.
+    How the queue is managed stands behind it if that fits; nothing of it ends in its middle.
     """
     held = holders(reading)
     name = reading.header.px_managed.upper()
     words: Line = ((f" · {name}: {_MANAGED[name]}", "dim"),) if name in _MANAGED else ()
-    lines = wrap((*held, *words), width, 6)
-    return lines if len(lines) <= most else wrap(held, width, 6)[:most]
+    runs, more = [*held, *words], False
+    while len(runs) > 2 and len(wrap((*runs, *_MORE[:more]), width, 6)) > most:
+        more = len(runs) <= len(held)
+        runs.pop()
+        while runs[-1] == _BETWEEN:
+            runs.pop()
+    return wrap((*runs, *_MORE[:more]), width, 6)
+
+
+_BETWEEN: Run = (" · ", "dim")
+_MORE: Line = ((" · …", "dim"),)
 
 
 def holders(reading: Reading) -> Line:
@@ -151,7 +160,7 @@ def holders(reading: Reading) -> Line:
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
     for index, each in enumerate(groups):
-        runs += [(" · " if index else "", "dim"), (_held(each), "warn" if each.is_full else "")]
+        runs += [*([_BETWEEN] if index else []), (_held(each), "warn" if each.is_full else "")]
     if not groups:
         unknown = any(each.px_servers is None for each in reading.cluster_groups())
         runs.append(("who holds any is not known" if unknown else "no group holds any", "dim"))
@@ -160,7 +169,7 @@ def holders(reading: Reading) -> Line:
     if len(reading.header.instances) > 1:
         parts = (f"{each.inst_id}: {count(each.servers.in_use)}" for each in reading.header.instances)
         runs.append((f" · by instance {', '.join(parts)}", "dim"))
-    return tuple(run for run in runs if run[0])
+    return tuple(runs)
 
 
 def _held(group: GroupReading) -> str:

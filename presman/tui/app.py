@@ -13,6 +13,7 @@ from textual.events import DescendantFocus
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean
 from presman.tabs import tab
+from presman.tabs.alerts import AlertNews
 from presman.tui.feed import ActionGateway, MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey
@@ -26,7 +27,7 @@ from presman.tui.saved_view import SavedView, ViewSaver, set_in_tables
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.chart import Chart
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.tab_line import Labelled
+from presman.tui.widgets.top_lines import Labelled
 
 if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event
@@ -40,6 +41,9 @@ class MonitorApp(FrameApp):
     """The monitor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in all_keys.APP_KEYS if each.key.keys]
+
+    where_key_works = staticmethod(all_keys.where)
+    """Keys of tabs are bound only after a while, and are known before."""
 
     @property
     def has_data(self) -> bool:
@@ -236,8 +240,6 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
     if bell:
-        from presman.tabs.alerts import AlertNews
-
         app.news = AlertNews()
     if tour:
         from presman.tui.tour import Tour

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from presman.rows.commands import Command
     from presman.rows.queries import DetailLevel, Focus
     from presman.rows.snapshot import Snapshot
-    from presman.services.fleet.live_fleet import WatchedDatabase
     from presman.services.live import LiveEvent, Notifier, Readings
+    from presman.services.live_fleet import WatchedDatabase
 
 Post = Callable[[Message], object]
 
@@ -28,9 +28,9 @@ Post = Callable[[Message], object]
 class Arrived(Message):
     """A poll succeeded. The reading was made of `snapshot`.
 
-    `whole` is not so for the very first, when it has come so far that there is something to see; that began to be
-    read `age` seconds ago. In a replay so many `keys` asked for a poll before this one was shown. `foresight` is what
-    its forecasts are made of.
+    Of the very first poll a part may come before it is `whole`, as soon as there is something to see; it began to be
+    read `age` seconds ago. In a replay `keys` counts the keys that asked for a poll until this one was shown.
+    `foresight` is what its forecasts are made of.
     """
 
     reading: Reading

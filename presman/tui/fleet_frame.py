@@ -1,11 +1,8 @@
 """The frame of the fleet's screen: its lines, what is painted when, what is set. Keys: :mod:`presman.tui.fleet_app`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.reactive import Reactive
@@ -17,18 +14,14 @@ from presman.analysis.readings.reading import Alert, Severity
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
 from presman.figures.fleet_figures import FLEET, past, why
+from presman.services.live_fleet import Fleet
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
 from presman.tui.screen import too_small
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
-from presman.tui.widgets.tab_line import KeysLine
-from presman.tui.widgets.top_lines import alert_line
-
-if TYPE_CHECKING:
-    from presman.services.fleet.live_fleet import Fleet
-
+from presman.tui.widgets.top_lines import KeysLine, alert_line
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
+from presman.tabs.alerts import AlertNews
 from presman.tabs.choices import LinkState
 from presman.tui import feed as feeds
 from presman.tui.exports import CsvRecording, PollRecording, taking
@@ -17,10 +18,10 @@ from presman.tui.keyed_app import TIDY, KeyedApp
 from presman.tui.monitor import Moments, Monitor
 from presman.tui.screen import MonitorScreen
 from presman.tui.tab_panels import PACE, PageReader, TabPanels
+from presman.tui.widgets.page import Page
 
 if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
-    from presman.tabs.alerts import AlertNews
     from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0
@@ -81,8 +82,6 @@ class FrameApp(KeyedApp):
 
         The feed starts here: what has been read already is understood while the screen is being laid out.
         """
-        from presman.tui.widgets.page import Page
-
         self.put_back()
         panel = self.panels.make(self.monitor.choices.tab)
         self.read_enough()

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import SystemCommand
 from textual.binding import Binding
+from textual.events import Key as KeyPress
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -19,7 +20,7 @@ from presman.tabs.parts import Key
 from presman.tui import textual_internals
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import TerminalApp
-from presman.tui.widgets.tab_line import Clicked, Labelled
+from presman.tui.widgets.top_lines import Clicked, Labelled
 
 if TYPE_CHECKING:
     from presman.tui.widgets.grid import Grid
@@ -98,6 +99,12 @@ class KeyedApp(TerminalApp):
 
     notice = ""
     """A notice to show at the start; it goes before one about the saved view."""
+
+    begun = True
+    """Whether the first frame is there: before it no key has anything to act on."""
+
+    where_key_works: Callable[[str], str] = staticmethod(lambda _keys: "")
+    """Says of a key that works elsewhere where that is, "" of others."""
 
     # ---- what each app says of itself
 
@@ -183,6 +190,14 @@ class KeyedApp(TerminalApp):
         done = key.run(self)
         if isawaitable(done):
             await done
+
+    def on_key(self, event: KeyPress) -> None:
+        """Say of a key that nothing here has that it does nothing, or where it works: so nobody thinks it was lost."""
+        if not self.begun or self.is_leaving or event.key in self.active_bindings:
+            return
+        others = "Esc goes back" if self.typed_in or len(self.screen_stack) > 1 else "? lists the keys"
+        shown = self.get_key_display(Binding(event.key, ""))
+        self.notify(self.where_key_works(event.key) or f"{shown} is no key here: {others}.")
 
     def on_clicked(self, event: Clicked) -> None:
         """Do what was clicked on the line of tabs or of keys."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
     from presman.rows.snapshot import Snapshot
+    from presman.tui.monitor import Timeline
     from presman.tui.past_timeline import Recall
-    from presman.tui.timeline import Timeline
 
 # ---- What the player tells the app.
 
@@ -47,8 +47,8 @@ class PlaybackLoaded(Message):
 class Jumped(Message):
     """Another time is on show: the reading, what it was made of, and the charts before it.
 
-    `message` says that no poll is at the time that was asked for, "" where there is one. So many `keys` asked for a
-    poll before this one was shown.
+    `message` says that no poll is at the time that was asked for, "" where there is one. `keys` counts the keys that
+    asked for a poll until this one was shown.
     """
 
     timeline: Timeline
@@ -75,7 +75,7 @@ class Passed(Message):
 
 @dataclass(eq=False)
 class Stopped(Message):
-    """It plays no more: the end is reached, or what comes is damaged (`text`). So many `keys` asked for it before."""
+    """It plays no more: the end is reached, or what comes is damaged (`text`); `keys` counts those that asked."""
 
     text: str
     keys: int = 0
@@ -160,7 +160,7 @@ _LAST = 1 << 60
 class _Wanted(NamedTuple):
     """What is to be shown next, whether that is a jump, and the time that was asked for, if one was.
 
-    `more` are polls on, or back, from the last one, where that is the target.
+    Where the target is the last poll, `more` counts the polls to go on, or back, from there.
     """
 
     target: int

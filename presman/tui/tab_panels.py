@@ -20,11 +20,11 @@ from presman.tui.panels.panel import Panel
 from presman.tui.saved_view import SavedView
 from presman.tui.terminal_app import TerminalApp
 from presman.tui.widgets.grid import Grid
+from presman.tui.widgets.page import Page
 
 if TYPE_CHECKING:
     from presman.tui.feed import Feed
     from presman.tui.pages.content import Content
-    from presman.tui.widgets.page import Page
 
 
 AHEAD = ("parallel", "cpu", "sessions", "io", "plan", "latency", "top")
@@ -217,8 +217,6 @@ class PageReader:
 
     @property
     def _page(self) -> Page:
-        from presman.tui.widgets.page import Page
-
         return self._app.screen_stack[0].query_one(Page)
 
     def open(

@@ -162,6 +162,9 @@ class TerminalApp(App[None]):
         super().__init__()
         self.typed = TypedKeys(self, super().on_event, lambda: self.is_leaving)
 
+    _is_passing = False
+    """Whether the notice on show is about the last key alone: the next one takes it away, for keys are below it."""
+
     hands_on = False
     """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
 
@@ -194,6 +197,9 @@ class TerminalApp(App[None]):
         if not isinstance(event, events.Key):
             await super().on_event(event)
         elif not event.is_forwarded:
+            if self._is_passing:
+                self._is_passing = False
+                self.clear_notifications()
             await self.typed.add(event)
         elif self.screen_stack:  # else all has ended while the key was on its way
             await super().on_event(event)
@@ -201,6 +207,20 @@ class TerminalApp(App[None]):
     def on_key_done(self, event: KeyDone) -> None:
         """Go on with the next key."""
         self.typed.follow(event)
+
+    def action_focus_next(self) -> None:
+        """Go to the next table."""
+        self._focus_by(super().action_focus_next)
+
+    def action_focus_previous(self) -> None:
+        """Go to the table before."""
+        self._focus_by(super().action_focus_previous)
+
+    def _focus_by(self, move: Callable[[], None]) -> None:
+        before = self.focused
+        move()
+        if self.focused is before:
+            self.notify("There is no other table here.")
 
     def take_theme(self, name: str | None) -> None:
         """Take a theme; without one, or one that is not there, that which the terminal can show."""
@@ -258,6 +278,7 @@ class TerminalApp(App[None]):
         self.clear_notifications()
         if self.screen_stack:  # Textual would keep what each stood in, and a task with it, for as long as the app runs
             self.screen.query("ToastHolder").remove()
+        self._is_passing = severity == "information" and timeout is None
         text, seconds = clean(message)[:_LONGEST], _USUAL if timeout is None else timeout
         super().notify(text, title=title, severity=severity, timeout=seconds, markup=markup)
 

@@ -26,8 +26,7 @@ from presman.reports.advise_load import Choice, observed_arrivals
 from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
-from presman.reports.whatif_limits import PresentLimits
-from presman.reports.whatif_queue import ChangedStart, QueueCourses, why_unknown
+from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, why_unknown
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.parts import Pair
 from presman.tui.feed import Failed, Post

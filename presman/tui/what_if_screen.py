@@ -16,7 +16,7 @@ from presman.forecast.scheduler import Group
 from presman.reports.advise_load import Knob
 from presman.reports.advise_report import Advice, ReplayedChoice
 from presman.reports.advise_text import closing, still_takes
-from presman.reports.whatif_limits import LimitChanges, PlanLimit
+from presman.reports.whatif_queue import LimitChanges, PlanLimit
 from presman.reports.whatif_text import off_by, wait_words
 from presman.tui.feed import Failed
 from presman.tui.monitor import Monitor
@@ -31,7 +31,7 @@ from presman.tui.what_if_queue import (
 )
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
-from presman.tui.widgets.tab_line import KeysLine, Labelled
+from presman.tui.widgets.top_lines import KeysLine, Labelled
 
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from msgspec.structs import replace
 from textual.widgets import Input
 
-from presman.actions.gateway import ActionDialog, Gateway, default_log, remarks
+from presman.actions.gateway import ActionDialog, Gateway, available_actions, default_log, remarks
 from presman.analysis.readings.reading import UnavailableView
 from presman.rows.commands import CommandKind
 from presman.tui.feed import Acted
@@ -39,6 +40,23 @@ async def test_it_offers_then_shows_then_asks() -> None:
         assert "within 10 s or not at all" in told
         (line,) = default_log().read_text("utf-8").splitlines()[-1:]
         assert json.loads(line)["outcome"] == "confirmed"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 15), (60, 8)])
+@acted
+async def test_every_command_of_a_long_menu_is_to_be_seen(size: tuple[int, int]) -> None:
+    async with stage(busy(), size=size) as acting:
+        seen = await open_dialog(acting)
+        commands = available_actions(busy().queue[0], busy())
+        assert len(commands) >= 6
+        for _ in range(60):
+            seen += await acting.press("down")
+        for number, each in enumerate(commands, start=1):
+            assert f"{number}  {each.kind.value}" in seen
+        assert "There is no command 9 here." in await acting.press("9")
+        shown = await acting.press("6")
+        assert "This will be sent:" in shown or "Type y and Enter" in shown
+        assert "y and Enter send it" in shown, "what is typed in is on the screen"
 
 
 REFUSALS = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from presman.rows.group_rows import GroupMetric
-from presman.rows.plan_rows import Plan, PlanDirective
+from presman.rows.group_rows import GroupMetric, Plan, PlanDirective
 from presman.rows.snapshot import Snapshot
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 

@@ -7,11 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from presman.base.release import Release
-from presman.rows.conversion import field_types
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import Instance
-from presman.rows.plan_rows import PlanDirective, RsrcPlan
-from presman.rows.queries import Scope
+from presman.rows.queries import Scope, field_types
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section, Snapshot
 

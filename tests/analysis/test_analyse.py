@@ -13,12 +13,16 @@ from hypothesis import strategies as st
 from presman.analysis.assemble import analyse, group_names, late, stale, whole_minute
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.release import Release
-from presman.rows.conversion import field_types
 from presman.rows.cursor_rows import SqlText
-from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetricHistory
+from presman.rows.group_rows import (
+    ConsumerGroup,
+    ConsumerGroupDefinition,
+    CpuExhausted,
+    GroupMetricHistory,
+    RsrcPlanHistory,
+)
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Osstat, Parameter, Sysstat, SystemEvent
-from presman.rows.plan_rows import ConsumerGroupDefinition, RsrcPlanHistory
-from presman.rows.queries import Scope, by_query
+from presman.rows.queries import Scope, by_query, field_types
 from presman.rows.session_rows import NamedSession, PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot

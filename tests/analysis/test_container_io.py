@@ -8,8 +8,8 @@ import pytest
 
 from presman.analysis.groups.containers import held_by, io_sentence, io_verdict, worst_io
 from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
-from presman.rows.conversion import null_row
 from presman.rows.instance_rows import PdbMetric
+from presman.rows.queries import null_row
 
 Limited = partial(LimitedContainer, 1, 3, "SALES")
 

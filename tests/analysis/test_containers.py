@@ -13,9 +13,15 @@ from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import (
+    CdbPlanDirective,
+    ConsumerGroup,
+    ContainerGroupMapping,
+    ContainerPlanDirective,
+    GroupMapping,
+    GroupMetric,
+)
 from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb, PdbMetric
-from presman.rows.plan_rows import CdbPlanDirective, ContainerGroupMapping, ContainerPlanDirective, GroupMapping
 from presman.rows.session_rows import SessionInfo
 from presman.rows.snapshot import Problem, Section
 from presman.sources.simulator.loading import FOLDER

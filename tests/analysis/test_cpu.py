@@ -15,9 +15,8 @@ from presman.analysis.facts.plan_book import PlanBook, PlanShares
 from presman.analysis.groups.entitlement import Load, frame_of, lasting, verdict, worst
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb
-from presman.rows.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section, Snapshot
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from presman.analysis.facts.cursor_facts import hints, story
 from presman.analysis.readings.statement_readings import DopStory
-from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG
+from presman.rows.queries import LONGEST_DOCUMENT, TOO_LONG
 from presman.tui.pages.row_details import dop_story
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE other_xml [<!ENTITY a "xxxxxxxxxx">

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.facts.deltas import SHORTEST, Deltas, difference
-from presman.rows.group_rows import ConsumerGroup
-from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.group_rows import ConsumerGroup, RsrcPlanHistory
 from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 

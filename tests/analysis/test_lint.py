@@ -9,8 +9,8 @@ import pytest
 from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_rules import RULES, Finding, Severity
+from presman.rows.group_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Database, Parameter, Pdb
-from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from presman.rows.session_rows import Session
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 

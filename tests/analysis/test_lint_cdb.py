@@ -11,9 +11,8 @@ from presman.analysis.plans.lint import lint
 from presman.analysis.plans.lint_cdb import RULES
 from presman.analysis.plans.lint_rules import Finding
 from presman.base.release import Release
-from presman.rows.group_rows import GroupMetric
+from presman.rows.group_rows import CdbPlanDirective, GroupMetric, RsrcPlanHistory
 from presman.rows.instance_rows import Database, Parameter, Pdb, SystemEvent
-from presman.rows.plan_rows import CdbPlanDirective, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, directive, instance, row, snapshot
 
 PLANNED = [active_plan("OWN", con_id=3), active_plan("OWN", con_id=4), directive("OWN", "OTHER_GROUPS", 1)]

@@ -15,7 +15,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import instances_gone, instances_started, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import running_in_words
+from presman.analysis.readings.statement_readings import Cause, running_in_words
 from presman.analysis.trends.database_events import DOWNGRADE, EventWatch
 from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.statement_runs import StatementRuns
@@ -25,6 +25,7 @@ from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import Scope
+from presman.rows.session_rows import SessionInfo
 from presman.rows.snapshot import GoneInstance, Problem, Section, Snapshot
 from tests.recording.recorded import START, polled
 
@@ -107,6 +108,43 @@ def test_what_else_can_be_done_comes_before_an_instance_that_has_been_gone_for_a
         step = to_do(replace(reading, gone=(then,)))
         assert step is not None
         assert step.subject == subject
+
+
+def test_what_is_too_large_only_without_the_instance_waits_for_it_and_the_instance_comes_first() -> None:
+    """16 s after the crash DO told to cancel what started by itself when the instance was back."""
+    *_, (snapshot, reading) = polled("lost", 20, step=2.0)
+    queued = next(each for each in reading.queue if each.position == 1)
+    (gone,) = reading.gone
+    assert gone.servers_target == 32
+
+    def at_the_head(dop: int, servers_target: int | None = 32, seconds_ago: float = 60.0) -> Reading:
+        """The reading whose head has that DOP, of an instance that had so many servers."""
+        sessions = snapshot.rows(SessionInfo)
+        changed = tuple(
+            each._replace(dop=dop) if (each.inst_id, each.sid) == (queued.inst_id, queued.sid) else each
+            for each in sessions
+        )
+        then = gone._replace(servers_target=servers_target, last_seen=reading.at - timedelta(seconds=seconds_ago))
+        sections = {**snapshot.sections, SessionInfo: Section(changed), GoneInstance: Section((then,))}
+        return analyse(None, replace(snapshot, sections=sections))
+
+    for dop, target, fits in ((12, 32, (2,)), (12, 16, (2,)), (12, 15, ()), (17, 32, ()), (12, None, ())):
+        (head,) = at_the_head(dop, target).heads
+        assert (head.cause, head.fits_with, head.never_starts) == (Cause.NEVER_FITS, fits, not fits), (dop, target)
+    fitting = at_the_head(12)
+    asked = as_text(fitting, AskedStatement(sid=queued.sid, inst_id=queued.inst_id), ReasonHistory())
+    assert re.search(r"\(50 % of 32\), \d+ held; that is so while instance 2 is gone", asked)
+    assert "to start it: it fits again once instance 2 is back; until then it is too large for its limit" in asked
+    critical = replace(fitting, heads=(replace(fitting.heads[0], queue_waited=7200.0),))
+    for each in (fitting, critical):
+        assert to_do(each).short == "find out why instance 2 (LOSTDB2) is gone"  # type: ignore[union-attr]
+    later = to_do(at_the_head(12, seconds_ago=600.0))
+    assert later is not None
+    assert later.text == (
+        "the head of REPORTS fits again once instance 2 is back; else cancel it and run it with a lower DOP, or in "
+        "another group"
+    )
+    assert later.short == "run REPORTS's head with a lower DOP, or wait until instance 2 is back"
 
 
 def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_for_it() -> None:

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
-from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_facts import allotments
 from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.parallel.server_pools import _own_target
@@ -18,9 +18,14 @@ from presman.analysis.session_list import cpu_waiters
 from presman.base.release import Release
 from presman.figures.group_figures import verdict_text
 from presman.recording.codec.shapes import shape_of
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import (
+    CdbPlanDirective,
+    ConsumerGroup,
+    ContainerPlanDirective,
+    GroupMetric,
+    RsrcPlanHistory,
+)
 from presman.rows.instance_rows import Database, Parameter, Pdb, PdbCpuExhausted, PdbMetric, RsrcPdb
-from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, RsrcPlanHistory
 from presman.rows.session_rows import Session, SessionCount, SessionInfo
 from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot

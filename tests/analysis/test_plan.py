@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.plan_book import LEVELS, PlanBook, PlanShares, plan_name
 from presman.base.release import Release
-from presman.rows.plan_rows import Plan, PlanDirective
+from presman.rows.group_rows import Plan, PlanDirective
 from presman.sources.simulator.plan_tree import Node, fill
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_facts import PlanFacts
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.analysis.facts.plan_facts import PlanFacts, allotments
+from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, GroupMetric, RsrcPlan
 from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb
-from presman.rows.plan_rows import ContainerPlanDirective, RsrcPlan
 from tests.analysis.make import active_plan, directive, instance, row, snapshot
 
 CDB = active_plan("CDB", con_id=1, target=128)

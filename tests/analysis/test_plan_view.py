@@ -15,9 +15,8 @@ from presman.analysis.plans.plan_view import PlanView, _together, differences, p
 from presman.figures.group_figures import GROUPS
 from presman.output.json_document import assess
 from presman.output.v1_tables import emphasis
-from presman.rows.group_rows import GroupMetric
+from presman.rows.group_rows import CdbPlanDirective, GroupMapping, GroupMetric, Plan, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Database, Parameter, Pdb
-from presman.rows.plan_rows import CdbPlanDirective, GroupMapping, Plan, PlanDirective, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, directive, group, instance, row, snapshot
 from tests.analysis.test_plan import MYDB_PLAN, plans
 from tests.recording.recorded import polled

@@ -18,8 +18,7 @@ from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, DopStory, QueueHead, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
-from presman.rows.group_rows import GroupMetric
-from presman.rows.plan_rows import PlanDirective, RsrcPlan
+from presman.rows.group_rows import GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 

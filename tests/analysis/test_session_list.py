@@ -14,7 +14,7 @@ from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.session_list import activity, blocking
 from presman.analysis.trends.series import Series
 from presman.analysis.trends.sql_minutes import SqlMinutes
-from presman.rows.conversion import null_row
+from presman.rows.queries import null_row
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.snapshot import Section
 from presman.tabs.choices import Choices

@@ -11,7 +11,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading
 from presman.analysis.readings.reading import CLUSTER
 from presman.figures.group_figures import GROUPS
-from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
+from presman.rows.group_rows import ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot

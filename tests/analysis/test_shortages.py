@@ -14,9 +14,8 @@ from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdic
 from presman.analysis.readings.reading import Alert, Reading, SwitchedPlan
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import duration
-from presman.rows.group_rows import GroupMetric
+from presman.rows.group_rows import GroupMetric, RsrcPlanHistory
 from presman.rows.instance_rows import Osstat, Parameter
-from presman.rows.plan_rows import RsrcPlanHistory
 from presman.rows.session_rows import PxProcessSysstat
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 from tests.tui.readings import busy, quiet

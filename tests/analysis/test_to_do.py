@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
@@ -120,7 +119,7 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
         "2: cancel it and run it with a lower DOP, or in another group"
     )
-    assert found.short == "BATCH's head is too large for its limit without instance 2: run it with a lower DOP"
+    assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
 
 
 def test_where_nobody_is_idle_a_person_decides() -> None:
@@ -402,6 +401,12 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     assert told(one_queue(step(526, 14.0), running(144, **IDLE))).step is Step.END, "no work is lost by that"
     both = one_queue(step(526, 14.0, servers=16), step(144, 20.0, servers=16))
     assert unblock(both)[0].sentence.startswith("wait: MARTIN 1:144 may end by itself in about 0:20"), "the last of two"
+    beside_idle = one_queue(step(526, 14.0, servers=16), running(144, **IDLE, servers=16))
+    (way,) = unblock(beside_idle)
+    assert way.answers == ()
+    assert way.sentence.startswith("wait: MARTIN 1:526 may end by itself"), "then the idle holder's end is enough"
+    far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
+    assert unblock(far)[0].answers == (), "nor is one beside whom another works for longer"
 
 
 def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:

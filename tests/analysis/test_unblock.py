@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.proof import Proof
+from presman.analysis.advice.step import Proof
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import Cause
 from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective
 from presman.rows.session_rows import PxProcess, PxSession, Session, SessionInfo, SessionLongops
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 

@@ -15,8 +15,7 @@ from presman.analysis.parallel.usual import Comparison, CounterMark, QueueMarks,
 from presman.analysis.readings.group_readings import QueueTotals
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Usual
-from presman.rows.group_rows import GroupMetricHistory
-from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.group_rows import GroupMetricHistory, RsrcPlanHistory
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
 
 

@@ -12,9 +12,8 @@ from presman.analysis.assemble import analyse
 from presman.analysis.groups.verdicts import _listed, conformance, explain, host_busy_of, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
-from presman.rows.group_rows import CpuExhausted, GroupMetric
+from presman.rows.group_rows import CpuExhausted, GroupMetric, Plan, PlanDirective
 from presman.rows.instance_rows import Osstat, Parameter
-from presman.rows.plan_rows import Plan, PlanDirective
 from presman.tabs.table_notes import verdict_lines
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 

@@ -18,11 +18,9 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.base.release import SUPPORTED, Release
 from presman.figures.drawing.lines import plain
 from presman.output import text_report
-from presman.rows.conversion import RecordType
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import EventHistogram, Osstat, Sysstat, SystemEvent, WatchedHistogram
-from presman.rows.plan_rows import PlanDirective, RsrcPlan
-from presman.rows.queries import Scope, load, main_records
+from presman.rows.queries import RecordType, Scope, load, main_records
 from presman.rows.session_rows import NamedSession, PxSession, Session, SessionCount
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts

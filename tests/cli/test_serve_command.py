@@ -18,7 +18,7 @@ from presman.base.secret import PASSWORD, Secret
 from presman.cli import exit_codes, serve_command, served_monitor
 from presman.services.live import LiveTarget
 from presman.services.serve import viewer_site
-from presman.services.serve.access import Serving
+from presman.services.serve.connections import Serving
 from presman.tui import served_app
 from tests.cli.run import Run
 from tests.cli.test_usage import complaint

@@ -8,7 +8,7 @@ import pytest
 
 from presman.base.release import Release
 from presman.config.doctor import CURE, own_group
-from presman.rows.plan_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
+from presman.rows.group_rows import ConsumerGroupDefinition, PlanDirective, RsrcPlan
 from presman.rows.session_rows import SessionInfo
 from tests.sources.fakes import FakeSource, row
 

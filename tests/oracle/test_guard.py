@@ -16,10 +16,9 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.rows.conversion import LONG_TEXTS, has_long_texts
 from presman.rows.cursor_rows import PlanXml, SqlText
 from presman.rows.instance_rows import Instance
-from presman.rows.queries import load
+from presman.rows.queries import LONG_TEXTS, has_long_texts, load
 from presman.rows.session_rows import Session
 from presman.sources import SourceError
 from presman.sources.oracle.guard import MOST, AnswerTooLarge, Guard, Sockets

@@ -15,8 +15,8 @@ from presman.base.log_event import LogEvent
 from presman.base.release import Release
 from presman.base.running_out import ran_out
 from presman.rows.queries import Scope
-from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import LiveFleet
 from presman.services.metrics.metric_page import Exporter
 from presman.services.recorder import Recorder
 from tests.oracle.bench import Bench

@@ -11,8 +11,8 @@ import pytest
 
 from presman.base.release import Release
 from presman.cli import exit_codes
-from presman.polling import polled_source
-from presman.polling.polled_source import PolledSource
+from presman.polling import sampler
+from presman.polling.sampler import PolledSource
 from presman.sources import Source
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run
@@ -49,8 +49,8 @@ class Door:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleServer]:
     simulator = SimulatorSource(with_short_past("quiet"), release=Release(19), seed=3)
     simulator.open()
-    monkeypatch.setattr(polled_source, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(polled_source, "REFUSED_PAUSE", 0.02)
+    monkeypatch.setattr(sampler, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(sampler, "REFUSED_PAUSE", 0.02)
     with simulated_server(simulator, Release(19)) as made:
         yield made
     simulator.close()
@@ -142,7 +142,7 @@ def test_after_a_wrong_password_another_one_is_waited_for(
 def test_another_password_that_is_there_already_is_tried_at_once(
     inside: Run, server: OracleServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(polled_source, "REFUSED_PAUSE", 600.0)
+    monkeypatch.setattr(sampler, "REFUSED_PAUSE", 600.0)
     config(tmp_path, server, "password = presman")
     door = Door(server, password="another")
     changed = threading.Thread(

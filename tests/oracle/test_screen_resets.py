@@ -32,7 +32,7 @@ RATE = re.compile(r" 0\.5 +0\.5 ")
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """No attempt to reconnect but those the test asks for."""
-    monkeypatch.setattr("presman.polling.polled_source.FIRST_PAUSE", 600.0)
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)
 
 
 class Scenery(Scene):

@@ -23,8 +23,7 @@ from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import effect_of, is_sooner
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
 from presman.analysis.readings.reading import Reading
@@ -226,6 +225,8 @@ def ended_though_it_ends(reading: Reading) -> Iterator[str]:
             yield from (f"{starts}, and {each.statement.who}: {way.sentence}" for each in offered
                         if Proof.QUEUE_SOONER not in each.proven)  # fmt: skip
         nearly = [each.statement for each in way.candidates if each.enough and nearly_done(each.statement)]
+        yield from (f"{each.statement.who} is nearly done: {way.sentence}" for each in offered
+                    if nearly_done(each.statement))  # fmt: skip
         if nearly and any(each.statement.idle is None for each in offered):
             yield f"{nearly[0].who} is nearly done, and alone enough: {plain(ends_it(way))}"
 

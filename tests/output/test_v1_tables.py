@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.output import v1_tables
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import ConsumerGroup, ConsumerGroupDefinition, GroupMetric, Plan, PlanDirective
 from presman.rows.instance_rows import Osstat, Parameter
-from presman.rows.plan_rows import ConsumerGroupDefinition, Plan, PlanDirective
 from presman.rows.queries import Scope
 from presman.rows.session_rows import SessionInfo
 from presman.rows.snapshot import Section, Snapshot

@@ -9,8 +9,8 @@ import pytest
 
 from presman.polling.cadence import budget_of
 from presman.polling.poller import Poller
+from presman.rows.group_rows import PlanDirective
 from presman.rows.instance_rows import Instance
-from presman.rows.plan_rows import PlanDirective
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Problem, Section
 from presman.sources import Request

@@ -8,7 +8,7 @@ from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.polling.poller import LATER, Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.group_rows import GroupMetricHistory
+from presman.rows.group_rows import CdbPlanDirective, GroupMetricHistory, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import (
     ActiveService,
     Database,
@@ -18,7 +18,6 @@ from presman.rows.instance_rows import (
     PdbMetricHistory,
     RsrcPdb,
 )
-from presman.rows.plan_rows import CdbPlanDirective, PlanDirective, RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import Cadence, Scope, load
 from presman.rows.session_rows import PxProcess, PxSession, Session, SessionLongops
 from presman.rows.snapshot import Problem, Section, Snapshot

@@ -15,8 +15,7 @@ from presman.analysis.facts.deltas import SHORTEST
 from presman.base.release import Release
 from presman.polling import sampler as sampler_thread
 from presman.polling.poll_events import ActionResult, Event, Polled, PreviewCame, SourceEnded, SourceLost
-from presman.polling.polled_source import LONGEST_PAUSE, pause_before
-from presman.polling.sampler import GAP, Sampler, next_poll, stop_all, tick_after
+from presman.polling.sampler import GAP, LONGEST_PAUSE, Sampler, next_poll, pause_before, stop_all, tick_after
 from presman.rows.commands import Command, Victim, kill
 from presman.rows.queries import DetailLevel, Focus, Scope
 from presman.rows.query_files import QueryError
@@ -214,7 +213,7 @@ def test_memory_that_runs_out_before_the_first_poll_will_not_be_there_later(star
 def test_where_there_is_no_memory_even_to_tell_a_loss_that_is_told_as_the_last(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("presman.polling.polled_source.PolledSource.lose", mock.Mock(side_effect=MemoryError))
+    monkeypatch.setattr("presman.polling.sampler.PolledSource.lose", mock.Mock(side_effect=MemoryError))
     sampler, events = start(FakeSource(failures=[KeyError()]))
     assert lost(events).retry_in is None
     assert sampler._over.wait(PATIENCE)
@@ -354,14 +353,14 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     sampler, events = start(FakeSource(), carry_out=carry_out)
     assert polled(events) == 1
     command = kill(Victim(1, 2, 3))
-    monkeypatch.setattr("presman.polling.polled_source.STALE", -1.0)
+    monkeypatch.setattr("presman.polling.sampler.STALE", -1.0)
     sampler.act(command)
     result = events.get(timeout=PATIENCE)
     assert isinstance(result, ActionResult)
     assert (result.done, result.tried) == (False, False)
     assert result.text.startswith("not sent: it waited ")
     assert polled(events) == 2
-    monkeypatch.setattr("presman.polling.polled_source.STALE", 60.0)
+    monkeypatch.setattr("presman.polling.sampler.STALE", 60.0)
     sampler.act(command)
     assert events.get(timeout=PATIENCE) == ActionResult(command, True, "done")
     assert sent == [command]
@@ -442,7 +441,7 @@ def test_a_wrong_password_is_tried_again_by_itself_only_where_there_may_be_anoth
 
 
 def test_another_password_is_looked_for_and_the_same_one_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.polling.polled_source.REFUSED_PAUSE", 0.001)
+    monkeypatch.setattr("presman.polling.sampler.REFUSED_PAUSE", 0.001)
     first, second = FakeSource(failures=[WRONG]), FakeSource()
     found = iter([None, OSError("half written"), None, second])
     looks: list[Any] = []
@@ -477,7 +476,7 @@ def refused_then(start_with: FakeSource, found: list[FakeSource | None]) -> tupl
 
 
 def test_a_password_that_was_changed_already_is_tried_soon_and_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.polling.polled_source.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 0.001)
     first, second, third = (FakeSource(failures=[WRONG]) for _ in range(3))
     sampler, events = refused_then(first, [second, third])
     soon, later = lost(events), lost(events)
@@ -489,7 +488,7 @@ def test_a_password_that_was_changed_already_is_tried_soon_and_only_one(monkeypa
 
 
 def test_an_account_that_was_unlocked_is_not_locked_again_by_an_old_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.polling.polled_source.REFUSED_PAUSE", 0.001)
+    monkeypatch.setattr("presman.polling.sampler.REFUSED_PAUSE", 0.001)
     old, new = FakeSource(failures=[LOCKED, LOCKED]), FakeSource()
     sampler, events = refused_then(old, [None, new])
     assert [lost(events).refusal for _ in range(2)] == [LoginRefusal.LOCKED] * 2

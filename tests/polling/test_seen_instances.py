@@ -8,6 +8,7 @@ from subprocess import CompletedProcess
 
 from presman.analysis.alerts.alert_rules import instances_gone, is_wrong, wrong
 from presman.polling.poller import Poller
+from presman.rows.group_rows import RsrcPlan
 from presman.rows.instance_rows import Database, Instance
 from presman.rows.queries import Scope
 from presman.rows.snapshot import GoneInstance, Problem, Section, Snapshot
@@ -39,6 +40,19 @@ def test_one_that_was_seen_is_gone_until_it_is_open_again() -> None:
     found = polls((ONE, TWO), (ONE,), (ONE, MOUNTED), (ONE, TWO))
     assert gone(found) == [[], [2], [2], []]
     assert found[2].rows(GoneInstance)[0].last_seen == found[0].at
+
+
+def test_it_is_known_how_many_servers_it_had() -> None:
+    source = FakeSource()
+    plans = [(1, 0, 32), (2, 0, 48), (2, 3, 8)]  # a container on instance 2 has a target of its own
+    source.rows[RsrcPlan] = tuple(
+        row(RsrcPlan, inst_id=inst_id, con_id=con_id, parallel_servers_total=total) for inst_id, con_id, total in plans
+    )
+    _, after = polls((ONE, TWO), (ONE,), source=source)
+    assert [each.servers_target for each in after.rows(GoneInstance)] == [48]
+    source.rows[RsrcPlan] = ()
+    _, after = polls((ONE, TWO), (ONE,), source=source)
+    assert [each.servers_target for each in after.rows(GoneInstance)] == [None]
 
 
 def test_nothing_is_said_of_what_was_never_seen_nor_where_all_are_mounted() -> None:

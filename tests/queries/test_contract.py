@@ -14,8 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from presman.base.release import SUPPORTED, Release
-from presman.rows.conversion import field_types
-from presman.rows.queries import Cadence, Query, Scope, by_query, columns_of, load, read
+from presman.rows.queries import Cadence, Query, Scope, by_query, columns_of, field_types, load, read
 from presman.rows.query_files import catalog, variants
 from presman.sources.embedded import EmbeddedDatabase
 

@@ -10,11 +10,9 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.rows import query_files
-from presman.rows.conversion import field_types, null_row
-from presman.rows.group_rows import CpuExhausted
+from presman.rows.group_rows import CpuExhausted, PlanDirective
 from presman.rows.instance_rows import Database, EventHistogram, Instance, Pdb
-from presman.rows.plan_rows import PlanDirective
-from presman.rows.queries import Cadence, Scope, columns_of, load, read
+from presman.rows.queries import Cadence, Scope, columns_of, field_types, load, null_row, read
 from presman.rows.query_files import (
     OLDEST,
     QueryError,

@@ -20,9 +20,8 @@ from presman.output import json_document, text_report
 from presman.output.json_document import assess
 from presman.polling.named_sessions import BECOME
 from presman.polling.poller import Poller
-from presman.rows.conversion import field_types
-from presman.rows.plan_rows import GroupMapping, Plan, PlanDirective
-from presman.rows.queries import Focus, by_query, load
+from presman.rows.group_rows import GroupMapping, Plan, PlanDirective
+from presman.rows.queries import Focus, by_query, field_types, load
 from presman.rows.query_files import amount_records
 from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource

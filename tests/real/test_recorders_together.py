@@ -177,7 +177,7 @@ def test_a_recorder_that_falls_silent_in_a_poll_holds_nobody_up(
     server: PostgresServer, aside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its machine is stopped or cut off: PostgreSQL sees a session that goes on, with texts locked that all have."""
-    monkeypatch.setattr("presman.recording.store_opening._SILENT_MS", 700)
+    monkeypatch.setattr("presman.recording.store._SILENT_MS", 700)
     url = server.database("silent")
     moments = list(polled("storm", 3))
     record(url, moments[:1], "silent")

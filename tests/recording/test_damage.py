@@ -58,9 +58,8 @@ from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import FIGURES, group_lines, poll_lines
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
-from presman.rows.conversion import field_types
 from presman.rows.group_rows import GroupMetric
-from presman.rows.queries import Scope
+from presman.rows.queries import Scope, field_types
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import SourceError
@@ -368,7 +367,7 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
         "from presman.recording.codec.poll_codec import FrameDecoder\n"
         "from presman.recording.codec.shapes import shape_text\n"
         "from presman.recording.codec.shapes import DamagedError\n"
-        "from presman.rows.conversion import field_types\n"
+        "from presman.rows.queries import field_types\n"
         "from presman.rows.session_rows import Session\n"
         "from tests.torture.rounds import most_memory\n"
         "pack = zstandard.ZstdCompressor(level=9).compress\n"

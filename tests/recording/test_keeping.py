@@ -22,9 +22,8 @@ from presman.polling.poll_events import Polled
 from presman.recording.measure_tables import window_selects
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation, RetentionLimits, trim
-from presman.recording.store import Store
+from presman.recording.store import Store, shown
 from presman.recording.store_errors import RecordingError, StoreLostError
-from presman.recording.store_opening import shown
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
 from presman.services.live import LiveTarget

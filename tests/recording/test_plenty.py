@@ -20,7 +20,7 @@ from presman.recording.schema import STATEMENTS
 from presman.recording.time_bins import bucket_bins, busiest_sql_ids, event_marks, group_bins, statement_sums, time_bins
 from presman.recording.window_lines import group_lines, latency_bins
 from presman.reports.compare.comparison import STATEMENTS as OF_STATEMENTS
-from presman.reports.compare.two_windows import RecordingWindow, compare
+from presman.reports.compare.comparison import RecordingWindow, compare
 from presman.reports.compare.window_figures import window_figures
 from tests.recording.recorded import polled, record
 

@@ -8,9 +8,8 @@ import pytest
 
 from presman.analysis.assemble import analyse
 from presman.recording.redaction import KEPT, OMITTED, RENAMED, SPECIAL, Redactor, lasting_key
-from presman.rows.conversion import field_types
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.queries import Focus, by_query
+from presman.rows.queries import Focus, by_query, field_types
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import REMEMBERED, SHOWN, Snapshot
 from tests.recording.recorded import polled, record

@@ -20,9 +20,8 @@ from presman.analysis.groups.verdicts import conformance
 from presman.analysis.readings.group_readings import IoVerdict, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb
-from presman.rows.plan_rows import RsrcPlan
 from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.test_simulated import SCENARIOS

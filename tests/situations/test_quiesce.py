@@ -20,8 +20,8 @@ from presman.output.narration import summary
 from presman.output.plugin_check import perfdata
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from presman.polling.poller import SeenQuiescers
-from presman.rows.conversion import null_row
 from presman.rows.instance_rows import Instance
+from presman.rows.queries import null_row
 from presman.rows.session_rows import Session
 from presman.rows.session_state import QUIESCE_WAIT
 from presman.rows.snapshot import Quiescer

@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from presman.base.release import Release
-from presman.rows.conversion import field_types
 from presman.rows.instance_rows import Instance
-from presman.rows.queries import Scope
+from presman.rows.queries import Scope, field_types
 from presman.rows.snapshot import Section
 from presman.sources import Answer, Exhausted, Request
 

@@ -18,9 +18,8 @@ from presman.config.targets import parse_target
 from presman.output import text_report
 from presman.polling.poller import Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.group_rows import ConsumerGroup, GroupMetric
+from presman.rows.group_rows import ConsumerGroup, GroupMetric, Plan, PlanDirective
 from presman.rows.instance_rows import EventHistogram, Instance, Osstat, Parameter
-from presman.rows.plan_rows import Plan, PlanDirective
 from presman.rows.queries import Scope, load
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Section, Snapshot

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from presman.rows.plan_rows import RsrcPlan
+from presman.rows.group_rows import RsrcPlan
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Snapshot
 from presman.sources.spool.spool_source import SpoolSource

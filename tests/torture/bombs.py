@@ -29,8 +29,8 @@ from presman.recording.codec.poll_codec import PollEncoder, pack_block
 from presman.recording.codec.shapes import MOST_ROWS, MOST_VALUES, shape_text
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
-from presman.rows.conversion import RecordType, field_types
 from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.queries import RecordType, field_types
 from presman.rows.session_rows import Session
 from tests.cli.run import environment
 from tests.recording.recorded import polled, record

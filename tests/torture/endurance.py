@@ -32,11 +32,10 @@ from presman.base.release import Release
 from presman.cli.limits import give_back_memory
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation, RetentionLimits, trim
-from presman.rows.conversion import field_types
-from presman.rows.queries import Scope
+from presman.rows.queries import Scope, field_types
 from presman.rows.snapshot import Section, Snapshot
-from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import LiveFleet
 from presman.services.metrics.metric_page import Exporter, Exposition, families
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import Answer, Request

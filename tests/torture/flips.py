@@ -14,7 +14,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import FIGURES, group_lines, poll_lines
-from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare
+from presman.reports.compare.comparison import RecordingWindow, WindowError, compare
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
 from tests.recording.recorded import polled, record

@@ -26,8 +26,7 @@ from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.config import config_file
-from presman.rows.conversion import field_types
-from presman.rows.queries import by_query
+from presman.rows.queries import by_query, field_types
 from presman.services.live import LiveTarget
 from presman.services.metrics.metric_page import Exposition, ObservedDatabase
 from presman.sources.oracle.oracle_source import OracleSource

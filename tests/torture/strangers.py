@@ -17,8 +17,8 @@ from pathlib import Path
 from presman.analysis.facts.cursor_facts import story
 from presman.cli.command_line import ALL, parser_of
 from presman.config.target import SCENARIOS
-from presman.rows.conversion import to_records
 from presman.rows.cursor_rows import PlanXml
+from presman.rows.queries import to_records
 from tests.cli.run import DATA
 from tests.torture.judged import harmless, judged
 from tests.torture.rounds import Broken, Task

@@ -30,9 +30,9 @@ from tests.torture.rounds import Broken
 
 LAUNCH = """
 import sys
-import presman.config.config_file, presman.polling.polled_source
+import presman.config.config_file, presman.polling.sampler
 presman.config.config_file.SHORTEST_REFRESH = 0.01
-presman.polling.polled_source.FIRST_PAUSE, presman.polling.polled_source.LONGEST_PAUSE = 0.01, 0.1
+presman.polling.sampler.FIRST_PAUSE, presman.polling.sampler.LONGEST_PAUSE = 0.01, 0.1
 from presman.cli import main
 sys.exit(main())
 """

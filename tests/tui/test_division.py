@@ -96,6 +96,8 @@ def test_who_holds_the_servers_in_two_lines() -> None:
         "others 8 · FULL: one queue per consumer group"
     )
     assert narrow.endswith("others 8")
+    (line,) = summary(busy(), 78, 1)
+    assert plain(line) == " SERVERS  OTHER_GROUPS 78 · BATCH 64 of 64, 12 queued · …", "no fact ends in its middle"
 
 
 def test_a_line_that_is_too_long_ends_with_a_whole_fact() -> None:

@@ -30,7 +30,7 @@ class Sentence(NamedTuple):
 SENTENCES = {
     "changes": Sentence(
         "A report queues at the limit of its group, a quarter of the servers by day; nobody is idle: wait.",
-        ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait, or decide whose work to end"),
+        ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait: RPT 2:2105 may end by itself in"),
         ("REPORTS holds 48 of 48 allowed (25 % of 192)",),
     ),
     "holders": Sentence(
@@ -108,7 +108,7 @@ SENTENCES = {
             "PX servers 32/128",
             "holds 32 of 64 allowed (50 % of 128)",
             "short by 16",
-            "decide whose work to end",
+            "wait: ANA 2:452 may end by itself in about",
         ),
         ("2 queued 1:1", "the head of ANALYSIS"),
         ("ANALYSIS: 2 queued",),

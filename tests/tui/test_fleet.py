@@ -18,8 +18,8 @@ from presman.analysis.fleet import Member
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel
-from presman.services.fleet.live_fleet import WatchedDatabase
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import WatchedDatabase
 from presman.sources import SourceError
 from presman.tui import saved_view
 from presman.tui.app import MonitorApp

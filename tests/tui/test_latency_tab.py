@@ -21,7 +21,7 @@ from presman.analysis.readings.reading import (
     UnansweredQuery,
     WaitReading,
 )
-from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.group_rows import RsrcPlanHistory
 from presman.tui.feed import Arrived
 from presman.tui.widgets.heat import GUTTER
 from presman.tui.widgets.heatmap import HeatMap

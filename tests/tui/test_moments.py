@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.tabs.charts import Area, ChartData
 from presman.tui.feed import Lost
-from presman.tui.timeline import Timeline
+from presman.tui.monitor import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted

@@ -15,15 +15,15 @@ from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
 from presman.base.release import Release
 from presman.polling.poller import Poller
-from presman.rows.plan_rows import RsrcPlanHistory
+from presman.rows.group_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source
 from presman.tabs.parts import Moment, once
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
+from presman.tui.monitor import Timeline
 from presman.tui.panels.plan_panel import PlanPanel
-from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.analysis.test_plan_view import NESTED

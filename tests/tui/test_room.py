@@ -22,8 +22,7 @@ from presman.tui.keys.table_keys import NEXT_TABLE
 from presman.tui.screen import MonitorScreen
 from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.page import narrowed
-from presman.tui.widgets.tab_line import Clicked, KeysLine, Labelled, TabLine, tab_texts
-from presman.tui.widgets.top_lines import alert_line
+from presman.tui.widgets.top_lines import Clicked, KeysLine, Labelled, TabLine, alert_line, tab_texts
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 from tests.tui.test_live import playing
@@ -158,7 +157,10 @@ async def test_a_flat_terminal_shows_what_is_wrong_what_to_do_and_one_table(size
         for each in tab_names():
             if each.containers:
                 continue
-            screen = (await acting.press(each.key)).splitlines()
+            await acting.keys(each.key)
+            acting.app.clear_notifications()  # that of the first tab says that it is on show
+            await acting.settle()
+            screen = acting.screen.splitlines()
             grids = acting.app.panels.present.grids()
             assert len(grids) == 1, each.name
             assert grids[0].size.height == size[1] - 5, "but for facts, alerts, DO, tabs and keys"

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
 from presman.figures.drawing.lines import plain
+from presman.figures.plan_figures import PLAN
 from presman.figures.statement_figures import QUEUE, place
 from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
@@ -18,6 +20,7 @@ from presman.tui.pages.row_details import (
     group,
     has_degree,
     page,
+    plain_row,
     queued,
     running,
     session,
@@ -240,3 +243,10 @@ def test_a_group_is_guaranteed_nothing_where_no_plan_divides_cpu() -> None:
         assert "when all are busy" not in each
         assert "nothing, where CPU is not managed" in each
     assert {row.guaranteed for row in reading.groups} == {None}
+
+
+def test_a_page_of_any_row_has_the_whole_head_of_each_column() -> None:
+    *_, (snapshot, reading) = polled("storm", 2)
+    assert max(len(column.head) for column in PLAN.columns) > 15
+    found = "\n".join(plain(line) for line in plain_row(plan_view(reading, snapshot).lines[0], PLAN))
+    assert all(f"  {column.head} " in found for column in PLAN.columns)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from presman.analysis.advice.ending import step_left
 from presman.analysis.advice.ending_effect import is_proven
 from presman.analysis.advice.freeing import freeing, is_blocker, spare
-from presman.analysis.advice.proof import Proof
+from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
 from presman.analysis.readings.reading import Reading
@@ -153,13 +153,15 @@ class Unblock(Struct, frozen=True):
 
     @property
     def may_end(self) -> str:
-        """That one may end soon, with the step that is nearly done, who is enough, or is the last of those needed.
+        """That one may end soon, with the step that is nearly done, who is enough, or is the last of those needed that
+        work.
 
         It is "" where nobody does, or they should end anyway.
         """
         nearly = [each for each in self.candidates if step_left(each.statement) is not None]
         alone = [each for each in nearly if each.enough]
-        chosen = [each for each in self.candidates[: self.needed] if each.ends_in is None]
+        needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
+        chosen = [each for each in needed if each.statement.idle is None]
         together = chosen if all(each in nearly for each in chosen) else []
         if self.soon is not None or not (alone or together):
             return ""

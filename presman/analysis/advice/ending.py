@@ -107,6 +107,8 @@ def _objections(each: RunningStatement) -> Iterator[str]:
         yield "its session is also queued, with another statement"
     if (left := ends_in(each)) is not None:
         yield f"it should end by itself {in_about(left)}"
+    if (left := step_left(each)) is not None:
+        yield f"it may end by itself {in_about(left)}"
     if each.idle is None:
         yield WORKS
     elif words := pause(each):

@@ -30,14 +30,13 @@ from presman.analysis.advice.ending_effect import (
 )
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import Kept, kept_by, who_wants
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.group_readings import IoVerdict
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, listed
+from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
@@ -185,21 +184,26 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         return _wait_for(found, "may start")
     without = _without_whom(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
-    short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+    short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
+    if head.fits_with:
+        back = f"{instances_are(head.fits_with)} back"
+        short = f"run {name}'s head with a lower DOP, or wait until {back}"
+        text = f"{who} fits again once {back}; else {helps}"
+        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
     if head.starts_alone:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
-        short = f"{name} may start only when no servers are in use{without}"
+        short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
     if head.starts_alone and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
-        short = f"{name}'s head is {head.why}{without}: run it with a lower DOP"
+        short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
     return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
 
 
 def _without_whom(reading: Reading) -> str:
     """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
-    gone = [str(each.inst_id) for each in reading.gone]
-    return f" without {'instance' if len(gone) == 1 else 'instances'} {listed(gone)}" if gone else ""
+    gone = instances_are([each.inst_id for each in reading.gone])
+    return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
 
 
 def _name(head: QueueHead) -> str:
@@ -299,13 +303,14 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
-    elif found.may_end and not found.turns:
-        can = "may" if found.rivals or found.unsure else "can"
-        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
     else:
         slowed = _slowed_by_io(found, reading)
         text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
         short = f"{slowed}wait, or decide whose work to end for {name}"
+        if found.may_end and not found.turns:
+            can = "may" if found.rivals or found.unsure else "can"
+            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
+            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 

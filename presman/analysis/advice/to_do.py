@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
-from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.alerts.alert_rules import NEWS, is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import NEWS, instances_gone, is_wrong, worst_first, wrong
 from presman.analysis.caches import once
 from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import RunningStatement
+from presman.analysis.readings.statement_readings import RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number, percent
+from presman.rows.snapshot import GoneInstance
 
 
 @once
@@ -46,7 +46,7 @@ def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
 
     So are instances that have been gone for a while: somebody has found out why by then, or stopped them himself.
     """
-    old = {str(each.inst_id) for each in reading.gone if (reading.at - each.last_seen).total_seconds() >= NEWS}
+    old = {str(each.inst_id) for each in reading.gone if not _is_news(each, reading)}
 
     def is_behind(alert: Alert) -> bool:
         if alert.key == "instance_gone":
@@ -56,12 +56,25 @@ def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
     return sorted(found, key=is_behind)
 
 
+def _is_news(gone: GoneInstance, reading: Reading) -> bool:
+    return (reading.at - gone.last_seen).total_seconds() < NEWS
+
+
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about one alert, None where nothing is known to help; `queue` is what to do about the queue."""
     if alert.key in _OF_THE_QUEUE:
-        return queue
+        return _cause_of(alert, reading) or queue
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
+
+
+def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
+    """Return what to do about the instance that is gone by which alone the head of a queue is too large, while that is
+    news; None where it is not so.
+    """
+    fits_with = next((each.fits_with for each in reading.heads if group_title(each) == alert.subject), ())
+    news = {str(each.inst_id) for each in reading.gone if each.inst_id in fits_with and _is_news(each, reading)}
+    return next((_gone(each, reading) for each in instances_gone(reading) if each.subject in news), None)
 
 
 _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})

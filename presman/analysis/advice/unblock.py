@@ -37,15 +37,15 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     group_title,
 )
-from presman.base.formats import counted, duration, in_about, listed
+from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 
 def nobody_named(head: QueueHead) -> str:
     """Say why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
-        return (
-            "it is too large for its limit: ending others may not help, a run with a lower DOP or in another group may"
-        )
+        back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
+        run = "a run with a lower DOP or in another group may"
+        return f"{back}it is too large for its limit: ending others may not help, {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:

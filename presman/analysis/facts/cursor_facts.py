@@ -17,8 +17,8 @@ from msgspec import Struct
 from presman.analysis.readings.statement_readings import DopStory
 from presman.base.sums import grouped
 from presman.base.text import clean
-from presman.rows.conversion import LONGEST_DOCUMENT, TOO_LONG
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
+from presman.rows.queries import LONGEST_DOCUMENT, TOO_LONG
 from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from presman.rows.group_rows import RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import Instance
-from presman.rows.plan_rows import RsrcPlan, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
 
 SHORTEST = 0.05

@@ -13,16 +13,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
-from presman.analysis.facts import cdb_plan
-from presman.analysis.facts.cdb_plan import Allotment
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
-from presman.analysis.facts.plan_facts import PlanFacts
-from presman.analysis.facts.session_facts import SessionFacts
-from presman.analysis.facts.system_facts import ROOT, SystemFacts
-from presman.rows.group_rows import ConsumerGroup
-from presman.rows.plan_rows import CdbPlanDirective, ContainerPlan, ContainerPlanDirective, Plan, PlanDirective
+from presman.analysis.facts.plan_facts import Allotment, PlanFacts, allotments, directives
+from presman.analysis.facts.system_facts import ROOT, SessionFacts, SystemFacts
+from presman.rows.group_rows import (
+    CdbPlanDirective,
+    ConsumerGroup,
+    ContainerPlan,
+    ContainerPlanDirective,
+    Plan,
+    PlanDirective,
+)
 from presman.rows.snapshot import Snapshot
 
 
@@ -111,7 +114,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
     def allotments(self, inst_id: int) -> Mapping[int, Allotment]:
         """Return what each pluggable database is given on an instance."""
         if inst_id not in self._allotments:
-            self._allotments[inst_id] = cdb_plan.allotments(self.plans, inst_id, self.plans.num_cpus(inst_id))
+            self._allotments[inst_id] = allotments(self.plans, inst_id, self.plans.num_cpus(inst_id))
         return self._allotments[inst_id]
 
     @cached_property
@@ -120,7 +123,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
     def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
         """Return the CDB plan's directive for each container, the default one where none is about it."""
-        return cdb_plan.directives(self.plans, inst_id)
+        return directives(self.plans, inst_id)
 
 
 def _with_servers_of_all(

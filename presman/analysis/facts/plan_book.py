@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from presman.rows.plan_rows import Plan, PlanDirective
+from presman.rows.group_rows import Plan, PlanDirective
 
 Key = tuple[int, str]
 """A consumer group: container and name. The same name in two containers is two groups."""

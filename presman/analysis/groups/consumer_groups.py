@@ -27,9 +27,8 @@ from presman.analysis.readings.statement_readings import QueuedStatement, Runnin
 from presman.analysis.totals import queue_totals, session_totals, sums_of, together_used, usage_of_group
 from presman.analysis.view_availability import unavailable
 from presman.base.sums import added, grouped, sum_of_known
-from presman.rows.conversion import null_row
-from presman.rows.group_rows import ConsumerGroup, CpuExhausted, GroupMetric
-from presman.rows.plan_rows import CdbPlanDirective
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, CpuExhausted, GroupMetric
+from presman.rows.queries import null_row
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.session_state import is_pooled
 from presman.rows.snapshot import Snapshot

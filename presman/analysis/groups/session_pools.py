@@ -14,8 +14,7 @@ from presman.analysis.readings.group_readings import ActiveSessionPool, GroupRea
 from presman.analysis.readings.reading import CLUSTER, Quiesce
 from presman.analysis.view_availability import unavailable
 from presman.base.sums import added, grouped, largest
-from presman.rows.group_rows import ConsumerGroup
-from presman.rows.plan_rows import ContainerPlanDirective, PlanDirective
+from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective
 from presman.rows.session_rows import Session
 from presman.rows.session_state import POOL_WAIT, QUIESCE_PLAN, QUIESCE_STATES, QUIESCE_WAIT, is_pooled, is_quiescing
 from presman.rows.snapshot import Quiescer

@@ -30,8 +30,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import GroupMetric
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import GroupMetric, PlanDirective
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import NEXT_IN_LINE
 

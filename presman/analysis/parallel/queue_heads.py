@@ -11,6 +11,7 @@ second time after it did not come true.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -41,9 +42,11 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     is_known,
 )
-from presman.base.formats import counted
+from presman.base.formats import counted, instances_are
+from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
+from presman.rows.snapshot import GoneInstance
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 SAME_WAIT = 1.0
@@ -157,6 +160,20 @@ class Queues(NamedTuple):
         pool = together(self.pools[inst_id] for inst_id in inst_ids)
         return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
 
+    def fits_with(self, head: QueuedStatement, state: QueueState) -> tuple[int, ...]:
+        """Return the instances that are gone with whose servers a head would not be too large; () if that is not known.
+
+        The limit of a group is a part of what all instances have. Of a container it is not told what it had there.
+        """
+        gone, whole = self.facts.snapshot.rows(GoneInstance), self.budgets[ROOT]
+        back = added(each.servers_target for each in gone) if gone else None
+        if back is None or whole.target is None or head.wants is None or state.inst_ids or head.con_id in self.budgets:
+            return ()
+        more = {**self.budgets, ROOT: whole._replace(target=whole.target + back)}
+        limit, _ = allowed((head.con_id, head.group), self.facts, more, head.inst_id)
+        fits = head.wants.high <= min(whole.target + back, limit or inf)
+        return tuple(each.inst_id for each in gone) if fits else ()
+
     def _ahead(self, head: QueuedStatement) -> int:
         """Return how many of other groups have waited for longer in the one queue of a container."""
         others = [each for each in self.statements if each.con_id == head.con_id and each.group != head.group]
@@ -180,6 +197,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         state = state._replace(passed_over=_is_passed_over(queues, head, state))
     directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
     cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), state)
+    fits_with = queues.fits_with(head, state) if cause is Cause.NEVER_FITS else ()
     tightest, group = state.tightest, queues.groups.get((head.con_id, head.group))
     return QueueHead(
         group=head.group,
@@ -191,13 +209,20 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         in_use=state.system.in_use,
         target=state.system.target,
         short=short,
-        sentence="; ".join(filter(None, [sentence, "" if placed.known else _NOT_WHERE, _same(len(alike))])),
+        sentence="; ".join(
+            filter(None, [sentence, _while_gone(fits_with), "" if placed.known else _NOT_WHERE, _same(len(alike))])
+        ),
         con_id=head.con_id,
         container=head.container,
         shortages=shortages(head.wants, cause, state),
         equals=len(alike),
         queue_waited=sum(each.waited or 0.0 for each in queues.of(head)),
+        fits_with=fits_with,
     )
+
+
+def _while_gone(inst_ids: Sequence[int]) -> str:
+    return f"that is so while {instances_are(inst_ids)} gone" if inst_ids else ""
 
 
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:

@@ -19,11 +19,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.rows.conversion import null_row
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import ConsumerGroup
-from presman.rows.plan_rows import RsrcPlan
-from presman.rows.queries import view_read
+from presman.rows.group_rows import ConsumerGroup, RsrcPlan
+from presman.rows.queries import null_row, view_read
 from presman.rows.session_rows import (
     IDLE_STATUSES,
     FastStartTransaction,

@@ -18,9 +18,9 @@ from presman.analysis.plans.lint_rules import RULES, Case, Finding, Severity
 from presman.analysis.plans.plan_view import plan_windows, plans_by_instance
 from presman.analysis.readings.reading import Reading, ServerPool
 from presman.analysis.view_availability import listed, unavailable, view_of
-from presman.rows.group_rows import ConsumerGroup
-from presman.rows.plan_rows import (
+from presman.rows.group_rows import (
     CdbPlanDirective,
+    ConsumerGroup,
     ContainerGroupMapping,
     GroupMapping,
     Plan,

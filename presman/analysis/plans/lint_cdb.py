@@ -5,7 +5,9 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from presman.analysis.facts.cdb_plan import (
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import PENDING
+from presman.analysis.facts.plan_facts import (
     AUTOTASK,
     BY_CPU_MIN_COUNT,
     DEFAULT_PDB,
@@ -15,8 +17,6 @@ from presman.analysis.facts.cdb_plan import (
     whole_least_cpus,
     whole_servers,
 )
-from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.containers import limits_of
 from presman.analysis.plans.lint_rules import TINY, Found, LintRules, Severity, swapping_windows
@@ -25,7 +25,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.plan_rows import CdbPlanDirective
+from presman.rows.group_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
 """Directives that are about no container by name."""

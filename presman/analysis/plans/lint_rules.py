@@ -14,7 +14,7 @@ from presman.analysis.plans.plan_view import PlanPeriod
 from presman.analysis.readings.group_readings import GroupReading, Marked
 from presman.analysis.readings.reading import ServerPool
 from presman.base.formats import counted
-from presman.rows.plan_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective
 
 
 class Severity(Marked):

@@ -15,9 +15,9 @@ from presman.analysis.facts.plan_book import plan_name
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import SwitchedPlan
 from presman.base.formats import counted
-from presman.rows.conversion import RecordType
+from presman.rows.group_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Parameter, Pdb
-from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
+from presman.rows.queries import RecordType
 from presman.rows.snapshot import Snapshot
 
 

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from presman.analysis.facts.cdb_plan import SHARES, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, PlanPosition, leaves, positions
+from presman.analysis.facts.plan_facts import SHARES, whole_servers
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.base.sums import grouped, sum_of_known
-from presman.rows.conversion import null_row
-from presman.rows.plan_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
+from presman.rows.group_rows import ContainerGroupMapping, GroupMapping, PlanDirective, RsrcPlanHistory
+from presman.rows.queries import null_row
 from presman.rows.snapshot import Snapshot
 
 GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"

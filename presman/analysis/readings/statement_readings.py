@@ -371,6 +371,7 @@ class QueueHead(Struct, frozen=True):
     binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
     pluggable database where others are seen, too. `equals` others of its queue have waited the same: which of them all
     is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
+    `fits_with` are the instances that are gone, of one that is too large only because their servers are away with them.
     """
 
     group: str
@@ -388,6 +389,7 @@ class QueueHead(Struct, frozen=True):
     container: str = ""
     equals: int = 0
     queue_waited: float = 0.0
+    fits_with: tuple[int, ...] = ()
 
     @property
     def starts_alone(self) -> bool:
@@ -398,11 +400,11 @@ class QueueHead(Struct, frozen=True):
 
     @property
     def never_starts(self) -> bool:
-        """Whether nothing is known by which it would ever start: it is too large for the limit of its group, and no
-        timeout starts it (PQ_TIMEOUT_ACTION RUN).
+        """Whether nothing is known by which it would ever start: it is too large for the limit of its group, with the
+        instances that are gone, too, and no timeout starts it (PQ_TIMEOUT_ACTION RUN).
         """
-        by_timeout = self.statement.timeout_action == "RUN"
-        return self.cause is Cause.NEVER_FITS and not self.starts_alone and not by_timeout
+        may_start = self.starts_alone or self.statement.timeout_action == "RUN" or bool(self.fits_with)
+        return self.cause is Cause.NEVER_FITS and not may_start
 
     @property
     def is_critical(self) -> bool:

@@ -32,8 +32,7 @@ from presman.recording.codec.shapes import (
     shape_of,
     shape_text,
 )
-from presman.rows.conversion import RecordType, field_types
-from presman.rows.queries import Scope
+from presman.rows.queries import RecordType, Scope, field_types
 from presman.rows.snapshot import Problem, Section, Snapshot
 
 _Instant = Annotated[datetime, Meta(tz=True)]

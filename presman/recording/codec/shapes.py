@@ -12,8 +12,7 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from presman.base.text import all_clean, clean, clean_lines
-from presman.rows.conversion import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, field_types, null_row
-from presman.rows.queries import by_query
+from presman.rows.queries import LONG_TEXTS, LONGEST_DOCUMENT, RecordType, by_query, field_types, null_row
 from presman.rows.snapshot import REMEMBERED, SHOWN
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

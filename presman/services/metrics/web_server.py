@@ -12,6 +12,7 @@ import base64
 import binascii
 import gzip
 import hmac
+import io
 import re
 import socket
 import threading
@@ -155,6 +156,25 @@ class ListenError(InputError):
     """An address cannot be listened at; the text is one line."""
 
 
+class _Written(io.BufferedIOBase):
+    """Writes to a client, who breaks the pipe where he takes it no more: of other errors wsgiref prints tracebacks."""
+
+    def __init__(self, line: Any) -> None:
+        self._line = line
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, content: Any) -> int:
+        """Send it all. Raises BrokenPipeError."""
+        try:
+            self._line.sendall(content)
+        except OSError as error:  # of TLS, and when he has taken nothing for too long
+            raise BrokenPipeError(*error.args) from error
+        return len(content)
+
+
 class _Handler(WSGIRequestHandler):
     """Reads requests. Nothing is logged: what is asked, Prometheus knows."""
 
@@ -163,6 +183,11 @@ class _Handler(WSGIRequestHandler):
     default_request_version = "HTTP/1.0"  # of what is no HTTP: it, too, is answered with a status line
     error_message_format = "%(code)d %(message)s\n"
     error_content_type = PLAIN
+
+    def setup(self) -> None:
+        """Prepare to read and to write."""
+        super().setup()
+        self.wfile = _Written(self.connection)
 
     def version_string(self) -> str:
         """Return who answers, without versions."""
@@ -304,6 +329,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         """Shake hands where there is a certificate, then answer."""
         if self._certificates is not None:
             request.do_handshake()
+            self._places.rise(request, Standing.ASKED, time.monotonic())  # it takes a stranger as long as presman
         super().finish_request(request, client_address)
 
     def asked(self, request: Any, header: str) -> None:

@@ -23,8 +23,7 @@ from presman.base.certificates import Certificates
 from presman.base.errors import InputError
 from presman.base.listeners import WAITING, RateLimited, Standing
 from presman.services.serve import connections
-from presman.services.serve.access import Serving
-from presman.services.serve.connections import Connections, most_at_once, most_connections
+from presman.services.serve.connections import Connections, Serving, most_at_once, most_connections
 from presman.services.serve.viewer_slots import ViewerSlots
 
 LARGEST_FORM = 4096

@@ -18,8 +18,7 @@ from msgspec import Struct
 from presman.base.child import PacketReader, file_of, meta_packet, packet
 from presman.base.listeners import Standing
 from presman.base.running_out import ran_out
-from presman.services.serve.access import Launch, Serving
-from presman.services.serve.connections import Connections
+from presman.services.serve.connections import Connections, Launch, Serving
 
 LARGEST_MESSAGE = 1 << 16
 """Bytes of a message from a browser: more is no key, and no text that anybody pastes."""

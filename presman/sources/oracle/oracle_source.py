@@ -13,8 +13,7 @@ import oracledb
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.conversion import field_types, null_counters, shortened, to_records
-from presman.rows.queries import Query, Scope, bind_names
+from presman.rows.queries import Query, Scope, bind_names, field_types, null_counters, shortened, to_records
 from presman.rows.query_files import OLDEST
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, OutcomeUnknown, Request, SourceError

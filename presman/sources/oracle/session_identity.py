@@ -3,14 +3,13 @@
 Fetch sizes: all rows of a query in one round trip, unless they are so large that it takes several.
 
 A row of a V$ view has some hundred bytes. Should one have a million, as a hostile or broken server may send, then rows
-come a few at a time and are shortened as they come (rows.conversion.shortened), so that memory stays bounded.
+come a few at a time and are shortened as they come (rows.queries.shortened), so that memory stays bounded.
 """
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from presman.rows.conversion import has_long_texts
-from presman.rows.queries import Query
+from presman.rows.queries import Query, has_long_texts
 from presman.sources.oracle.guard import MOST
 from presman.sources.oracle.thin_connection import Rows
 

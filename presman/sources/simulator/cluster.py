@@ -4,8 +4,6 @@ Time is seconds, 0 the moment presman opens; before it runs the warm-up. Active 
 they make, and the windows in which they ran.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from heapq import heappush
 

@@ -6,9 +6,8 @@ from random import Random
 
 from presman.forecast.scheduler import QueueEntry
 from presman.sources.simulator.cluster import Cluster
-from presman.sources.simulator.executions import Execution, SessionStream, Stream
+from presman.sources.simulator.executions import Execution, SessionStream, SimulatedSession, Stream, background
 from presman.sources.simulator.parsing import Cursor, Parsed, parse, sql_id_of
-from presman.sources.simulator.processes import SimulatedSession, background
 from presman.sources.simulator.scenario import Client, ScriptedStatement, StatementStream
 from presman.sources.simulator.workload import Workload
 

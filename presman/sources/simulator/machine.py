@@ -11,8 +11,14 @@ from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator import counters
 from presman.sources.simulator.counters import Count
-from presman.sources.simulator.executions import Execution, SessionStream
-from presman.sources.simulator.processes import ServerNames, SessionIds, SimulatedSession, background
+from presman.sources.simulator.executions import (
+    Execution,
+    ServerNames,
+    SessionIds,
+    SessionStream,
+    SimulatedSession,
+    background,
+)
 from presman.sources.simulator.scenario import OWN_SID, Capacity, PdbDirective, PdbSpec, Scenario
 
 RATE_LIMIT = "resmgr: I/O rate limit"

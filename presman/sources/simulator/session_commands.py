@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from presman.base.release import Release
-from presman.sources.simulator.executions import Execution, Phase
-from presman.sources.simulator.processes import SimulatedSession
+from presman.sources.simulator.executions import Execution, Phase, SimulatedSession
 from presman.sources.simulator.simulation import Simulation
 
 _SINCE = Release(18)

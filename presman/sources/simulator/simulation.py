@@ -18,11 +18,11 @@ from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import GroupCounters, Metrics, Minute
+from presman.sources.simulator.executions import SimulatedSession
 from presman.sources.simulator.incoming import Incoming
 from presman.sources.simulator.machine import RESERVED, Machine
 from presman.sources.simulator.parsing import sql_id_of
 from presman.sources.simulator.plan_tree import hand_out
-from presman.sources.simulator.processes import SimulatedSession
 from presman.sources.simulator.scenario import (
     OTHER_GROUPS,
     OWN_SID,
@@ -109,12 +109,10 @@ EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
 class Simulation(Cluster):
     """One database in miniature: its instances, its plans, its work."""
 
-    def __init__(
-        self, scenario: Scenario, release: Release, seed: int, step: float = STEP, origin: datetime = EPOCH
-    ) -> None:
+    def __init__(self, scenario: Scenario, release: Release, seed: int, step: float = STEP) -> None:
         super().__init__(scenario, release, seed)
         self.step = step
-        self.origin = origin
+        self.origin = EPOCH
         self.own_sid = OWN_SID
         root = 1 if self.plans.cdb else 0
         specs = enumerate((OWN, *scenario.monitors))

@@ -8,9 +8,8 @@ from random import Random
 from presman.forecast.scheduler import Chance, Group, QueueEntry, QueueOutcome, StatementQueue
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import Count
-from presman.sources.simulator.executions import Execution, Phase
+from presman.sources.simulator.executions import Execution, Phase, Server, SimulatedSession, even_skews
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.processes import Server, SimulatedSession, even_skews
 from presman.sources.simulator.scenario import ACTIONS
 
 _DONE = 1e-6

@@ -22,9 +22,8 @@ from presman.base.errors import closest
 from presman.base.private_files import is_file
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
-from presman.rows.conversion import field_types
 from presman.rows.instance_rows import Instance
-from presman.rows.queries import Cadence, Query, Scope, columns_of, load, selection
+from presman.rows.queries import Cadence, Query, Scope, columns_of, field_types, load, selection
 from presman.rows.query_files import Selection, catalog
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError

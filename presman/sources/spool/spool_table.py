@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.conversion import field_types
-from presman.rows.queries import by_query, columns_of
+from presman.rows.queries import by_query, columns_of, field_types
 from presman.sources.spool.spool_file import SAMPLE_TIME, SpoolFile
 
 _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.IGNORECASE | re.ASCII)

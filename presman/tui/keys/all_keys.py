@@ -1,20 +1,15 @@
 """Keys of the monitor, all of them, in the orders of help and of the bottom line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from presman.tabs import tab, tab_names
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, has_tables
 from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys
 from presman.tui.keys.page_keys import TABS, TABS_IN_HELP
-from presman.tui.widgets.tab_line import Labelled
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
+from presman.tui.widgets.top_lines import Labelled
 
 
 def show_help(app: FrameApp) -> None:
@@ -107,7 +102,7 @@ def tab_key_action(keys: str) -> str:
 
 
 def where(keys: str) -> str:
-    """Return which tabs have a key, in words: ``g is a key of the tab Parallel (4).``."""
+    """Return which tabs have a key, in words: ``g is a key of the tab Parallel (4).``; "" if none has."""
     found = [(key, name) for name in tab_names() for key in tab(name.name).keys if keys == key.keys]
     tabs = " and ".join(f"the tab {name.title} ({name.key})" for _, name in found)
-    return f"{found[0][0].shown} is a key of {tabs}."
+    return f"{found[0][0].shown} is a key of {tabs}." if found else ""

@@ -1,18 +1,12 @@
 """Keys about pages and tabs: help, going back and elsewhere by name, quitting, the palette, the theme."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, KeyedApp, always
 from presman.tui.keys.drill_keys import drill_into, open_page, open_statement
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.widgets.line_api import LineApiWidget
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
 
 THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light", "ansi-dark", "ansi-light")
 """What the theme key goes through."""
@@ -26,6 +20,14 @@ async def show_tab(app: FrameApp, name: str) -> None:
     app.reader.look_at(None)
     app.panels.focus_first()
     app.repaint()
+
+
+async def to_tab(app: FrameApp, name: TabName) -> None:
+    """Show a tab; say so where that changes nothing."""
+    before = is_at_top(app), app.monitor.choices.tab, app.panels.focused
+    await show_tab(app, name.name)
+    if before == (True, name.name, app.panels.focused):
+        app.notify(f"{name.title} is on the screen.")
 
 
 async def escape(app: FrameApp) -> None:
@@ -115,7 +117,7 @@ def _tab_key(name: TabName) -> AppKey:
     def has_it(app: FrameApp) -> bool:
         return app.monitor.reading is None or name.name not in app.panels.hidden()
 
-    return AppKey(key, lambda app: show_tab(app, name.name), has_it, why_not)
+    return AppKey(key, lambda app: to_tab(app, name), has_it, why_not)
 
 
 _EVERY = ", ".join(f"{each.key} {each.title}" for each in tab_names())

@@ -1,17 +1,11 @@
 """Keys about tables: sorting, filtering, one row per instance, details, the next table."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from presman.base.formats import counted
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import NO_DATA, PAGE_IS_OPEN, AppKey, KeyedApp, has_tables
 from presman.tui.keys.drill_keys import list_sessions, shows_statement
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
 
 
 def sort(app: KeyedApp) -> None:

@@ -344,7 +344,7 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
 
 def what_if(app: FrameApp) -> None:
     """Open the panel."""
-    from presman.reports.whatif_limits import of_alerts, of_group
+    from presman.reports.whatif_queue import of_alerts, of_group
     from presman.tui.what_if_screen import WhatIfScreen
 
     monitor = app.monitor

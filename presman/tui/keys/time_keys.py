@@ -1,17 +1,11 @@
 """Keys about time: freezing the view, looking back, going to a time or an event, polling more or less often."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.choices import LinkState, next_step
 from presman.tabs.parts import Key
+from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import show_tab
-
-if TYPE_CHECKING:
-    from presman.tui.frame_app import FrameApp
 
 _SHORT = 2.0
 """Seconds for which a setting is confirmed."""

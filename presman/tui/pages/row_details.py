@@ -377,9 +377,10 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
     name = f"{row.event} on instance {row.inst_id}" if isinstance(row, WaitReading) else ""
     name = f"Instance {row.inst_id} {row.name}" if isinstance(row, InstanceReading) else name
     lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
+    label = max(_LABEL, *(len(column.head) + 2 for column in table.columns))
     for column in table.columns:
-        lines.append(fact(column.head[: _LABEL - 1], column.show(row)))
-        lines.append(((" " * (_LABEL + 2), "dim"), (column.help, "dim")))
+        lines.append(fact(column.head, column.show(row), width=label))
+        lines.append(((" " * (label + 2), "dim"), (column.help, "dim")))
     return lines
 
 

@@ -227,6 +227,8 @@ class LatencyPanel(Panel):
 
     def action_next_span(self) -> None:
         """Show the buckets of the next span; where there is no room, figures and buckets by turns, and the maps."""
+        if self._is_flat():
+            return
         self._take((self._step + 1) % len(self._steps()))
         self.remove_class("-maps")
         self.call_after_refresh(self._show_event)
@@ -240,6 +242,8 @@ class LatencyPanel(Panel):
     def on_resize(self) -> None:
         """See whether there is room for the buckets beside the figures, and for the figures above the maps."""
         before = self._steps()
+        if self.screen.has_class("-flat"):
+            self.remove_class("-maps")
         self.set_class(self.size.width < SIDE_BY_SIDE, "-tight")
         self.set_class(self.size.height < ALL_AT_ONCE, "-low")
         if self._steps() != before:
@@ -248,8 +252,16 @@ class LatencyPanel(Panel):
 
     def action_maps(self) -> None:
         """Give the maps the whole tab, or take it back."""
+        if self._is_flat():
+            return
         self.toggle_class("-maps")
         self.call_after_refresh(self._show_event)
+
+    def _is_flat(self) -> bool:
+        """Whether a terminal has room for the events alone; then say so."""
+        if flat := self.screen.has_class("-flat"):
+            self.app.notify("Only the events have room here: maps and buckets need 15 lines.")
+        return flat
 
     def action_outliers(self) -> None:
         """Ask for the outliers of I/O, and show them as soon as they are there."""

@@ -356,7 +356,8 @@ class ParallelPanel(Panel):
         if self.has_class("-gantt"):
             parts = Division(parts.why, 0, 0, 0, 0, height - parts.why - parts.gap, parts.gap)
         self._why.show_lines(lines)
-        self._summary.show_lines(held)
+        cut = 0 < parts.summary < len(held)
+        self._summary.show_lines(summary(reading, width, parts.summary) if cut else held)
         self._apply(parts)
 
     def _why_lines(self, moment: Moment, width: int, height: int) -> list[Line]:

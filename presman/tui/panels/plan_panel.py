@@ -70,9 +70,12 @@ class PlanPanel(SharedPanel):
     def action_next_plan(self) -> None:
         """Show the next plan there is; after the last the active one again."""
         active = active_plan(self._moment) if self._moment is not None else None
-        if self._moment is None or active is None or not active.plans:
+        if self._moment is None or active is None:
+            self.app.notify("No plan could be read.")
             return
         others = ["", *(plan for plan in active.plans if plan != active.plan)]
+        if len(others) == 1:
+            self.app.notify("There is no other plan.")
         index = others.index(self._chosen) if self._chosen in others else 0
         self._chosen = others[(index + 1) % len(others)]
         self.show(self._moment)

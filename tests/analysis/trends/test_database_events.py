@@ -26,8 +26,8 @@ from presman.analysis.trends.database_events import (
     before_first,
     beside,
 )
+from presman.rows.group_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Parameter, Pdb
-from presman.rows.plan_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.snapshot import Snapshot
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.output import readings

@@ -14,8 +14,8 @@ from presman.figures.measures import MEASURES
 from presman.output.cells import json_lines
 from presman.output.csv_export import CsvExport, TidyRows
 from presman.output.parquet_export import ParquetExport
-from presman.reports.chart.file_series import ChartError, _subject, read_series
-from presman.reports.chart.series_chart import chart_page, chart_svg, chart_text, largest, segments, thinned
+from presman.reports.file_series import ChartError, _subject, read_series
+from presman.reports.series_chart import chart_page, chart_svg, chart_text, largest, segments, thinned
 from tests.cli.run import Run, presman
 from tests.recording.recorded import polled
 from tests.yardstick import cost

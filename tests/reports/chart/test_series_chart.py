@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 from presman.base.markup import WIDTH
-from presman.reports.chart.file_series import FileSeries, SeriesPanel
-from presman.reports.chart.series_chart import (
+from presman.reports.file_series import FileSeries, SeriesPanel
+from presman.reports.series_chart import (
     BOTTOM,
     HEIGHT,
     LEFT,

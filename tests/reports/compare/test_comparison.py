@@ -13,9 +13,20 @@ from presman.recording.playback_values import StatementLife
 from presman.recording.store_errors import RecordingError
 from presman.reports.compare import window_figures
 from presman.reports.compare.compare_text import compare_text, summary
-from presman.reports.compare.comparison import Line, _queue_waits, histograms, lines, plan_differences, quantile, rank
+from presman.reports.compare.comparison import (
+    Line,
+    RecordingWindow,
+    WindowError,
+    _queue_waits,
+    compare,
+    histograms,
+    lines,
+    plan_differences,
+    quantile,
+    rank,
+    window_words,
+)
 from presman.reports.compare.noise import Judgement, Value, chance
-from presman.reports.compare.two_windows import RecordingWindow, WindowError, compare, window_words
 from presman.reports.compare.window_figures import (
     CPU,
     LATENCY,

@@ -7,9 +7,8 @@ from math import nan
 from types import SimpleNamespace
 from typing import Any
 
-from presman.reports.compare.comparison import histograms, quantile
+from presman.reports.compare.comparison import _notes, _still_queued, histograms, quantile
 from presman.reports.compare.noise import FALSE_ALARMS, Judgement
-from presman.reports.compare.two_windows import _notes, _still_queued
 from tests.recording.recorded import START
 
 

@@ -24,14 +24,13 @@ from presman.figures.measures import MEASURES
 from presman.output.cells import cell
 from presman.recording.reader import Recording
 from presman.recording.schema import METADATA
-from presman.reports.chart.file_series import ChartError, read_series
-from presman.reports.chart.series_chart import chart_page
 from presman.reports.compare.compare_page import compare_page
-from presman.reports.compare.two_windows import RecordingWindow, compare
+from presman.reports.compare.comparison import RecordingWindow, compare
+from presman.reports.file_series import ChartError, read_series
 from presman.reports.report.incident import gather
 from presman.reports.report.incident_page import incident_page
-from presman.rows.conversion import RecordType, field_types, null_row
-from presman.rows.queries import by_query
+from presman.reports.series_chart import chart_page
+from presman.rows.queries import RecordType, by_query, field_types, null_row
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.recording.recorded import START, Moment, polled, record
 

@@ -40,8 +40,18 @@ from presman.reports.advise_load import (
     rules_of,
 )
 from presman.reports.advise_script import written
-from presman.reports.whatif_limits import TARGET, LimitChanges, PlanLimit, PresentLimits, of_alerts, of_group
-from presman.reports.whatif_queue import ChangedStart, QueueCourses, under, why_unknown
+from presman.reports.whatif_queue import (
+    TARGET,
+    ChangedStart,
+    LimitChanges,
+    PlanLimit,
+    PresentLimits,
+    QueueCourses,
+    of_alerts,
+    of_group,
+    under,
+    why_unknown,
+)
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
 from presman.tui.what_if_queue import WhatIfAnswer, last_words

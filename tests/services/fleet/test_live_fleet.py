@@ -9,8 +9,8 @@ import pytest
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.fleet import ConnectionState
-from presman.services.fleet.live_fleet import LiveFleet
 from presman.services.live import LiveTarget
+from presman.services.live_fleet import LiveFleet
 from tests.output.readings import reading
 from tests.sources.fakes import FakeSource
 
@@ -32,7 +32,7 @@ def test_to_do_is_that_of_the_database_looked_at_and_of_its_newest_poll(monkeypa
         asked.append(found)
         return said if found is busy else None
 
-    monkeypatch.setattr("presman.services.fleet.live_fleet.to_do", counted)
+    monkeypatch.setattr("presman.services.live_fleet.to_do", counted)
     fleet = LiveFleet("all", [LiveTarget("a", FakeSource)], 5.0)
     fleet.databases = {"busy": Database(busy), "idle": Database(other), "lost": Database(None)}  # type: ignore[dict-item]
     assert [fleet.to_do(name) for name in ("busy", "busy", "idle", "lost", "busy")] == [

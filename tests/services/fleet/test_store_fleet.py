@@ -20,10 +20,10 @@ from presman.recording.retention import RecordingLocation
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.snapshot import Snapshot
-from presman.services.fleet.store_fleet import StoreFleet
-from presman.services.fleet.store_fleet import _member as member_of
 from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
+from presman.services.store_fleet import StoreFleet
+from presman.services.store_fleet import _member as member_of
 from presman.sources import SourceError
 from tests.patience import until
 from tests.polling.test_sampler import PATIENCE

@@ -15,8 +15,8 @@ from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
 from presman.polling.poll_events import SourceLost
 from presman.rows.queries import DetailLevel
-from presman.services.fleet.live_fleet import LiveFleet, WatchedDatabase
 from presman.services.live import LiveTarget, ReadingCame
+from presman.services.live_fleet import LiveFleet, WatchedDatabase
 from presman.sources import LoginRefusal, SourceError
 from tests.patience import until
 from tests.sources.fakes import FakeSource
@@ -134,7 +134,7 @@ def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(
         raise ZeroDivisionError("a fault")
 
     with monkeypatch.context() as broken:
-        broken.setattr("presman.services.fleet.live_fleet.key_figures_of", fail)
+        broken.setattr("presman.services.live_fleet.key_figures_of", fail)
         database = watch(FakeSource())
         fault = "internal error: ZeroDivisionError: a fault"
         until(lambda: database.member().reason == fault, "the fault is told")

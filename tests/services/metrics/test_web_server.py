@@ -11,6 +11,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -243,6 +244,20 @@ def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None
     site.server.stop()
 
 
+def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(web_server._Handler, "timeout", 0.05)
+    site = Site()
+    monkeypatch.setattr(site.server._listener.get_app(), "_answer", lambda _: Response("200 OK", b"x" * (16 << 20)))
+    line = _asked(site.port)
+    until(lambda: site.server._listener._open, "it is answered")
+    until(lambda: not site.server._listener._open, "it is let go")
+    line.close()
+    site.server.stop()
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one address on loopback")
 @pytest.mark.parametrize("asks", [True, False], ids=["password", "nobody is asked"])
 def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(
@@ -360,6 +375,22 @@ def test_over_tls_with_certificates_on_both_sides(tmp_path: Path, authority: Aut
     assert answer(http.client.HTTPSConnection(HOST, site.port, context=context, timeout=30), "/metrics")[0] == 200
     with pytest.raises((OSError, http.client.HTTPException)):
         site.ask()  # plain HTTP
+    site.server.stop()
+
+
+def test_who_has_shaken_hands_keeps_his_place_before_those_who_have_not(tmp_path: Path, authority: Authority) -> None:
+    """In a flood of half-made handshakes one scrape in eight was cut between its handshake and its request."""
+    server = authority.issue(tmp_path / "server.pem", "localhost")
+    site = Site(None, Certificates(CertificateFiles(server)))
+    context = ssl._create_unverified_context()
+    with ExitStack() as lines:
+        first = lines.enter_context(context.wrap_socket(socket.create_connection((HOST, site.port), 30)))
+        places = site.server._listener._places
+        until(lambda: not places.silent_since(time.monotonic()), "it has shaken hands")
+        for _ in range(3 * web_server.OF_ONE):
+            lines.enter_context(socket.create_connection((HOST, site.port), 30)).sendall(b"\x16\x03\x01\x02\0\1")
+        first.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert first.recv(15) == b"HTTP/1.0 200 OK"
     site.server.stop()
 
 

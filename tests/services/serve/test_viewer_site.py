@@ -27,7 +27,7 @@ from presman.base.errors import LimitError
 from presman.base.listeners import RateLimited
 from presman.base.secret import Secret
 from presman.services.serve import connections, viewer_site, viewer_slots
-from presman.services.serve.access import Access, Launch, Serving, listening_sockets
+from presman.services.serve.connections import Access, Launch, Serving, listening_sockets
 from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
@@ -119,7 +119,8 @@ async def test_the_page_loads_nothing_from_elsewhere_and_may_do_little() -> None
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/", "/static/../access.py", "/static/%2e%2e/access.py", "/static/..%2faccess.py", "/static/%00",
+        "/static/", "/static/../connections.py", "/static/%2e%2e/connections.py", "/static/..%2fconnections.py",
+        "/static/%00",
         "/static//etc/passwd", "/static/monitor.html", "/download/", "/download/x", "/nothing",
     ],
 )  # fmt: skip

@@ -12,9 +12,8 @@ import pytest
 
 from presman.base.release import Release
 from presman.rows.cursor_rows import PlanXml
-from presman.rows.group_rows import ConsumerGroup, CpuExhausted
+from presman.rows.group_rows import ConsumerGroup, CpuExhausted, RsrcPlan
 from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent
-from presman.rows.plan_rows import RsrcPlan
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.sources.simulator.cluster import BACKGROUND
 from presman.sources.simulator.executions import Phase

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from presman.rows.group_rows import PlanDirective, RsrcPlan
 from presman.rows.instance_rows import Database, Instance, Parameter
-from presman.rows.plan_rows import PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session
 from presman.sources.simulator.fields import ScenarioError
 from presman.sources.simulator.loading import FOLDER, load_scenario

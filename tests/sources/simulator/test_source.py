@@ -14,9 +14,8 @@ import pytest
 
 from presman.base.release import SUPPORTED, Release
 from presman.rows import queries
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup, RsrcPlan, RsrcPlanHistory
 from presman.rows.instance_rows import Instance, Osstat, Parameter
-from presman.rows.plan_rows import RsrcPlan, RsrcPlanHistory
 from presman.rows.queries import Scope, columns_of
 from presman.rows.session_rows import Session, SessionInfo
 from presman.sources import Request, SourceError

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from presman.base.release import Release
-from presman.sources.simulator.processes import SessionIds
+from presman.sources.simulator.executions import SessionIds
 from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
 

@@ -1,7 +1,5 @@
 """The simulation as V$, GV$ and DBA_ views: each made of rows only when a query reads it and time has moved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from presman.rows.queries import columns_of

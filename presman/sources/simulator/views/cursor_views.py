@@ -1,7 +1,5 @@
 """Views of the shared pool: V$SQL and V$SQL_PLAN."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Dictionary views: plans, directives, consumer groups, mappings, and those of the CDB."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from presman.sources.simulator.cluster import BACKGROUND

@@ -1,7 +1,5 @@
 """Views of Resource Manager: active plans, consumer groups, their metrics and history, PDBs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Views of sessions: V$SESSION, V$RSRC_SESSION_INFO, V$PX_SESSION, V$SESSION_LONGOPS, from one description each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary, proxy
@@ -11,9 +9,16 @@ from msgspec.structs import replace
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
 from presman.sources.simulator.counters import reading_events
-from presman.sources.simulator.executions import Execution, Phase, SessionStream
+from presman.sources.simulator.executions import (
+    BACKGROUND,
+    Execution,
+    Phase,
+    Server,
+    SessionStream,
+    SimulatedSession,
+    server_name,
+)
 from presman.sources.simulator.machine import RATE_LIMIT
-from presman.sources.simulator.processes import BACKGROUND, Server, SimulatedSession, server_name
 from presman.sources.simulator.simulation import GvMonitor, Simulation
 from presman.sources.simulator.views.view import Row, View, in_ms, when
 

@@ -1,7 +1,5 @@
 """Views of session statistics: V$STATNAME, V$SESSTAT and V$PX_SESSTAT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from presman.sources.simulator.machine import Machine

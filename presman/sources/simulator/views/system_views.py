@@ -3,8 +3,6 @@
 V$IO_OUTLIER has believable latencies, V$LGWRIO_OUTLIER what broken platforms show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from random import Random
 
@@ -12,8 +10,8 @@ from presman.base.release import Release
 from presman.rows.instance_rows import SEED
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
 from presman.sources.simulator.counters import BUCKETS, Count, Event, reading_events
+from presman.sources.simulator.executions import server_name
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.processes import server_name
 from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View, never, of_instances, when, with_plans
 

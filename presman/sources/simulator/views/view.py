@@ -1,7 +1,5 @@
 """View of the simulator: a name, columns, and a function from the simulation to rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
@@ -9,9 +7,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from presman.sources.simulator.executions import Execution
+from presman.sources.simulator.executions import Execution, Server, SimulatedSession
 from presman.sources.simulator.machine import Machine
-from presman.sources.simulator.processes import Server, SimulatedSession
 from presman.sources.simulator.simulation import Simulation
 
 Row = tuple[Any, ...]

@@ -12,9 +12,8 @@ from presman.base.formats import duration
 from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
-from presman.recording.store import MOST_DATABASES, SUFFIX, Store
+from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import RecordingError
-from presman.recording.store_opening import is_url, shown
 
 USUAL = 5.0
 """Seconds between two polls where a recorder did not say."""
@@ -39,7 +38,7 @@ class _Known(Struct, frozen=True):
 class StoreFleet:
     """The databases of a store, or those of them whose name is like one of `patterns`.
 
-    See :class:`presman.services.fleet.live_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
+    See :class:`presman.services.live_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from presman.base.markup import WIDTH, Markup, block, drawing, element, label, l
 from presman.base.text import one_line
 from presman.recording.time_words import spelled_instant
 from presman.reports import html_page
-from presman.reports.chart.file_series import FileSeries, SeriesPanel
+from presman.reports.file_series import FileSeries, SeriesPanel
 
 MOST_SERIES = 8
 """Lines that one chart can tell apart."""

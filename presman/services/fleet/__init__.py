@@ -1,1 +1,0 @@
-"""Fleets: many databases in one process, from live connections or from a central store; knows no screen."""

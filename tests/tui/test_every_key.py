@@ -1,0 +1,88 @@
+"""Every key on every tab: it changes the screen, or says in one line why it does nothing, or where it works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.segment import Segment
+
+from presman.tabs import TabName, tab, tab_names
+from presman.tui.keys.all_keys import APP_KEYS
+from tests.thorough import THOROUGH
+from tests.tui.drive import Stage, acted, stage
+from tests.tui.readings import busy
+from tests.tui.test_live import playing
+
+OF_NOBODY = ["x", "z", "G", "H", "Z", "0", "f9", "delete"]
+ENDING = {"q", "ctrl+z"}
+KEYS = [key for each in APP_KEYS for key in each.key.keys.split(",") if key and key not in ENDING]
+KEYS += [key.keys for name in tab_names() for key in tab(name.name).keys]
+KEYS += ["tab", "shift+tab", *OF_NOBODY]
+
+
+def keys_on(name: TabName) -> list[str]:
+    """Return the keys to try on a tab: each on one of them at least."""
+    return KEYS if THOROUGH else [*KEYS[tab_names().index(name) :: len(tab_names())], name.key]
+
+
+def painted(acting: Stage) -> list[list[Segment]]:
+    """Return the screen with its colours: where the cursor is shows in nothing else."""
+    return [list(strip) for strip in acting.app.screen._compositor.render_strips()]
+
+
+async def back_to(acting: Stage, name: TabName) -> None:
+    """Leave whatever a key has opened, for a tab without a notice."""
+    app = acting.app
+    while len(app.screen_stack) > 1 or app.typed_in:
+        await acting.keys("escape")
+    while app.reader.is_open or app.monitor.choices.scopes:
+        await acting.keys("q")
+    await acting.keys("end", name.key)
+    app.clear_notifications()
+    await acting.settle()
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, id=each.name) for each in tab_names()])
+@acted
+async def test_no_key_does_nothing_without_a_word(
+    name: TabName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    silent = []
+    async with playing("pdb" if name.containers else "storm", (120, 35)) as (acting, polls):
+        await polls(3)
+        for key in keys_on(name):
+            await back_to(acting, name)
+            before = painted(acting)
+            await acting.keys(key)
+            if painted(acting) == before:
+                silent.append(key)
+    assert silent == []
+
+
+@acted
+async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert "waits/s" in await acting.press("7", "m")
+        await acting.resize(80, 12)
+        assert "Wait event" in acting.screen, "the events are back"
+        for key in ("m", "b"):
+            screen = await acting.press(key)
+            assert "Wait event" in screen
+            assert "maps and buckets need 15 lines." in screen.splitlines()[-1]
+            acting.app.clear_notifications()
+
+
+@acted
+async def test_a_key_that_nothing_has_says_what_has_one() -> None:
+    async with stage(busy(), size=(80, 24)) as acting:
+        assert "x is no key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
+        assert "^b is no key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]
+        assert "? help" in (await acting.press("down")).splitlines()[-1], "the next key takes the word away"
+        assert "Overview is on the screen." in (await acting.press("1")).splitlines()[-1]
+        assert "m is a key of the tab Latency (7)." in (await acting.press("m")).splitlines()[-1]
+        assert "x is no key here: Esc goes back." in await acting.press("O", "x"), "a list of columns is open"
+        await acting.keys("escape", "slash")
+        acting.app.clear_notifications()
+        assert "is no key here" not in (await acting.press("x")), "it was typed"
