@@ -146,7 +146,7 @@ def test_times_stand_below_and_the_instant_that_is_shown() -> None:
 
 
 def test_a_time_that_has_no_room_at_the_end_is_left_out_and_not_cut() -> None:
-    """From 12:03 on twenty cells are twenty minutes: 12:10 stands in the eighth, 12:20 would begin in the last but two."""
+    """From 12:03 on twenty cells are twenty minutes: 12:20 would begin in the last but two."""
     late = data()._replace(end=END + timedelta(minutes=3))
     assert texts(late)[-1] == " " * 23 + " " * 7 + "12:10" + " " * 8
 
