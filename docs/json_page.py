@@ -13,7 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 
 from docs.markdown import anchor, page, rows
-from presman.analysis.advice.proof import Proof
+from presman.analysis.advice.step import Proof
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
 from presman.analysis.readings.reading import Reading

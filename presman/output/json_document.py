@@ -12,8 +12,7 @@ from msgspec.json import format as indented
 
 from presman import __version__
 from presman.analysis.advice.contenders import Candidate, Unblock
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import ToDo
+from presman.analysis.advice.step import Proof, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.proof import in_words
+from presman.analysis.advice.step import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
 from presman.analysis.parallel.queue_heads import has_waited_alike

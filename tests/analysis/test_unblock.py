@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.proof import Proof
+from presman.analysis.advice.step import Proof
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import Cause

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import fields, replace
 
-from presman.analysis.advice.proof import Proof
+from presman.analysis.advice.step import Proof
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Bucket, Histogram, Reading
 from presman.output.json_document import document, dump

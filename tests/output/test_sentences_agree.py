@@ -23,8 +23,7 @@ from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import effect_of, is_sooner
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock, unblock_of
 from presman.analysis.readings.reading import Reading

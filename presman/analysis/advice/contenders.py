@@ -17,7 +17,7 @@ from msgspec import Struct
 from presman.analysis.advice.ending import step_left
 from presman.analysis.advice.ending_effect import is_proven
 from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
-from presman.analysis.advice.proof import Proof
+from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
 from presman.analysis.readings.reading import Reading

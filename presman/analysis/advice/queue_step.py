@@ -30,8 +30,7 @@ from presman.analysis.advice.ending_effect import (
 )
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import Kept, kept_by, starts_nobody, who_wants
-from presman.analysis.advice.proof import Proof
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.group_readings import IoVerdict

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
-from presman.analysis.advice.proof import Proof
 from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
-from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import NEWS, instances_gone, is_wrong, worst_first, wrong
 from presman.analysis.caches import once
