@@ -149,6 +149,10 @@ class QueueCalibration:
             if at is not None and at >= each.at:
                 self._known.append((each.at, each.raw.distance(at - each.at, each.least)))
 
+    def forget_open(self) -> None:
+        """Forget what stands of all who wait: it will not be judged."""
+        self._open.clear()
+
     def look(self, now: float, shown: Sequence[tuple[Hashable, StandingForecast]]) -> None:
         """Take what stands of all who wait, and make the factor of what has come of it until now."""
         since = now - _HOUR

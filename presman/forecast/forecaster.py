@@ -72,6 +72,7 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
 
+_QUIESCED = "the database is quiesced, and nobody knows for how long"
 _BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
 PENDING = StartForecast(why_none="it is being worked out")
 """A start of which nothing is known yet."""
@@ -106,11 +107,12 @@ class _Course(NamedTuple):
     """When each statement starts, infinite for one that does not until then."""
 
 
-def _queue_of(row: QueuedStatement) -> tuple[int, str]:
+def queue_of(row: QueuedStatement) -> tuple[int, str]:
+    """Return the queue that a statement waits in."""
     return row.con_id, row.group
 
 
-def _together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
+def together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
     """Return those of one queue that came together, the first first: which of them is before which is not known."""
     found: list[list[QueuedStatement]] = []
     for row in sorted(queue, key=lambda row: row.position):
@@ -160,6 +162,18 @@ class _Missed(NamedTuple):
 
     why: str
     outcome: ForecastOutcome
+
+
+def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
+    """Return why a statement has no forecast, "" if it has one."""
+    lacking = {
+        "how many servers it wants is not known": not is_known(row.wants),
+        "the target is not known": rules.target is None,
+        "in which order the queues are served is not known": rules.one_queue is None,
+        "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
+        "on which instances its servers may run is limited or not known": (row.inst_id, row.sid) in rules.confined,
+    }
+    return next((why for why, lacks in lacking.items() if lacks), "")
 
 
 class Forecaster:
@@ -214,7 +228,9 @@ class Forecaster:
         if bypassed := self._bypassed.add(reading):
             reading = replace(reading, bypassed=bypassed)
         lacking = next(filter(None, map(reading.why_unavailable, _RESTS_ON)), "")
-        if lacking:
+        if reading.quiesce is not None or self._history.is_behind_gap:
+            self._forget_open()
+        if lacking := lacking or (_QUIESCED if reading.quiesce is not None else ""):
             return self._nothing(reading, lacking)
         self._judge(reading)
         if not reading.queue:
@@ -271,11 +287,21 @@ class Forecaster:
         self.foresight = None
         self._effects = Effects()
 
+    def _forget_open(self) -> None:
+        """Forget what was foreseen of those that waited: its conditions are no more, or its outcome was not seen."""
+        self._first.clear()
+        self._missed.clear()
+        self._queue_calibration.forget_open()
+
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
-        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old."""
+        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old.
+
+        What was foreseen by other rules is not judged: it was said of a queue that is no more.
+        """
         now = rules.target, rules.plan, {key: [each.allowed for each in limits] for key, limits in rules.limits.items()}
         if now != self._rules:
             self._forget_courses()
+            self._forget_open()
         self._rules = now
         while self._courses and at - self._courses[0].at > (_LASTS if len(self._courses) > ENOUGH else _LASTS_LONG):
             self._courses.popleft()
@@ -311,9 +337,9 @@ class Forecaster:
         self._standing = {}
         missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
         broken = max(missed) if missed and rules.one_queue else 0.0
-        for _, queue in groupby(sorted(reading.queue, key=_queue_of), _queue_of):
+        for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
             after = StartForecast(0.0, 0.0, 0.0)
-            for alike in _together(queue):
+            for alike in together(queue):
                 if (alike[0].waited or 0.0) < broken - SAME_WAIT:
                     after = _BEHIND_BROKEN
                 times = self._times(alike, reading.at.timestamp())
@@ -340,7 +366,7 @@ class Forecaster:
         """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
         wait = self._wait(row)
         missed = self._missed[wait].why if wait in self._missed else after.why_none
-        if why := self._why_none(row, rules) or missed:
+        if why := _why_none(row, rules) or missed:
             return StartForecast(why_none=why)
         if len(starts) < ENOUGH:
             since = self._pending.setdefault(wait, at)
@@ -361,19 +387,6 @@ class Forecaster:
         shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
         return StartForecast(tenths(shown.median), tenths(shown.low), tenths(shown.high))
-
-    def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
-        """Return why a statement has no forecast, "" if it has one."""
-        lacking = {
-            "how many servers it wants is not known": not is_known(row.wants),
-            "the target is not known": rules.target is None,
-            "in which order the queues are served is not known": rules.one_queue is None,
-            "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
-            "on which instances its servers may run is limited or not known": (
-                (row.inst_id, row.sid) in rules.confined
-            ),
-        }
-        return next((why for why, lacks in lacking.items() if lacks), "")
 
     def _wait(self, row: QueuedStatement) -> _Wait:
         run = self._history.run(row.executing())

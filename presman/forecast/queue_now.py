@@ -125,13 +125,11 @@ def _waiting(each: QueuedStatement, history: StatementHistory) -> Waiting | None
 
 
 def _came(rules: QueueRules, history: StatementHistory) -> Iterable[Came]:
-    runs = history.came
-    begin = history.at.timestamp() - history.watched if history.at is not None else 0.0
-    for run in runs:
+    for at, run in history.came:
         lasts: Durations | None = history.lasting(run.con_id, run.group, run.sql_id)
         if lasts is not None and run.servers:
             key = (run.con_id, run.group)
-            yield Came(run.began.timestamp() - begin, Group(*key), run.servers, lasts, key not in rules.bypassing)
+            yield Came(at, Group(*key), run.servers, lasts, key not in rules.bypassing)
 
 
 def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import exp, log
+from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,8 +18,9 @@ from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, 
 
 # ---- Durations for which statements hold their servers, learnt from those that were seen: ended, or still running.
 # Kaplan and Meier's estimate, which counts those that still run as long as they have run, and those that ran already
-# when they were first seen from then on. Of n that have run for some time, the next to end takes away one part in n + 1
-# and not in n: one that runs longer than all before it must stay possible.
+# when they were first seen from then on. Of n that have run for some time, the next to end takes away one part in
+# n + 1/2 and not in n: one that runs longer than all before it must stay possible, and with the mean that is left to
+# such a one the mean of all is just that of those seen. (One part in n + 1 made that of five a seventh too long.)
 
 
 FEW = 5
@@ -83,7 +85,7 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
 
     >>> five = [Lasted(seconds) for seconds in (10, 20, 30, 40, 50)]
     >>> [round(part, 3) for part in durations(five).lasts]
-    [0.833, 0.667, 0.5, 0.333, 0.167]
+    [0.818, 0.636, 0.455, 0.273, 0.091]
     """
     known = [each for each in seen if each.seconds > each.first_age >= 0]
     ends = sorted(each.seconds for each in known if each.ended)
@@ -97,7 +99,7 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
     for index, seconds in enumerate(ends):
         before = index - bisect_left(ends, seconds)  # at the same time
         at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds) - before
-        part *= 1.0 - 1.0 / (at_risk + 1)
+        part *= 1.0 - 1.0 / (at_risk + 0.5)
         times.append(seconds)
         lasts.append(part)
     exposed = sum(each.seconds - each.first_age for each in known)
@@ -131,12 +133,15 @@ class StatementHistory:
         self.begun: datetime | None = None
         self.at: datetime | None = None
         self._runs = StatementRuns()
-        self._came: deque[StatementRun] = deque(maxlen=MOST_CAME)
+        self._came: deque[tuple[datetime, StatementRun]] = deque(maxlen=MOST_CAME)
+        """Who came, and when: by a clock that stands still in gaps, so that no quiet hour is made of them."""
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
         self._step: timedelta | None = None
+        self.is_behind_gap = False
+        """Whether the last step was much longer than usual: what happened in it is not known."""
         self._longest_step = longest_step(0.0)
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
@@ -153,8 +158,8 @@ class StatementHistory:
     def add(self, reading: Reading) -> None:
         """Take the next reading; one that is older than the last begins anew.
 
-        After a step that is much longer than usual what came is not known, nor when those ended that are gone. Those
-        that are gone with an instance would have run for longer.
+        After a step that is much longer than usual it is not known what came in it, nor when those ended that are gone.
+        Those that are gone with an instance would have run for longer.
         """
         if self.at is not None and reading.at < self.at:
             self._reset()
@@ -164,10 +169,9 @@ class StatementHistory:
             self.begun = reading.at
             return
         gone = self._runs.ended_since(before)
-        is_gap = self._is_gap(reading.at - before)
+        self.is_behind_gap = is_gap = self._is_gap(reading.at - before)
         if is_gap:
-            self.begun = reading.at
-            self._came.clear()
+            self._leave_out(reading.at - before)
         else:
             self._take_arrivals(run for run in self._runs.open if run.first_seen == reading.at)
         if is_gap or any(each.last_seen >= before for each in reading.gone):
@@ -183,11 +187,18 @@ class StatementHistory:
         self._step, self._longest_step = step, longest_step(usual.total_seconds())
         return step > longest
 
+    def _leave_out(self, step: timedelta) -> None:
+        """Leave out a gap: what came before it comes at its rate. After an hour that is no longer so."""
+        assert self.at is not None
+        assert self.begun is not None
+        self.begun = self.at if step >= HOUR else self.begun + step
+        self._came = deque(((at + step, run) for at, run in self._came if step < HOUR), maxlen=MOST_CAME)
+
     def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
         """Take the arrivals; if they are too many to keep, the observation starts at the oldest that is kept."""
-        self._came.extend(runs)
+        self._came.extend((run.began, run) for run in runs)
         if len(self._came) == MOST_CAME and self.begun is not None:
-            self.begun = max(self.begun, self._came[0].began)
+            self.begun = max(self.begun, self._came[0][0])
 
     def _take(self, run: StatementRun, at: datetime) -> None:
         """Take a run that is over, as was seen at an instant; one without an end was there then, and ended unseen."""
@@ -202,7 +213,7 @@ class StatementHistory:
 
     def _forget(self, at: datetime) -> None:
         """Forget who came more than an hour ago, and the kinds of which none has ended for so long."""
-        while self._came and self._came[0].began < at - HOUR:
+        while self._came and self._came[0][0] < at - HOUR:
             self._came.popleft()
         for key in [key for key, ends in self._ends.items() if ends[-1][0] < at - HOUR]:
             del self._ends[key]
@@ -222,7 +233,7 @@ class StatementHistory:
 
     @property
     def watched(self) -> float:
-        """Seconds of the last hour that were seen, without a gap until now."""
+        """Seconds that were seen, an hour at most, without the gaps."""
         if self.at is None or self.begun is None:
             return 0.0
         return min(HOUR, self.at - self.begun).total_seconds()
@@ -233,10 +244,13 @@ class StatementHistory:
         return sum(each.ended and each.seconds > each.first_age for each in self._recent(_ALL))
 
     @property
-    def came(self) -> list[StatementRun]:
-        """Who came in the last hour while one watched, by when that was."""
-        begin = self.begun if self.at is None or self.begun is None else max(self.begun, self.at - HOUR)
-        return sorted((run for run in self._came if begin and run.began >= begin), key=lambda run: run.began)
+    def came(self) -> list[tuple[float, StatementRun]]:
+        """Who came in the time `watched`, and how many seconds after its beginning, in that order."""
+        if self.at is None:
+            return []
+        begin = self.at - timedelta(seconds=self.watched)
+        found = (((at - begin).total_seconds(), run) for at, run in self._came if at >= begin)
+        return sorted(found, key=itemgetter(0))
 
     def run(self, who: Executing) -> StatementRun | None:
         """Return the run of a statement that is there."""

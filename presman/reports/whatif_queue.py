@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from math import inf, isfinite
 from typing import NamedTuple
 
@@ -18,7 +19,17 @@ from presman.base.formats import number
 from presman.figures.statement_figures import NO_START, why_unforeseen
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
-from presman.forecast.forecaster import COURSES, ENOUGH, ONE_LOOK, PENDING, Foresight, is_not_within, not_within
+from presman.forecast.forecaster import (
+    COURSES,
+    ENOUGH,
+    ONE_LOOK,
+    PENDING,
+    Foresight,
+    is_not_within,
+    not_within,
+    queue_of,
+    together,
+)
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
 from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
@@ -257,14 +268,27 @@ class _Start(NamedTuple):
         return cls(played.starts[place], min(played.starts[place], played.until))
 
 
-def _reach(starts: Sequence[_Start]) -> float:
-    """Return within how many seconds those do not start that do not start."""
-    return min((each.least for each in starts if each.seconds == inf), default=HORIZON)
+_Pair = tuple[_Start, _Start]
+"""The start of one statement in a course as things are, and in the same under changes."""
 
 
-def _beyond(found: StartForecast, starts: Sequence[_Start]) -> float | None:
-    """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
-    return _reach(starts) if is_not_within(found) else None
+def _in_courses(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
+    """Return the starts of who waits at a place; none where the model does not have it."""
+    return [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+
+
+class _Starts(NamedTuple):
+    """Starts in courses, of one or of all that came together: their interval as it is to be shown.
+
+    Within `reach` seconds those do not start that do not start.
+    """
+
+    interval: Interval
+    reach: float
+
+    def beyond(self, found: StartForecast) -> float | None:
+        """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
+        return self.reach if is_not_within(found) else None
 
 
 class QueueCourses:
@@ -281,17 +305,22 @@ class QueueCourses:
             self._drawn.append((drawn, played))
 
     def compare(self, reading: Reading, load: ObservedLoad, choice: Choice) -> list[ChangedStart]:
-        """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him."""
+        """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him.
+
+        Those that came together have one forecast, as without a choice: which of them is first each course draws, so
+        the latest of their medians would be that of an unlucky draw.
+        """
         model = self.foresight.model
         pairs = self._pairs(under(model.now, load, choice))
         places = {each.executing(): place for place, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
-        before: dict[tuple[int, str], ChangedStart] = {}
-        for row in sorted(reading.queue, key=lambda row: row.position):
-            place, first = places.get(row.executing()), before.get((row.con_id, row.group))
-            starts = [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
-            found.append(self._later(row, starts, first))
-            before[row.con_id, row.group] = found[-1]
+        for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
+            first: ChangedStart | None = None
+            for alike in together(queue):
+                own = [_in_courses(pairs, places.get(row.executing())) for row in alike]
+                now, then = (self._starts([pair[way] for starts in own for pair in starts]) for way in (0, 1))
+                changed = [self._later(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
+                found, first = found + changed, changed[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
 
     def _pairs(self, other: QueueNow) -> list[tuple[Played, Played]]:
@@ -306,38 +335,34 @@ class QueueCourses:
         return pairs
 
     def _later(
-        self, row: QueuedStatement, courses: Sequence[tuple[_Start, _Start]], first: ChangedStart | None
+        self, row: QueuedStatement, courses: Sequence[_Pair], now: _Starts, then: _Starts, first: ChangedStart | None
     ) -> ChangedStart:
-        """Return the starts of a statement in courses, which is not before the `first` of its queue."""
-        nows, thens = [now for now, _ in courses], [then for _, then in courses]
-        starts = row.starts or PENDING
-        if (starts == PENDING or is_not_within(starts)) and len(courses) >= ENOUGH:
-            starts = _not_before(first and first.row.starts, self._start(row, nows, self._interval(nows)))
-        then = _not_before(first and first.then, self._then(row, starts, nows, thens))
-        sooner = sum(now.least - then.seconds > _SAME for now, then in courses)
-        later = sum(then.least - now.seconds > _SAME for now, then in courses)
-        beyond = _beyond(starts, nows), _beyond(then, thens)
-        return ChangedStart(replace(row, starts=starts), then, sooner, later, len(courses), *beyond)
+        """Return the starts of a statement, `now` and `then` by all that came with it, not before the `first`."""
+        shown = row.starts or PENDING
+        is_known = len(courses) >= ENOUGH
+        if (shown == PENDING or is_not_within(shown)) and is_known:
+            shown = _not_before(first and first.row.starts, self._start(row, now))
+        if is_known and (not shown.why_none or is_not_within(shown)):
+            changed = self._then(row, shown, now, then)
+        else:
+            changed = shown if shown.why_none else PENDING
+        changed = _not_before(first and first.then, changed)
+        sooner = sum(one.least - other.seconds > _SAME for one, other in courses)
+        later = sum(other.least - one.seconds > _SAME for one, other in courses)
+        beyond = now.beyond(shown), then.beyond(changed)
+        return ChangedStart(replace(row, starts=shown), changed, sooner, later, len(courses), *beyond)
 
-    def _then(
-        self, row: QueuedStatement, shown: StartForecast, nows: Sequence[_Start], thens: Sequence[_Start]
-    ) -> StartForecast:
+    def _then(self, row: QueuedStatement, shown: StartForecast, now: _Starts, then: _Starts) -> StartForecast:
         """Return a start under the changes: as much later than it is shown as it is in the courses, and as sure."""
-        if len(nows) < ENOUGH:
-            return shown if shown.why_none else PENDING
-        if shown.why_none and _beyond(shown, nows) is None:
-            return shown
-        now, then = self._interval(nows), self._interval(thens)
-        if shown.median is not None and shown.low is not None and shown.high is not None and isfinite(now.median):
-            moved = Interval(*map(_moved, (shown.median, shown.low, shown.high), now, then))
-            return self._start(row, thens, then, moved)
-        return self._start(row, thens, then)
+        if None in (shown.median, shown.low, shown.high) or now.interval.median == inf:
+            return self._start(row, then)
+        ends = (shown.median or 0.0, shown.low or 0.0, shown.high or 0.0)
+        return self._start(row, then, Interval(*map(_moved, ends, now.interval, then.interval)))
 
-    def _start(
-        self, row: QueuedStatement, starts: Sequence[_Start], raw: Interval, shown: Interval | None = None
-    ) -> StartForecast:
+    def _start(self, row: QueuedStatement, starts: _Starts, shown: Interval | None = None) -> StartForecast:
         """Return what courses tell of a start: its interval, as it is `shown`, or why there is none."""
-        reached = raw.median if isfinite(raw.median) else _reach(starts)
+        raw = starts.interval
+        reached = raw.median if isfinite(raw.median) else starts.reach
         if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
             return StartForecast(timeout=True)
         if raw.median == inf:
@@ -346,12 +371,13 @@ class QueueCourses:
         middle = max(0.0, found.median)
         return StartForecast(middle, max(0.0, min(middle, found.low)), max(middle, min(HORIZON, found.high)))
 
-    def _interval(self, starts: Sequence[_Start]) -> Interval:
-        times = sorted(each.seconds for each in starts)
+    def _starts(self, starts: Sequence[_Start]) -> _Starts:
+        reach = min((each.least for each in starts if each.seconds == inf), default=HORIZON)
+        times = sorted(each.seconds for each in starts) or [inf]
         raw = Interval.of(times)
-        if raw.median == inf:
-            return raw
-        return raw._replace(high=min(raw.high, HORIZON)).widened(self.foresight.factor, self.foresight.least)
+        if raw.median < inf:
+            raw = raw._replace(high=min(raw.high, HORIZON)).widened(self.foresight.factor, self.foresight.least)
+        return _Starts(raw, reach)
 
 
 def _moved(shown: float, now: float, then: float) -> float:

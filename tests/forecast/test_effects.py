@@ -84,7 +84,7 @@ def test_no_time_is_told_where_the_last_came_together() -> None:
     assert found.queue[0].starts == found.queue[1].starts
     (effect,) = found.forecast.effects
     assert (effect.through, effect.otherwise) == (None, None)
-    assert effect_words(effect) == "1 of the queue starts at once, the last queued perhaps 0:47-0:58 sooner"
+    assert effect_words(effect) == "1 of the queue starts at once, the last queued perhaps 0:47-0:49 sooner"
 
 
 @pytest.mark.parametrize(("held", "told"), [((), 0), ((True,), 0), ((True,) * 5, 1), ((True, False, False) * 3, 0)])

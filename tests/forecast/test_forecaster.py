@@ -68,7 +68,7 @@ def foreseen(
 
 def test_it_starts_when_what_runs_should_end() -> None:
     starts = foreseen(watched(), 310.0, waiting(310.0))
-    # Statements run for 57.5 seconds as polls see it; a sixth of such each ends before and after the five.
+    # Statements run for 57.5 seconds as polls see it; of eleven such two end before and one after the five.
     assert None not in (starts.median, starts.low, starts.high)
     assert starts.median == pytest.approx(47.5, abs=0.1)
     assert starts.high is not None
@@ -180,7 +180,9 @@ def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
 
 
 def test_the_same_readings_make_the_same_forecasts_and_another_seed_others() -> None:
-    one, same, other = (foreseen(watched(forecaster=Forecaster(seed)), 310.0, waiting(310.0)) for seed in (1, 1, 2))
+    idle = running(700, idle=100.0, status="INACTIVE", elapsed=None, servers=64)
+    now = reading(310.0, (waiting(310.0),), (idle,))
+    one, same, other = (watched(forecaster=Forecaster(seed)).add(now, lambda: RULES).queue for seed in (1, 1, 2))
     assert one == same != other
 
 

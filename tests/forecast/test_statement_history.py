@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from presman.analysis.readings.statement_readings import RunningStatement
 from presman.forecast.statement_history import StatementHistory
 from tests.forecast.test_forecaster import reading, waiting
-from tests.tui.readings import AT, running
+from tests.tui.readings import running
 
 
 def holder(sid: int, elapsed: float, **facts: object) -> RunningStatement:
@@ -67,18 +65,25 @@ def test_of_a_sql_id_that_has_not_ended_for_an_hour_nothing_is_kept() -> None:
     assert not seen._times, "V$SESSION_LONGOPS told nothing of them"
 
 
-def test_while_it_is_not_seen_nobody_comes_or_ends() -> None:
+def test_a_gap_is_left_out_as_if_no_time_had_passed() -> None:
     seen = in_turn(5, 60.0)
     seen.add(reading(310.0, held=(holder(700, 5.0),)))
-    assert [run.sid for run in seen.came] == [601, 602, 603, 604, 700]
+    assert [(at, run.sid) for at, run in seen.came] == [(60, 601), (120, 602), (180, 603), (240, 604), (305, 700)]
     seen.add(reading(910.0, held=(holder(800, 2.0),)))
-    # 700 ran for 5 seconds, and then longer: how long is not known.
-    assert (seen.ended, seen.watched, seen.came) == (5, 0.0, [])
+    # 700 ran for 5 seconds, and then longer: how long is not known. 800 may have come with others that are gone.
+    assert (seen.ended, seen.watched, [run.sid for _, run in seen.came]) == (5, 310.0, [601, 602, 603, 604, 700])
     own = seen.lasting(0, "BATCH", "9md3ukh000j58")
     assert own is not None
     assert set(own.times) == {55.0}
     seen.add(reading(920.0, held=(holder(900, 2.0),)))
-    assert (seen.ended, seen.watched, [run.sid for run in seen.came]) == (6, 10.0, [900])
+    assert (seen.ended, seen.watched) == (6, 320.0)
+    assert [at for at, _ in seen.came] == [60.0, 120.0, 180.0, 240.0, 305.0, 318.0]
+
+
+def test_after_an_hour_in_which_nothing_was_seen_it_is_not_known_what_comes() -> None:
+    seen = in_turn(5, 60.0)
+    seen.add(reading(3910.0, held=(holder(800, 2.0),)))
+    assert (seen.watched, seen.came) == (0.0, [])
 
 
 def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be() -> None:
@@ -86,8 +91,8 @@ def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be
     for number in range(1, 5):
         seen.add(reading(300.0 + 200.0 * number, held=(holder(700 + number, 5.0),)))
     # The third and the fourth step are as long as those before them: so the third and the fourth came and are known.
-    assert [run.sid for run in seen.came] == [703, 704]
-    assert seen.watched == 400.0
+    assert [run.sid for _, run in seen.came] == [601, 602, 603, 604, 703, 704]
+    assert seen.watched == 300.0 + 400.0
 
 
 def test_of_too_many_that_came_those_are_counted_that_came_since_the_oldest_kept() -> None:
@@ -131,7 +136,7 @@ def test_who_was_there_at_first_did_not_come() -> None:
     seen.add(reading(0.0, (waiting(0.0, since=-30.0),), (holder(600, 5.0),)))
     assert seen.came == []
     seen.add(reading(10.0, (waiting(10.0, since=-30.0), waiting(10.0, sid=502, since=4.0)), (holder(600, 15.0),)))
-    assert [(run.sid, run.began) for run in seen.came] == [(502, AT + timedelta(seconds=4))]
+    assert [(at, run.sid) for at, run in seen.came] == [(4.0, 502)]
 
 
 def test_an_earlier_reading_begins_anew() -> None:

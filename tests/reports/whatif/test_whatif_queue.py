@@ -114,6 +114,16 @@ def test_a_larger_target_starts_the_first_at_once_and_its_own_limit_still_holds_
     assert medians(both) == [0.0, 10.0], "60 servers are all that its container may have"
 
 
+def test_those_that_came_together_have_one_start_under_changes_too() -> None:
+    """Each course draws which is first: the latest of their medians would be later than any of them in truth."""
+    alike = tuple(queued(place, timeout_left=None, waited=100.0) for place in range(1, 11))
+    found = Knowing(held=64, rows=alike, shown=(StartForecast(51.0, 6.0, 96.0),) * 10).under(Change("target", None, 96))
+    # One after the other, now from 6 s on and then at once: what is in the middle comes by that much sooner.
+    (then,) = set(medians(found))
+    assert then is not None
+    assert 44.0 < then < 46.0
+
+
 def test_a_smaller_limit_makes_it_wait_for_an_empty_group() -> None:
     none = Knowing(held=16)
     assert medians(none.under(Change("limits", BATCH, 25))) == [6.0, 16.0], "too large for 16: alone, as before"
