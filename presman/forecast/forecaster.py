@@ -164,6 +164,18 @@ class _Missed(NamedTuple):
     outcome: ForecastOutcome
 
 
+def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
+    """Return why a statement has no forecast, "" if it has one."""
+    lacking = {
+        "how many servers it wants is not known": not is_known(row.wants),
+        "the target is not known": rules.target is None,
+        "in which order the queues are served is not known": rules.one_queue is None,
+        "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
+        "on which instances its servers may run is limited or not known": (row.inst_id, row.sid) in rules.confined,
+    }
+    return next((why for why, lacks in lacking.items() if lacks), "")
+
+
 class Forecaster:
     """Forecasts of one database's queue. `seed` makes its random numbers; so many `steps` may be played at first."""
 
@@ -354,7 +366,7 @@ class Forecaster:
         """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
         wait = self._wait(row)
         missed = self._missed[wait].why if wait in self._missed else after.why_none
-        if why := self._why_none(row, rules) or missed:
+        if why := _why_none(row, rules) or missed:
             return StartForecast(why_none=why)
         if len(starts) < ENOUGH:
             since = self._pending.setdefault(wait, at)
@@ -375,19 +387,6 @@ class Forecaster:
         shown = Interval(*map(max, shown._replace(high=min(shown.high, latest)), before))
         self._first.setdefault(wait, _FirstForecast(at, raw, shown, self._least))
         return StartForecast(tenths(shown.median), tenths(shown.low), tenths(shown.high))
-
-    def _why_none(self, row: QueuedStatement, rules: QueueRules) -> str:
-        """Return why a statement has no forecast, "" if it has one."""
-        lacking = {
-            "how many servers it wants is not known": not is_known(row.wants),
-            "the target is not known": rules.target is None,
-            "in which order the queues are served is not known": rules.one_queue is None,
-            "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
-            "on which instances its servers may run is limited or not known": (
-                (row.inst_id, row.sid) in rules.confined
-            ),
-        }
-        return next((why for why, lacks in lacking.items() if lacks), "")
 
     def _wait(self, row: QueuedStatement) -> _Wait:
         run = self._history.run(row.executing())

@@ -140,10 +140,10 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         asked = self.get(record)
         return asked is not None and asked.rests(now)
 
-    def is_of(self, poll: int, record: type[Any]) -> bool:
-        """Whether a query was answered in that poll."""
+    def of_poll(self, poll: int, record: type[Any]) -> LastAnswer | None:
+        """Return what a query answered in that poll, None where it was not asked in it."""
         asked = self.get(record)
-        return asked is not None and asked.poll == poll
+        return asked if asked is not None and asked.poll == poll else None
 
     def forget(self, records: Iterable[type[Any]], but: int) -> None:
         """Make the queries of these records due, but for those answered in poll `but`."""
@@ -306,7 +306,7 @@ class Poller:
             self.detail_level, expected, is_whole=self.source.kind == "spool"
         )
         due = self._due(expected)
-        hurried = on_first_look is not None and not self._asked and self.source.kind == "oracle"
+        hurried = on_first_look is not None and not self._asked and self._is_live
         if hurried:
             due = [query for query in due if query.record not in LATER]
         due += [query for query in self._requested(expected) if query not in due]
@@ -361,11 +361,10 @@ class Poller:
 
         Each where its view answered in this poll.
         """
-        asked = self._asked.get(Session)
-        if asked is not None and asked.poll == self._number:
+        if asked := self._asked.of_poll(self._number, Session):
             self._listing.note(self._detail_level, now, late=bool(asked.late))
-        asked = self._asked.get(Instance)
-        if asked is not None and asked.poll == self._number and not asked.late and asked.section.rows:
+        asked = self._asked.of_poll(self._number, Instance)
+        if asked is not None and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
             targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
             self._instances.note(asked.section.rows, now, (self._scope, *self._databases), targets)
@@ -376,8 +375,8 @@ class Poller:
 
         Where users' are all listed only background processes may lack. Returns the round trips it took.
         """
-        known = self._asked.get(Session)
-        if known is None or known.poll != self._number or known.late or self._asked.rests(NamedSession, now):
+        known = self._asked.of_poll(self._number, Session)
+        if known is None or known.late or self._asked.rests(NamedSession, now):
             return 0
         focus, listed = self._focused, self._asked.rows(Session)
         keys = named(listed, self._asked.rows(PxSession))
@@ -433,7 +432,7 @@ class Poller:
     def _due(self, now: datetime | None) -> list[Query]:
         """Return what is to be asked at `now` (None: not known) that this poll has not asked yet."""
         asked, level, number = self._asked.get, self._detail_level, self._number
-        still = {record: query for record, query in self._queries.items() if not self._asked.is_of(number, record)}
+        still = {record: query for record, query in self._queries.items() if not self._asked.of_poll(number, record)}
         due = [query for record, query in still.items() if is_due(query, asked(record), now, level)]
         sooner = (FastStartTransaction, self._asked.rolls_back), (SessionLongops, self._asked.has_queue)
         for record, is_wanted in sooner:

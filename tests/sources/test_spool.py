@@ -24,6 +24,7 @@ from presman.rows.queries import Scope, load
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Exhausted, Request, SourceError
+from presman.sources.spool import spool_file
 from presman.sources.spool.spool_source import SpoolSource
 from presman.sources.spool.spool_table import TOGETHER
 from presman.tabs.alerts import alerts
@@ -469,6 +470,28 @@ def test_a_file_that_would_take_gigabytes_of_memory_is_refused(tmp_path: Path) -
         file.truncate(256 << 20)  # holes: it takes no room
     message = refusal(tmp_path, {})
     assert message.endswith("v$version.csv has 256 MB; presman reads files below 256 MB: split it")
+
+
+def test_a_file_of_more_lines_than_memory_holds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten million rows of commas, 80 MB, took 3.8 GB."""
+    monkeypatch.setattr(spool_file, "MOST_LINES", 3)
+    (tmp_path / "v$session.csv").write_text("sid,username\n" + "1,A\n" * 2)
+    SpoolSource(tmp_path).open()
+    (tmp_path / "v$session.csv").write_text("sid,username\n" + "1,A\n" * 3)
+    with pytest.raises(SourceError, match="has 4 lines; presman reads files of 3 at most: split it"):
+        SpoolSource(tmp_path).open()
+
+
+def test_names_of_files_steer_no_terminal_and_few_are_told(tmp_path: Path) -> None:
+    (tmp_path / "v$session.csv").write_text("sid\n1\n")
+    (tmp_path / "a\x1b]0;x\x07.csv").write_text("")
+    for number in range(30):
+        (tmp_path / f"b{number:02}.csv").write_text("")
+    source = SpoolSource(tmp_path)
+    source.open()
+    assert source.notes[0] == "a␛]0;x␇.csv: not used: no view of this name is read"
+    assert len(source.notes) == 21
+    assert source.notes[-1] == "11 more files not used"
 
 
 @pytest.mark.parametrize("kind", ["link to an endless device", "pipe that nobody writes to"])

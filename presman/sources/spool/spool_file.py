@@ -243,6 +243,9 @@ SAMPLES = "presman_samples.csv"
 
 LONGEST_FIELD = 16 << 20
 
+_KEPT_ONCE = 100_000
+"""Different fields that are kept once, however many rows have them: most are names, states and sample times."""
+
 _ERROR = r"[A-Z][A-Z0-9]{1,2}-\d{4,5}:.*"
 _MESSAGES = rf"""\s*( SQL>.*                         # the prompt
     | \d[\d.,]*\ [^\W\d]+\ [^\W\d]+\.            # 13 rows selected.   13 Zeilen ausgewählt.
@@ -316,6 +319,7 @@ def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
     reader = csv.reader(lines[start + 1 :], delimiter=delimiter, strict=True, skipinitialspace=True)
     width, head = len(columns), columns[0].removesuffix("#")
     rows: _Rows = []
+    known: dict[str, str] = {}
     csv.field_size_limit(LONGEST_FIELD)
     try:
         for fields in reader:
@@ -325,7 +329,8 @@ def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
                     continue
                 if len(fields) != width:
                     raise _wrong_field_count(path, start + 1 + reader.line_num, fields, columns, delimiter)
-            rows.append((start + 1 + reader.line_num, fields))
+            same = known.setdefault if len(known) < _KEPT_ONCE else known.get
+            rows.append((start + 1 + reader.line_num, tuple(map(same, fields, fields))))
     except csv.Error as error:
         raise SourceError(f"{path}, line {start + 1 + reader.line_num}: {error}", retry=False) from None
     return rows
@@ -407,8 +412,8 @@ def _take_out_errors(lines: list[str]) -> str:
     return one_line(clean(text), 200)
 
 
-LARGEST = 256
-"""Megabytes of one file that are read: it takes some eight times as much memory."""
+LARGEST, MOST_LINES = 256, 1_000_000
+"""Megabytes of one file that are read, and lines: each takes up to a kilobyte of memory, however short it is."""
 
 
 def _text(path: Path, encoding: str) -> SpoolText:
@@ -422,6 +427,10 @@ def _text(path: Path, encoding: str) -> SpoolText:
             content = file.read(size)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}", retry=False) from None
+    lines = content.count(b"\n")
+    if lines > MOST_LINES:
+        text = f"{path} has {lines:,} lines; presman reads files of {MOST_LINES:,} at most: split it"
+        raise SourceError(text, retry=False)
     if not has_short_lines(content):
         raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is no spool", retry=False)
     return decoded(content, encoding)

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from presman.base.errors import closest
+from presman.base.formats import counted
 from presman.base.private_files import is_file
 from presman.base.release import SUPPORTED, Release
 from presman.base.text import clean
@@ -33,6 +34,9 @@ from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, re
 from presman.sources.spool.spool_table import Instant, SpoolTable
 
 DEFAULT_RELEASE = Release(19)
+
+_TOLD = 20
+"""Files that are not used and are named."""
 
 
 class SpoolSource:
@@ -180,16 +184,23 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv" and path.name != SAMPLES)
     except OSError as error:
         raise SourceError(f"cannot read {folder}: {error.strerror or error}", retry=False) from None
-    files, notes = [], []
+    files: list[SpoolFile] = []
+    spare: list[Path] = []
     for path in paths:
         view = view_name(path, catalog())
         if view is None:
-            notes.append(f"{path.name}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}")
+            spare.append(path)
             continue
         file = read_spool_file(path, view, _types(view), encoding)
         # Whoever spools GV$SESSION into v_session.csv means it.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
     refuse_twins(files)
+    notes = [
+        f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}"
+        for path in spare[:_TOLD]
+    ]
+    if len(spare) > _TOLD:
+        notes.append(f"{counted(len(spare) - _TOLD, 'more file')} not used")
     if not files:
         seen = "".join(f"; {note}" for note in notes[:1])
         raise SourceError(f"{folder} has no CSV file named after a view (such as v$session.csv){seen}", retry=False)
