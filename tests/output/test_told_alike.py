@@ -179,6 +179,7 @@ def check_effect(effect: EndingEffect, forecast: QueueForecast | None, reading: 
     assert (effect.through is None) == (effect.otherwise is None)
     if effect.otherwise is not None:
         known = [row.starts for row in reading.queue if row.starts is not None]
+        assert known
         last = max(known, key=lambda each: each.median or 0.0)
         assert effect.otherwise == last.median, "the last of the table, which shows the range around it"
         assert (last.low or 0.0) <= effect.otherwise <= (last.high or 0.0)
@@ -201,7 +202,7 @@ def test_watch_once_check_and_json_have_the_same_totals_and_the_same_thing_to_do
         waiting = totals(poll.reading).waiting
         assert waiting is None or poll.reading.header.cpu_managed == "ON", "nobody counts waits that no plan makes"
         held = int(figures["quiesce_held"])
-        assert (f"; {held} sessions held by the quiesce; " in now) == (held > 0)
+        assert (f"; {counted(held, 'session')} held by the quiesce; " in now) == (held > 0)
         assert (figures["cpu_waiting"] != "U") == (waiting is not None)
         assert ("waited for" in now) == (waiting is not None and not held), "who is held wants CPU that nobody counts"
         severe = [alert for alert in wrong(poll.reading) if alert.state in {"bad", "warn"}]
