@@ -42,6 +42,11 @@ def test_absurd_values_are(rows: tuple[int, ...], why: str) -> None:
     assert why in " ".join(doubts(values(*rows)))
 
 
+@pytest.mark.parametrize("buckets", [(Bucket(1 << 17, 0, None),), (Bucket(4_194_304_000, 3, None),)])
+def test_a_histogram_without_a_wait_or_with_one_beyond_its_bounds_contradicts_nothing(buckets: tuple[Bucket]) -> None:
+    assert doubts(values(700, 400, 900), [Histogram(1, WRITE, buckets)]) == ()
+
+
 def test_values_far_above_the_longest_wait_contradict_the_histogram() -> None:
     longest = Histogram(1, WRITE, (Bucket(1 << 17, 3, None), Bucket(1 << 24, 0, None)))
     (why,) = doubts(values(700, 400, 900), [longest])

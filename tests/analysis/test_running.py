@@ -119,6 +119,14 @@ def test_what_is_told_of_a_statement_by_its_coordinator() -> None:
     assert dict(found.servers_by_instance) == {1: 2}
 
 
+def test_an_execution_that_began_before_its_session_has_no_time() -> None:
+    """Both have whole seconds of two clocks: two seconds apart they may be the same."""
+    started = NOON - timedelta(seconds=20)
+    for later, elapsed in ((2.0, 20.0), (2.1, None)):
+        logon = started + timedelta(seconds=later)
+        assert one(server(1), coordinator(sql_exec_start=started, logon_time=logon)).elapsed == elapsed
+
+
 def test_an_idle_coordinator_keeps_servers_of_what_it_ran_last() -> None:
     found = one(server(1), coordinator(status="INACTIVE", sql_id="", prev_sql_id="y", last_call_et=900))
     assert (found.idle, found.sql_id, found.session_sql_id, found.elapsed) == (900.0, "y", "y", None)

@@ -135,9 +135,9 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     [
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 8 servers; the head of BATCH is short of 32 servers, so ending it is not "
-            "enough; wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 frees 8 of 32 servers that BATCH lacks",
+            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH lacks 32, so its end alone starts nobody now; wait, or "
+            "decide whose work to end",
+            "wait: MARTIN 1:526 keeps 8 servers, BATCH lacks 32",
         ),
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
@@ -153,9 +153,9 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
-            "MARTIN 1:526 (idle 1:20) keeps 8 servers; the head of BATCH is short of 32 servers, so ending it is not "
-            "enough; wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 frees 8 of 32 servers that BATCH lacks",
+            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH lacks 32, so its end alone starts nobody now; wait, or "
+            "decide whose work to end",
+            "wait: MARTIN 1:526 keeps 8 servers, BATCH lacks 32",
         ),
     ],
 )

@@ -90,6 +90,12 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert explain(of(reading, "ETL")) == "Wants no CPU now; guaranteed 2.4 of 16 when all are busy."
 
 
+def test_who_gets_nothing_of_a_cpu_that_one_other_uses_is_told_so() -> None:
+    plan = [directive("DAY", "WEB", 99), directive("DAY", "BATCH", 1)]
+    reading = read(loads({"WEB": (0.99, 1.0), "BATCH": (0.0, 2.0)}, *plan, num_cpus=1))
+    assert explain(of(reading, "BATCH")) == "Wants 2.0, gets 0.0 of 1 CPUs; entitled to 0.0 now; others use the rest."
+
+
 def test_who_waits_although_nobody_else_runs_is_not_told_of_others() -> None:
     plan = [directive("DAY", "GOLD", 75), directive("DAY", "LEAD", 25)]
     reading = read(loads({"GOLD": (15.9, 8.0), "LEAD": (0.0, 0.0)}, *plan))

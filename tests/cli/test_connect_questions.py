@@ -13,6 +13,7 @@ from presman.cli import connect_command
 from presman.cli.connect_command import (
     Keeping,
     _after,
+    _filled,
     _name_trouble,
     _offer,
     _section,
@@ -194,3 +195,14 @@ def test_a_section_that_is_there_is_replaced_only_if_that_is_said(typed: Typed) 
     assert "[old] exists and has no database yet; its other settings and comments would stay.\n" in shown
     assert _name_trouble("doctor").endswith("take another name")
     assert _name_trouble("prod.x-1_b") == ""
+
+
+@pytest.mark.parametrize(("width", "longest"), [(40, 40), (300, 100), (None, 100)])
+def test_a_paragraph_is_as_wide_as_the_terminal_up_to_a_hundred_cells(
+    width: int | None, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blanks stand at each second cell, and the mark takes four of the first line."""
+    monkeypatch.setattr(connect_command.console, "width", lambda: width)
+    lines = _filled("x " * 300, "  - ").splitlines()
+    assert (lines[0][:5], lines[1][:5]) == ("  - x", "    x")
+    assert max(map(len, lines)) == longest - 1

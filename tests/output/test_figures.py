@@ -27,10 +27,10 @@ from presman.figures.figure import COUNT, CPUS, WORD, Figure, Table
 from presman.figures.group_figures import GROUPS, OVERVIEW
 from presman.figures.io_figures import MB_BAR
 from presman.figures.measures import COMMON, MEASURES
-from presman.figures.statement_figures import HOLDERS, QUEUED
+from presman.figures.statement_figures import HOLDERS, QUEUED, running_state
 from presman.output.cells import cell
 from tests.output.readings import group, reading
-from tests.tui.readings import busy
+from tests.tui.readings import busy, running
 
 KEY = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -120,6 +120,11 @@ def test_what_a_unit_writes() -> None:
     worded: Figure[Reading] = Figure("word", "word", WORD, "A word.", lambda _: None)
     assert worded.show(reading()) == "-"
     assert Figure("n", "a long head", COUNT, "n", len).width == len("a long head")
+
+
+def test_of_a_long_event_a_state_has_forty_characters() -> None:
+    assert running_state(running(event="e" * 40)) == f"● {'e' * 40}"
+    assert running_state(running(event="e" * 41)) == f"● {'e' * 39}…"
 
 
 def test_sorting_by_a_word_is_by_what_is_shown() -> None:

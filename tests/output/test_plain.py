@@ -19,6 +19,12 @@ def test_full_text_tells_everything() -> None:
         assert part in text
 
 
+@pytest.mark.parametrize(("cpus", "told"), [(8.0, "CPU ON of 8  caging"), (0.0, "CPU ON of -  caging")])
+def test_the_cpus_that_the_plan_divides_are_told_where_they_are_known(cpus: float, told: str) -> None:
+    header = replace(reading().header, num_cpus=cpus, cpu_managed="ON")
+    assert told in full(replace(reading(), header=header))
+
+
 def test_latencies_of_the_last_interval_and_since_startup() -> None:
     buckets = (Bucket(512, 1_000, 6), Bucket(1024, 999, 2), Bucket(2048, 1, 0))
     found = Histogram(1, "log file sync", buckets, 60.0, "Commit", EventWaits(2_000, 800_000), EventWaits(8, 4_000))

@@ -47,6 +47,13 @@ def test_nothing_is_given_out_that_is_not_there() -> None:
         assert rows(found.running) < wanted.running + 4
 
 
+def test_where_nothing_else_wants_lines_nine_groups_are_shown() -> None:
+    """Six of them first, and three more of what is left; the rest is for what is over time."""
+    found = divide(60, Contents(1, 0, 0, 24, 2))
+    assert rows(found.pools) == 9
+    assert found.used == 60
+
+
 def test_in_a_flat_terminal_the_queue_has_all_of_it_or_what_runs() -> None:
     """80x10 leaves five lines between the lines of every tab."""
     assert divide(5, STORM) == (0, 5, 0, 0, 0, 0, 0)

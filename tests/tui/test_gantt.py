@@ -145,6 +145,12 @@ def test_times_stand_below_and_the_instant_that_is_shown() -> None:
         assert "▲" not in texts(data(cursor=minute(outside)))[-1]
 
 
+def test_a_time_that_has_no_room_at_the_end_is_left_out_and_not_cut() -> None:
+    """From 12:03 on twenty cells are twenty minutes: 12:20 would begin in the last but two."""
+    late = data()._replace(end=END + timedelta(minutes=3))
+    assert texts(late)[-1] == " " * 23 + " " * 7 + "12:10" + " " * 8
+
+
 def test_a_low_chart_has_no_statements() -> None:
     assert len(texts(data(run(1, 2)), 5)) == 5
     assert len(texts(data(run(1, 2)), 3)) == 3

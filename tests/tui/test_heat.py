@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
@@ -282,6 +282,27 @@ def heat_map(bucket: int | None, found: heat.HeatCells | None) -> tuple[Any, lis
     """A map with its cursor on a bucket, and what it asks to be read."""
     asked: list[HeatMap.Read] = []
     return SimpleNamespace(bucket=bucket, _cells=found, post_message=asked.append, Read=HeatMap.Read), asked
+
+
+def test_what_is_drawn_anew_is_painted_whole_and_a_poll_more_only_where_it_changes_something() -> None:
+    painted: list[tuple[Region, ...]] = []
+
+    class Placed(HeatMap):
+        size = Size(heat.GUTTER + 20, 13)  # type: ignore[assignment]
+        is_mounted = True  # type: ignore[assignment]
+
+        def refresh(self, *regions: Region, **_: Any) -> Any:
+            painted.append(regions)
+
+    widget = Placed(Quantity.FREQUENCY)
+    painted.clear()
+    widget.show(heat_data({10: 20}), None)
+    assert painted == [()]
+    widget.show(heat_data({10: 20}), None)
+    assert painted == [()], "nothing has changed"
+    widget.show(heat_data({10: 20}, {10: 20}, first=100), None)
+    assert len(painted) == 2
+    assert painted[1]
 
 
 @pytest.mark.parametrize(

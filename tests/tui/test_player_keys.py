@@ -48,6 +48,10 @@ def player(*, follow: bool = False) -> Player:
     return found
 
 
+def test_who_follows_is_at_the_newest_poll_once_one_is_shown() -> None:
+    assert not player(follow=True).is_following
+
+
 def test_speeds_go_up_and_down_to_their_ends() -> None:
     found, seen = player(), []
     for direction in (*[1] * 7, *[-1] * 8):

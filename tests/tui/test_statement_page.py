@@ -9,11 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Outlier, OutlierReading, UnansweredQuery
+from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlActivity, SqlExecution, SqlPast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
+from presman.figures.statement_figures import QUEUE
 from presman.tabs.drill_down import ScopeContents
-from presman.tui.pages.content import _sessions, _who, outliers_page, past_lines
+from presman.tui.pages.content import _sessions, _who, details_of, outliers_page, past_lines
 from tests.tui.readings import AT, busy, queued, running, session, told
 
 ACTIVE = SqlActivity(0, "7xq3h0000kd0x", "ETL", "RPT", 3.0, 2.0, 1.0, 16.0)
@@ -127,3 +129,7 @@ def test_outliers_are_told_view_by_view_or_why_there_are_none() -> None:
     missing = UnansweredQuery("lgwrio_outlier", "GV$LGWRIO_OUTLIER", "ORA-00942", "grant select")
     assert outliers(troubles=(missing, *busy().troubles)) == ["GV$LGWRIO_OUTLIER: ORA-00942 grant select"]
     assert len(outliers_page(120)(None)) == 3
+
+
+def test_the_page_of_a_row_has_no_lines_while_there_is_no_poll() -> None:
+    assert details_of(busy().queue[0], QUEUE, Watch(), 80)(None) == []

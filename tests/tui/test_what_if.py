@@ -15,7 +15,7 @@ from textual.css.stylesheet import Stylesheet
 from presman.base.formats import clock
 from presman.tui.feed import Lost
 from presman.tui.what_if_queue import ChoicesTried, LiveAdvice
-from presman.tui.what_if_screen import WhatIfScreen
+from presman.tui.what_if_screen import WhatIfScreen, _changes
 from presman.tui.widgets.top_lines import KeysLine
 from tests import parsed_styles
 from tests.recording.recorded import polled, record
@@ -375,3 +375,10 @@ def test_one_question_at_a_time_and_each_of_the_newest_poll(
     done += [f"asked {panel._asked[1]}"] * asked.call_count
     assert done == does
     assert panel._is_busy == (is_busy or bool(asked.call_count))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"), [((), "as it is"), (("a target of 96", "BATCH 50 %"), "a target of 96; BATCH 50 %")]
+)
+def test_a_choice_is_told_by_what_it_changes(changes: tuple[str, ...], told: str) -> None:
+    assert _changes(SimpleNamespace(changes=changes)) == told  # type: ignore[arg-type]

@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from presman.analysis.advice.ending import step_left
 from presman.analysis.advice.ending_effect import is_proven
-from presman.analysis.advice.freeing import freeing, is_blocker, spare
+from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
 from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_heads import SAME_WAIT, has_waited_alike, is_one_queue
+from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     EndingEffect,
@@ -342,11 +342,8 @@ def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:
     """Return that another that has waited as long as a head wants more, so that nobody may start; "" if none does."""
-    if not head.equals or head.wants is None:
-        return ""
-    queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
-    most = max((_wanted(each) for each in queue if has_waited_alike(each, head.statement)), default=0)
-    if most <= head.wants.high:
+    most = max(map(_wanted, alike(head, reading)), default=0)
+    if head.wants is None or most <= head.wants.high:
         return ""
     wants = f"wants {counted(int(most), 'server')}" if most < inf else "may want more"
     return f"another that waited as long {wants}, and which is first is not known"

@@ -19,7 +19,14 @@ from presman.analysis.advice.ending import ends_in, lost, objection, time_left
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue_heads import has_waited_alike
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, Shortage, group_title, is_known
+from presman.analysis.readings.statement_readings import (
+    QueuedStatement,
+    QueueHead,
+    RunningStatement,
+    Shortage,
+    group_title,
+    is_known,
+)
 
 
 class Freeing(Struct, frozen=True, eq=False):
@@ -83,11 +90,15 @@ def spare(head: QueueHead, reading: Reading) -> float:
 
     What it wants may be a range, and another that has waited as long may be the first.
     """
-    queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
-    alike = [each for each in queue if has_waited_alike(each, head.statement)] if head.equals else []
-    wants = [head.wants, *(each.wants for each in alike)]
+    wants = [head.wants, *(each.wants for each in alike(head, reading))]
     least = min(each.low if is_known(each) else -inf for each in wants)
     return (head.wants.high if is_known(head.wants) else 0) - least
+
+
+def alike(head: QueueHead, reading: Reading) -> list[QueuedStatement]:
+    """Return the statements that have waited as long as a head, with itself; none where it is known to be first."""
+    queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
+    return [each for each in queue if has_waited_alike(each, head.statement)] if head.equals else []
 
 
 def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:

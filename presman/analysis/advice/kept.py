@@ -37,7 +37,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     queues = [name for name in turns if name not in useless]
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
-    return Kept(queues, words, doubt, _starts_nobody(each, queues, reading))
+    return Kept(queues, words, doubt, starts_nobody(each, queues, reading))
 
 
 def _doubt(each: RunningStatement, reading: Reading) -> str:
@@ -60,7 +60,8 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
     )
 
 
-def _starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
+def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
+    """Return what the heads of these queues lack where the end of one alone is too little for each, "" else."""
     heads = [head for head in reading.heads if group_title(head) in names]
     short = {group_title(head): _still_short(each, head, reading) for head in heads}
     if not short or not all(short.values()):

@@ -29,7 +29,7 @@ from presman.analysis.advice.ending_effect import (
     sooner_then,
 )
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import Kept, kept_by, who_wants
+from presman.analysis.advice.kept import Kept, kept_by, starts_nobody, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
@@ -333,7 +333,7 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
     if chosen and all(each in helping for each in chosen):
         return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
     if helping:
-        return _idle_beside_others(found, helping[0])
+        return _idle_beside_others(found, helping[0], reading)
     every = (each for each in reading.running if each.idle is not None)
     return _idle_elsewhere(found, max(every, key=lambda each: (each.servers, each.idle or 0.0)), reading)
 
@@ -349,23 +349,21 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     return text, f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
 
 
-def _idle_beside_others(found: Unblock, candidate: Candidate) -> tuple[str, str]:
+def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
     """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
 
     What is enough changes with each statement that ends, and who is served then is not known: no start is promised.
     """
-    each, who = candidate.statement, _head_in_words(found.head)
+    each, name = candidate.statement, _name(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-    why = "whether the queue counts its servers here is not known"
-    short = f"wait: ending {each.who} may not help {_name(found.head)}"
-    missing = max((one.short for one in found.head.shortages), default=0)
-    more = missing - candidate.frees
+    short = f"wait: ending {each.who} may not help {name}"
+    nobody = starts_nobody(each, [group_title(found.head)], reading)
     if helps_nobody(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
-    elif candidate.frees == candidate.perhaps and more > 0:
-        why = f"{who} is short of {counted(missing, 'server')}, so ending it is not enough"
-        freed = f"{candidate.frees} of {counted(missing, 'server')}"
-        short = f"wait: ending {each.who} frees {freed} that {_name(found.head)} lacks"
+    elif nobody and candidate.frees == candidate.perhaps:
+        why, short = nobody, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {nobody.partition(', so')[0]}"
+    else:
+        why = "whether the queue counts its servers here is not known"
     return f"{held}; {why}; wait, or decide whose work to end", short
 
 

@@ -6,8 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome
+from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
 from presman.forecast.scheduler import Group
 from presman.reports.whatif_replay import (
     COLUMNS,
@@ -27,6 +28,7 @@ from presman.reports.whatif_replay import (
 from presman.reports.whatif_text import ASSUMPTIONS, ReplayBasis, report, waits
 from tests.analysis.make import NOON
 from tests.reports.whatif.test_whatif import BATCH, came, waited
+from tests.tui.readings import busy, queued
 
 ETL = Group(3, "ETL")
 
@@ -210,3 +212,10 @@ def test_what_never_ran_takes_the_mean_of_its_group_else_of_all_else_a_minute() 
     assert mean_run(came(0, 8, 10), came(100, 8, 30), came(200, 8, 80, group="ETL")) == 20
     assert mean_run(came(0, 8, 10, group="ETL"), came(100, 8, 30, group="ETL")) == 15
     assert mean_run(ran=None) == 60
+
+
+def test_a_groups_timeout_is_what_one_of_its_statements_has_waited_and_has_left() -> None:
+    tracker = ArrivalTracker()
+    tracker.add(replace(busy(), queue=(queued(1, waited=220.0, timeout_left=380.0, timeout_action="RUN"),)))
+    timeouts = [(each.timeout, each.action) for each in tracker.rest() if each.outcome is ArrivalOutcome.QUEUED]
+    assert timeouts == [(600.0, "RUN")]

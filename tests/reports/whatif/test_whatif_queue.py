@@ -274,6 +274,13 @@ def test_a_limit_of_cpu_is_one_of_servers_where_the_group_has_no_other() -> None
     assert allowed(old, Change("cpu", interactive, 50))[0] is None
 
 
+def test_changes_of_a_group_that_the_plan_has_no_more_are_left_out() -> None:
+    _, limits = present()
+    target, batch = Change("target", None, 65), Change("limits", BATCH, 50)
+    gone = Change("limits", BATCH._replace(name="GONE"), 50)
+    assert limits.possible(frozenset({target, batch, gone})) == {target, batch}
+
+
 def test_what_a_change_does_besides_is_said() -> None:
     reading, limits = present()
     (cpu,) = limits.cautions(frozenset({Change("cpu", BATCH, 1)}))
