@@ -160,7 +160,7 @@ class TerminalApp(App[None]):
     def __init__(self) -> None:
         self._ascii: AsciiFilter | None = None
         super().__init__()
-        self.typed = TypedKeys(self, super().on_event, lambda: self.is_leaving)
+        self.typed = TypedKeys(self, self._send_key, lambda: self.is_leaving)
 
     _is_passing = False
     """Whether the notice on show is about the last key alone: the next takes it away, for the keys are below it."""
@@ -197,12 +197,16 @@ class TerminalApp(App[None]):
         if not isinstance(event, events.Key):
             await super().on_event(event)
         elif not event.is_forwarded:
-            if self._is_passing:
-                self._is_passing = False
-                self.clear_notifications()
             await self.typed.add(event)
         elif self.screen_stack:  # else all has ended while the key was on its way
             await super().on_event(event)
+
+    async def _send_key(self, event: events.Key) -> None:
+        """Send a key on its way; what was said of the one before goes."""
+        if self._is_passing:
+            self._is_passing = False
+            self.clear_notifications()
+        await super().on_event(event)
 
     def on_key_done(self, event: KeyDone) -> None:
         """Go on with the next key."""
