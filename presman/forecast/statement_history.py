@@ -20,7 +20,7 @@ from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, 
 # Kaplan and Meier's estimate, which counts those that still run as long as they have run, and those that ran already
 # when they were first seen from then on. Of n that have run for some time, the next to end takes away one part in
 # n + 1/2 and not in n: one that runs longer than all before it must stay possible, and with the mean that is left to
-# such a one the mean of all is just that of those seen. (One part in n + 1 made that of five a seventh too long.)
+# such a one the mean of all is just that of those seen. (One part in n + 1 made that of five an eighth too long.)
 
 
 FEW = 5

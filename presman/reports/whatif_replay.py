@@ -54,8 +54,8 @@ COLUMNS = (
 """The columns that are read, in the order of :class:`Arrival`; others may stand between them."""
 
 
-MOST_GROUPS = 2000
-"""Groups of one replay: each container has its own."""
+MOST_GROUPS, MOST_ARRIVALS = 2000, 200_000
+"""Groups of one replay, each container having its own; statements, which take a kilobyte of memory each."""
 
 
 class ArrivalsError(InputError):
@@ -82,14 +82,14 @@ def read_arrivals(path: Path) -> list[Arrival]:
 
 def _arrivals(path: Path, reader: csv.DictReader[str]) -> Iterable[Arrival]:
     groups = set()
-    for row in reader:
+    for number, row in enumerate(reader, 1):
         try:
             found = arrival(row)
         except (ValueError, TypeError, KeyError) as error:
             raise ArrivalsError(f"{path}, line {reader.line_num}: {one_line(clean(str(error)), 100)}") from error
         groups.add((found.con_id, found.group))
-        if len(groups) > MOST_GROUPS:
-            many = counted(MOST_GROUPS, "group")
+        if len(groups) > MOST_GROUPS or number > MOST_ARRIVALS:
+            many = counted(MOST_ARRIVALS, "statement") if number > MOST_ARRIVALS else counted(MOST_GROUPS, "group")
             raise ArrivalsError(f"{path}, line {reader.line_num}: more than {many} cannot be replayed")
         yield found
 

@@ -29,7 +29,11 @@ HEADINGS = ("", "waits", "mean", *_PERCENTILES, "max", *_OVER, "total s", "block
 def report(survey: Survey, selection: EventSelection) -> str:
     """Return a table for each event, the costliest first, and what has to be known to read it."""
     totals = survey.totals()
-    parts = [_event(total, survey.files) for total in totals]
+    of_files: dict[str, list[Summary]] = {}
+    for file in survey.files:
+        for summary in file.summaries:
+            of_files.setdefault(summary.event, []).append(summary)
+    parts = [_event(total, of_files.get(total.event, [])) for total in totals]
     if totals:
         parts.append("\n".join(_legend(totals)))
     notes = [*_notes(survey.files), *_absent(survey, selection)]
@@ -56,10 +60,8 @@ def events_found(survey: Survey) -> str:
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
 
-def _event(total: Summary, files: Iterable[FileFigures]) -> str:
-    rows = [summary for file in files for summary in file.summaries if summary.event == total.event]
-    if len(rows) > 1:
-        rows.append(total)
+def _event(total: Summary, of_files: Sequence[Summary]) -> str:
+    rows = [*of_files, total] if len(of_files) > 1 else of_files
     return "\n".join(_table((total.event, *HEADINGS[1:]), [_row(summary) for summary in rows]))
 
 

@@ -415,9 +415,9 @@ class Moments:
             self.show(event)
 
     def show(self, event: DatabaseEvent) -> None:
-        """Go to what happened, and say what it was, with what else happened by that poll."""
+        """Go to what happened, and say what it was, with what else happened by that poll, each up to its figures."""
         self.go_to(event.at)
-        events = [each.text for each in self.monitor.events if each.at == event.at]
+        events = [each.text.partition("; ")[0] for each in self.monitor.events if each.at == event.at]
         more = [f"+{len(events) - _IN_MESSAGE} more: E lists them"] if len(events) > _IN_MESSAGE else []
         self.notify(" · ".join([*events[:_IN_MESSAGE], *more]), timeout=8)
 

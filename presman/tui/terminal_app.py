@@ -144,8 +144,8 @@ class TypedKeys:
 _LONGEST = 500
 """Characters of a notice."""
 
-_USUAL = 4.0
-"""Seconds that a notice is shown."""
+_USUAL, _OF_A_KEY = 4.0, 8.0
+"""Seconds that a notice is shown, and those of the longest that tells of nothing but what the last key did."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end an app in good order, with 128 and their number as exit code."""
@@ -163,7 +163,7 @@ class TerminalApp(App[None]):
         self.typed = TypedKeys(self, super().on_event, lambda: self.is_leaving)
 
     _is_passing = False
-    """Whether the notice on show is about the last key alone: the next one takes it away, for keys are below it."""
+    """Whether the notice on show is about the last key alone: the next takes it away, for the keys are below it."""
 
     hands_on = False
     """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
@@ -278,8 +278,8 @@ class TerminalApp(App[None]):
         self.clear_notifications()
         if self.screen_stack:  # Textual would keep what each stood in, and a task with it, for as long as the app runs
             self.screen.query("ToastHolder").remove()
-        self._is_passing = severity == "information" and timeout is None
         text, seconds = clean(message)[:_LONGEST], _USUAL if timeout is None else timeout
+        self._is_passing = severity == "information" and seconds <= _OF_A_KEY
         super().notify(text, title=title, severity=severity, timeout=seconds, markup=markup)
 
     def complain(self, error: Exception) -> None:

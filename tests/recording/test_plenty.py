@@ -208,3 +208,15 @@ def test_of_a_window_without_end_of_changes_of_the_plan_a_hundred_are_told(path:
     assert sum(each.startswith("Plan ") for each in notes) == 100
     assert "more changes of the plan than these 100 are not told" in notes
     assert "the connection was lost 30 times" in notes
+
+
+def test_of_more_events_than_a_month_has_the_newest_are_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay of a million took half a gigabyte."""
+    events = alike(path, "events", event="9000 + i", text="'event ' || i", at="(SELECT max(at) FROM polls)")
+    like = "(SELECT * FROM events LIMIT 1) a"
+    run(path, f"{_COUNT.format(50)} INSERT INTO events SELECT {events} FROM n, {like}")
+    monkeypatch.setattr(playback, "MOST_EVENTS", 5)
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        assert sorted(each.text for each in own.events()) == [f"event {number}" for number in range(46, 51)]
+        assert own.damage == [f"{path}: no more than its 5 newest events are read"]

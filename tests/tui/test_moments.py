@@ -6,13 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from msgspec.structs import replace
 
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.charts import Area, ChartData
 from presman.tui.feed import Lost
-from presman.tui.monitor import Timeline
+from presman.tui.monitor import Moments, Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted
@@ -76,7 +79,9 @@ async def enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it(acting: Stag
     assert "[6 Plan]" in acting.screen
     there = [each.text for each in acting.app.monitor.events if (each.at - START).total_seconds() == 60]
     assert "plan DAY_PLAN → NIGHT_PLAN (by NIGHT_WINDOW)" in there
-    assert told(acting) == " · ".join(there), "all that happened by that poll is said"
+    assert told(acting) == " · ".join(text.partition("; ")[0] for text in there), (
+        "all that happened by that poll is said"
+    )
     await acting.keys("end", "E", "slash", *["backspace"] * 7, *"TARGET", "enter", "enter")
     assert (shown(acting), "[4 Parallel]" in acting.screen) == (130, True)
 
@@ -252,3 +257,12 @@ async def test_a_replay_has_the_same_tab_keys_and_words(tmp_path: Path) -> None:
         await waited(acting, lambda: since(90))
         await acting.keys("p")
         await waited(acting, lambda: since(60))
+
+
+def test_where_one_goes_each_event_is_said_up_to_its_figures() -> None:
+    texts = ("critical: BATCH: head wants 32 servers; BATCH holds 64 of 64", "plan A → B")
+    events = tuple(DatabaseEvent(START, "alert there", "", "", text) for text in texts)
+    said: list[str] = []
+    monitor: Any = SimpleNamespace(events=events, latest=None)
+    Moments(monitor, lambda text, **_: said.append(text), lambda: None).show(events[0])
+    assert said == ["critical: BATCH: head wants 32 servers · plan A → B"]

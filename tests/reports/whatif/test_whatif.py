@@ -15,6 +15,7 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, Arri
 from presman.cli import main
 from presman.forecast.scheduler import Group
 from presman.output.csv_export import CsvExport
+from presman.reports import whatif_replay
 from presman.reports.whatif_replay import (
     COLUMNS,
     ArrivalsError,
@@ -243,6 +244,18 @@ def test_so_many_groups_are_replayed_at_most(tmp_path: Path) -> None:
     assert len(read_arrivals(path)) == 2000
     path.write_text(",".join(COLUMNS) + "\n" + "".join(rows))
     with pytest.raises(ArrivalsError, match=r"line 2002: more than 2,000 groups cannot be replayed"):
+        read_arrivals(path)
+
+
+def test_so_many_statements_are_replayed_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 600,000 took 650 MB."""
+    monkeypatch.setattr(whatif_replay, "MOST_ARRIVALS", 3)
+    path, stamp = tmp_path / "many.csv", NOON.isoformat()
+    row = f"{stamp},0,ETL,4,0,1,ended,64,,0.5,,,{stamp},{stamp}\n"
+    path.write_text(",".join(COLUMNS) + "\n" + row * 3)
+    assert len(read_arrivals(path)) == 3
+    path.write_text(",".join(COLUMNS) + "\n" + row * 4)
+    with pytest.raises(ArrivalsError, match=r"line 5: more than 3 statements cannot be replayed"):
         read_arrivals(path)
 
 
