@@ -16,7 +16,7 @@ from presman.tabs import tab
 from presman.tabs.alerts import AlertNews
 from presman.tui.feed import ActionGateway, MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
-from presman.tui.keyed_app import AppKey
+from presman.tui.keyed_app import AppKey, no_tables
 from presman.tui.keys import all_keys
 from presman.tui.keys.drill_keys import enter, no_row
 from presman.tui.keys.page_keys import go, lead_home
@@ -93,7 +93,8 @@ class MonitorApp(FrameApp):
         """Do what a key of the present tab does, or say which tab has it."""
         key = next((key for key in all_keys.tab_keys(self) if key.keys == keys), None)
         if key is None:
-            self.notify(all_keys.where(keys))
+            is_here = any(key.keys == keys for key in self.panels.present.tab.keys)
+            self.notify(no_tables(self) if is_here else all_keys.where(keys))
             return
         await self.run_action(key.name, self.panels.present)
         self.panels.focus_first()

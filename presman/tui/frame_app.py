@@ -218,7 +218,8 @@ class FrameApp(KeyedApp):
         try:
             self.monitor.look()
             self.paint_lines()
-            if self.frame.paint_message(self.monitor, "goes back to the fleet" if self.home else "quits"):
+            leaving, is_page_open = "goes back to the fleet" if self.home else "quits", self.reader.is_open
+            if self.frame.paint_message(self.monitor, leaving, is_page_open=is_page_open):
                 return
             if self.reader.is_open:
                 self.reader.refresh(self.monitor.reading)

@@ -52,6 +52,11 @@ def has_tables(app: KeyedApp) -> bool:
     return app.has_data and not app.is_page_open
 
 
+def no_tables(app: KeyedApp) -> str:
+    """Return why no table is on show."""
+    return PAGE_IS_OPEN if app.is_page_open else NO_DATA
+
+
 class AppKey(Struct, frozen=True, dict=True):
     """A key of an app. `when` tells whether it does something here and now; `why_not` is shown if not.
 

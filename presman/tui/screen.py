@@ -75,17 +75,15 @@ class MonitorScreen(PatientScreen, PlainBackground):
         if is_ticking(_top_line(monitor, exporting)):
             self.paint_top(monitor, exporting)
 
-    def paint_message(self, monitor: Monitor, leaving: str = "quits") -> bool:
+    def paint_message(self, monitor: Monitor, leaving: str = "quits", *, is_page_open: bool = False) -> bool:
         """Draw what stands in place of the body; return whether something does. `leaving` is what q does."""
-        lines = self._message_of(monitor, leaving)
+        lines = too_small(self.app.size, leaving) or ([] if is_page_open else self._message_of(monitor, leaving))
         self._message.show_lines(lines)
         self.set_class(bool(lines), "-message")
         return bool(lines)
 
     def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:
         width = self.app.size.width
-        if lines := too_small(self.app.size, leaving):
-            return lines
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."

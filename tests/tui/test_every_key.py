@@ -8,6 +8,7 @@ import pytest
 from rich.segment import Segment
 
 from presman.tabs import TabName, tab, tab_names
+from presman.tui.feed import Lost
 from presman.tui.keys.all_keys import APP_KEYS
 from tests.thorough import THOROUGH
 from tests.tui.drive import Stage, acted, stage
@@ -72,6 +73,21 @@ async def test_a_flat_screen_says_that_heat_maps_have_no_room_and_never_is_empty
             assert "Wait event" in screen
             assert "maps and buckets need 15 lines." in screen.splitlines()[-1]
             acting.app.clear_notifications()
+
+
+@acted
+async def test_without_any_data_the_help_is_read_and_keys_say_that_there_is_none() -> None:
+    async with stage(size=(80, 24)) as acting:
+        acting.app.post_message(Lost("DPY-6005: nobody listens", 5.0))
+        await acting.settle()
+        before = acting.screen
+        assert "q quits." in before
+        for key in ("d", "s", "enter", "O"):
+            assert "Nothing has been read yet." in (await acting.press(key)).splitlines()[-1], "no page is open"
+        assert "Help: Overview" in await acting.press("question_mark")
+        assert await acting.press("q") == before
+        await acting.show(busy())
+        assert "A page is open: q goes back" in (await acting.press("4", "d", "g")).splitlines()[-1]
 
 
 @acted

@@ -432,7 +432,7 @@ async def test_the_name_of_a_file_stays_on_one_line_and_covers_no_more() -> None
 async def test_a_notice_leaves_the_line_free_in_which_one_types() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
         await acting.press("4", "colon")
-        acting.app.notify("a notice\n" * 3)
+        acting.app.notify("a notice\n" * 3, timeout=12)  # one that the next key does not take away
         lines = (await acting.press(*"somewhere")).splitlines()
         (typed,) = (line for line in lines if "somewhere" in line)
         assert "a notice" in "".join(lines)

@@ -8,7 +8,7 @@ from presman.figures.figure import Table
 from presman.tabs import title
 from presman.tabs.choices import DRILL_DOWN, DrillScope, breadcrumb
 from presman.tabs.parts import Key
-from presman.tui.keyed_app import AppKey, has_tables
+from presman.tui.keyed_app import AppKey, has_tables, no_tables
 
 if TYPE_CHECKING:
     from presman.tabs.drill_down import Statement
@@ -130,7 +130,7 @@ def unfold(app: FrameApp) -> None:
 
 DESCRIBE = AppKey(
     Key("describe", "d", "d", "about", "All about the row under the cursor, on one page; groups and events too."),
-    describe, has_tables, "A page is open: q goes back to the tables.",
+    describe, has_tables, no_tables,
 )  # fmt: skip
 UNFOLD = AppKey(
     Key("unfold", "u", "u", "unfold", "Show each parallel server and each identical queued statement on its own row, "

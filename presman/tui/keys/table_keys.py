@@ -4,7 +4,7 @@ from presman.base.formats import counted
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
 from presman.tui.frame_app import FrameApp
-from presman.tui.keyed_app import NO_DATA, PAGE_IS_OPEN, AppKey, KeyedApp, has_tables
+from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_tables, no_tables
 from presman.tui.keys.drill_keys import list_sessions, shows_statement
 
 
@@ -134,7 +134,7 @@ DETAILS = AppKey(
     Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
         "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
         "it."),
-    details, lambda app: has_tables(app) or shows_statement(app), PAGE_IS_OPEN,
+    details, lambda app: has_tables(app) or shows_statement(app), no_tables,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
 FILTER = AppKey(
@@ -145,13 +145,13 @@ FILTER = AppKey(
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); numbers sort largest first."),
-    sort, has_tables, PAGE_IS_OPEN,
+    sort, has_tables, no_tables,
 )  # fmt: skip
-REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, PAGE_IS_OPEN)
+REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, no_tables)
 COLUMNS = AppKey(
     Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
         "there is no room for all."),
-    choose_columns, has_tables, PAGE_IS_OPEN,
+    choose_columns, has_tables, no_tables,
 )  # fmt: skip
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),
