@@ -191,6 +191,12 @@ def test_a_chart() -> None:
     ]
 
 
+def test_what_there_was_is_a_line_in_the_row_that_it_fills() -> None:
+    """Eight lines for 8 CPUs: 4 of them fill four lines."""
+    lines = drawn(replace(DATA, capacities=(8.0, 8.0, 4.0, 8.0)), height=12)
+    assert [line[21:30] for line in lines[2:10]] == [" " * 9] * 4 + ["─" * 9] + [" " * 9] * 3
+
+
 def test_one_stretch_more_is_drawn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 

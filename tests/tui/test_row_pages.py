@@ -178,6 +178,14 @@ def test_a_session_with_its_parallel_statement() -> None:
     assert "Queued statement 7xq3h001jskd0 of BATCH" not in told(session(session_row(501, serial=8), BUSY))
 
 
+def test_a_session_tells_how_it_came_to_its_group() -> None:
+    """It was mapped to INTERACTIVE; of one that was mapped to nothing and never switched there is nothing to tell."""
+    switched = told(session(session_row(103, group="BATCH", mapping_attribute="SERVICE_NAME"), BUSY))
+    words = ["group BATCH", "switched to BATCH; mapped to INTERACTIVE by SERVICE_NAME", "state RUNNING"]
+    assert switched["Resource Manager"][:3] == words
+    assert told(session(session_row(103, mapped_group=""), BUSY))["Resource Manager"][1] == "state RUNNING"
+
+
 def test_a_group_of_one_instance_and_of_a_cluster() -> None:
     """2.9 CPUs were used and 0.4 waited for, which is 12 % of 3.3; 40 that queued waited for 1,200 s in all."""
     found = told(group(BUSY.groups[2], BUSY))
