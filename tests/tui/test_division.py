@@ -82,6 +82,13 @@ def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None
     assert all(length(line) <= 78 for line in why_lines(told, 78))
 
 
+def test_heads_that_just_have_room_are_all_told() -> None:
+    told = story(busy(), unblock(busy()), (), ())
+    whole = why_lines(told, 78)
+    assert why_lines(told, 78, len(whole)) == whole
+    assert "1 more queue waits" in plain(why_lines(told, 78, len(whole) - 1)[-1])
+
+
 def test_the_queue_under_the_cursor_comes_first() -> None:
     told = story(busy(), unblock(busy()), (), (), (0, "ETL"))
     assert plain(why_lines(told, 150)[0]).startswith(" WHY  ETL:")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.trends import Watch
-from presman.analysis.trends.sql_minutes import LISTED, sql_past
+from presman.analysis.trends.sql_minutes import LISTED, SqlMinutes, sql_past
 from tests.analysis.make import NOON, active_plan, instance, queued_session, snapshot
 from tests.analysis.trends.test_watch import at, running
 
@@ -45,6 +45,14 @@ def test_how_busy_it_was_over_the_time_that_was_watched() -> None:
     assert past.watched == 50.0
     assert past.activity is not None
     assert (past.activity.on_cpu, past.activity.waiting, past.activity.servers) == (0.8, 2.4, 5.6)
+
+
+def test_the_first_poll_stands_for_no_time_and_the_second_for_half_a_second() -> None:
+    minutes, watched = SqlMinutes(), []
+    for seconds in (0.0, 0.5):
+        minutes.add(at(seconds, activity=Activity()))
+        watched.append(minutes.watched(NOON + timedelta(seconds=1), 5))
+    assert watched == [0.0, 0.5]
 
 
 def test_who_idles_says_so_as_long_as_he_does() -> None:
