@@ -13,6 +13,8 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?(Z|[+-]\d\d:?\d\
 _LOST_SIGN = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$")
 """An offset whose + became a blank, as it does in a URL."""
 
+_FRACTION = re.compile(r":\d\d[.,](\d{1,6})")
+
 _LONGEST = 3660 * 86400.0
 
 FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, first or last"
@@ -45,18 +47,23 @@ def instant_of(
     note: Note | None = None,
     since: datetime | None = None,
 ) -> datetime:
-    """Return the instant in UTC that `words` mean, of a recording from `first` to `last`. Raises TimeError.
+    """Return the last instant in UTC that `words` mean, of a recording from `first` to `last`. Raises TimeError.
 
     "3m ago" is three minutes before the last poll. A time of day is the last one not after the last poll. What has no
     offset is in `zone`, that of the user where none is given. Of a time that comes twice it is the first, unless only
-    the second is in the recording, and not before `since`. The second in which the first poll came is that poll's.
+    the second is in the recording, and not before `since`. A second lasts up to its end, which may be the last poll:
+    times are shown cut to the second, and who writes one back means what came in it.
     """
-    found = _instant_meant(words, first, last, zone, note, since)
-    return first if found < first < found + timedelta(seconds=1) and not found.microsecond else found
+    found = _begin_meant(words, first, last, zone, note, since)
+    if ":" not in words or found > last:
+        return found
+    fraction = _FRACTION.search(words)
+    unit = 10 ** (6 - len(fraction[1]) if fraction else 6)
+    return min(last, found + timedelta(microseconds=unit - 1))
 
 
-def _instant_meant(
-    words: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None, since: datetime | None
+def _begin_meant(
+    words: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None, since: datetime | None = None
 ) -> datetime:
     words = _LOST_SIGN.sub(r"\1+\2", words.strip())
     if words.lower() in {"first", "last"}:
@@ -85,7 +92,7 @@ def span_of(
     recording up to 21:30, 20:00 to 23:00 is not 20:00 to yesterday's 23:00.
     """
     notes: list[str] = []
-    begins = instant_of(start, first, last, zone, note) if start else None
+    begins = _begin_meant(start, first, last, zone, note) if start else None
     since = first if begins is None else begins
     ends = instant_of(end, first, last, zone, notes.append, since) if end else None
     clock = _CLOCK.fullmatch(end.strip())

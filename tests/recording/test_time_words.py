@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,13 +15,24 @@ from tests.recording.recorded import polled, record
 FIRST, LAST = datetime(2026, 11, 22, 21, 23, 15, tzinfo=UTC), datetime(2026, 11, 22, 21, 29, 46, tzinfo=UTC)
 
 
-def test_the_second_in_which_the_first_poll_came_is_that_polls() -> None:
-    """Screens show it as 21:23:15: whoever writes that means the poll, though it came 0.4 s later."""
-    first = FIRST.replace(microsecond=400_000)
-    for words in ("21:23:15", "2026-11-22 21:23:15", "2026-11-22T21:23:15+00:00"):
-        assert instant_of(words, first, LAST, UTC) == first
-    assert instant_of("21:23:14", first, LAST, UTC) < FIRST
-    assert instant_of("21:23:15.2", first, LAST, UTC) < first
+def test_a_time_that_is_shown_and_written_back_is_that_of_its_poll() -> None:
+    """Screens show 21:23:15.4 as 21:23:15 and JSON 21:23:15.400700 to the millisecond; neither is the poll before."""
+    first, between, last = (each + timedelta(seconds=0.4007) for each in (FIRST, FIRST + timedelta(seconds=2), LAST))
+    for poll in (first, between, last):
+        shown = f"{poll:%H:%M:%S}", f"{poll:%Y-%m-%d %H:%M:%S}", f"{poll:%Y-%m-%dT%H:%M:%S}+00:00"
+        for words in (*shown, f"{poll:%H:%M:%S}.400", f"{poll:%H:%M:%S}.4007"):
+            found = instant_of(words, first, last, UTC)
+            assert poll <= found < poll + timedelta(seconds=1)
+            assert span_of(words, words, first, last, UTC)[1] == found
+    assert instant_of("21:23:14", first, last, UTC) < FIRST
+    assert instant_of("21:23:15.2", first, last, UTC) < first
+    assert instant_of("21:29:46", first, last, UTC) == last, "there is nothing after it, and nobody says so"
+    for words in ("2s ago", "-2s"):
+        assert instant_of(words, first, last, UTC) == last - timedelta(seconds=2)
+
+
+def test_a_window_begins_with_the_second_that_is_written() -> None:
+    assert span_of("21:24:00", "", FIRST, LAST, UTC) == (FIRST.replace(minute=24, second=0), None)
 
 
 @pytest.mark.parametrize(
