@@ -241,8 +241,9 @@ def run_replay(
 ) -> MonitorEnd:
     """Show a recording until the user quits.
 
-    With `follow` it begins at the end and goes on as the recording grows, else it stands at the time that `begin` names;
-    `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last time.
+    With `follow` it begins at the end and goes on as the recording grows, else it stands at the time that the words
+    `begin` name; `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last
+    time.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
     return shown(app, [*fixed, "refresh"], home=home, ascii_only=ascii_only)
