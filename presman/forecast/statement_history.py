@@ -174,10 +174,9 @@ class StatementHistory:
             self._leave_out(reading.at - before)
         else:
             self._take_arrivals(run for run in self._runs.open if run.first_seen == reading.at)
-        if is_gap or any(each.last_seen >= before for each in reading.gone):
-            gone = [replace(run, ended=None) for run in gone]
         for run in gone:
-            self._take(run, before if run.ended is None else reading.at)
+            cut = is_gap or run.cut
+            self._take(replace(run, cut=cut), before if cut else reading.at)
         self._forget(reading.at)
         self._note_remaining(reading)
 
@@ -201,7 +200,8 @@ class StatementHistory:
             self.begun = max(self.begun, self._came[0][0])
 
     def _take(self, run: StatementRun, at: datetime) -> None:
-        """Take a run that is over, as was seen at an instant; one without an end was there then, and ended unseen."""
+        """Take a run that is over, as was seen at an instant; one that is cut was there then, and would have lasted."""
+        run = replace(run, ended=None) if run.cut else run
         noted = self._remaining_of.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
         ended = run.ended
         times = [(ended - when).total_seconds() / max(left, 1.0) for when, left in noted if ended and when < ended]

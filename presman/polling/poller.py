@@ -47,11 +47,12 @@ from presman.rows.session_rows import (
     PxSession,
     Session,
     SessionCount,
+    SessionInfo,
     SessionLongops,
     StatisticName,
 )
-from presman.rows.session_state import QUIESCE_STATES, ServerProcesses, is_queued, is_quiescing
-from presman.rows.snapshot import GoneInstance, Quiescer, Section, Snapshot
+from presman.rows.session_state import QUIESCE_STATES, ServerProcesses, is_queued, is_quiescing, long_queues
+from presman.rows.snapshot import CriticalQueue, GoneInstance, Quiescer, Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
 
 # ---- Instances of a cluster that were seen: V$INSTANCE has no row of one that is gone, only memory tells of it.
@@ -106,6 +107,21 @@ class SeenQuiescers:
     def section(self, at: datetime) -> Section | None:
         """Return those who were seen, None where nobody was."""
         return Section(self._seen, at) if self._seen else None
+
+
+class SeenQueues:
+    """Which parallel queues wait for too long: until when, the polls before decide."""
+
+    def __init__(self) -> None:
+        self._critical: tuple[CriticalQueue, ...] = ()
+
+    def note(self, sessions: Iterable[Session], infos: Iterable[SessionInfo]) -> None:
+        """Take what V$SESSION and V$RSRC_SESSION_INFO tell."""
+        self._critical = tuple(CriticalQueue(*each) for each in sorted(long_queues(sessions, infos, self._critical)))
+
+    def section(self, at: datetime) -> Section | None:
+        """Return those queues, None where there is none."""
+        return Section(self._critical, at) if self._critical else None
 
 
 # ---- Poller: asks a source what is due and makes a Snapshot of the answers.
@@ -230,6 +246,7 @@ class Poller:
         self._asked = LastAnswers()
         self._instances = SeenInstances()
         self._quiescers = SeenQuiescers()
+        self._queues = SeenQueues()
         self._databases: tuple[str, ...] = ()
         self._is_live = is_live(source)
         self._last: tuple[datetime, float] | None = None
@@ -337,7 +354,11 @@ class Poller:
         assert self.release is not None
         sections = {record: asked.section for record, asked in self._asked.items()}
         sections |= self._lookups.sections(shown, self._busy.ranked)
-        remembered = {GoneInstance: self._instances.gone(first.at), Quiescer: self._quiescers.section(first.at)}
+        remembered = {
+            GoneInstance: self._instances.gone(first.at),
+            Quiescer: self._quiescers.section(first.at),
+            CriticalQueue: self._queues.section(first.at),
+        }
         sections |= {record: section for record, section in remembered.items() if section is not None}
         return Snapshot(
             target=self.source.name,
@@ -369,6 +390,7 @@ class Poller:
             targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
             self._instances.note(asked.section.rows, now, (self._scope, *self._databases), targets)
         self._quiescers.note(self._asked.rows(Session), self._asked.rows(Instance))
+        self._queues.note(self._asked.rows(Session), self._asked.rows(SessionInfo))
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.

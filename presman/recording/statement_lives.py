@@ -55,8 +55,9 @@ class StatementLives:
     """Writes the statements of one database, and the arrivals: what is known of each that is over.
 
     It goes on with the lives that the recorder before left open, in this store or, where this is another day's file,
-    in that of `before`. One that went while no poll was made for longer than usual has no known end. What a statement
-    holds is said in a row of its own from the poll on where its group or the number of its servers is another.
+    in that of `before`. One that went with an instance, or while no poll was made for longer than usual, has no known
+    end. What a statement holds is said in a row of its own from the poll on where its group or the number of its
+    servers is another.
     """
 
     def __init__(
@@ -82,10 +83,12 @@ class StatementLives:
         self._runs.add(reading)
         new, changed = [], []
         over = [each for each in self._open.values() if each.run.ended is not None]
-        if before is not None and reading.at - before > self._longest_step:
-            changed += [self._row(each, before) for each in over if each.seen < before]
-        else:
-            changed += [self._row(each._replace(life=each.now()), reading.at) for each in over]
+        is_gap = before is not None and reading.at - before > self._longest_step
+        for each in over:
+            if before is None or not (is_gap or each.run.cut):
+                changed.append(self._row(each._replace(life=each.now()), reading.at))
+            elif each.seen < before:
+                changed.append(self._row(each, before))
         still_open: dict[int, _Written] = {}
         for run in self._runs.open:
             known, since = self._open.get(id(run)), None
@@ -133,7 +136,7 @@ def run_until(life: StatementLife, at: datetime) -> StatementRun:
     return StatementRun(
         life.inst_id, life.sid, life.serial, life.sql_id, life.con_id, life.group, life.user, life.servers,
         queued=queued, started=started, idle=idle, ended=ended, first_seen=life.first_seen,
-        waiting_at=at if started is None else None,
+        waiting_at=at if started is None else None, cut=ended is not None and life.ended_at is None,
     )  # fmt: skip
 
 

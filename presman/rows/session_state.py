@@ -16,14 +16,15 @@ after another and a GV$ query is short, so of a server seen in only one of them 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from presman.rows.instance_rows import Instance
-from presman.rows.session_rows import BACKGROUND, PxProcess, Session
+from presman.rows.session_rows import BACKGROUND, PxProcess, Session, SessionInfo
 
 NEXT_IN_LINE = "PX Queuing: statement queue"
 """What the first of the queue waited for before 11.2.0.2."""
@@ -85,6 +86,39 @@ def blocker(state: str, inst_id: int, blocking_instance: int | None, blocking_se
 def is_queued(event: str, state: str) -> bool:
     """Tell whether a session waits in the parallel queue; a listing that names the event alone is believed."""
     return event in QUEUE_WAITS and state in {"WAITING", ""}
+
+
+def time_queued(session: Session, info: SessionInfo | None) -> float | None:
+    """Return seconds in the parallel queue, None where nothing tells.
+
+    A wait may be renewed, so Resource Manager's own clock counts where it is longer.
+    """
+    managed = info.current_pq_queued_time / 1e3 if info else 0.0
+    if session.wait_time_micro is None:
+        return managed or None
+    return max(0.0, session.wait_time_micro / 1e6, managed)
+
+
+LONG_TOGETHER, SHORT_TOGETHER = 3600.0, 1800.0
+"""Seconds that the statements of one queue have waited, added up, from which that is critical, and until below which.
+
+One statement that starts takes its wait out of the sum: without a margin a queue would be better for seconds.
+"""
+
+Queue = tuple[int, str]
+"""Container and consumer group."""
+
+
+def long_queues(sessions: Iterable[Session], infos: Iterable[SessionInfo], before: Collection[Queue]) -> set[Queue]:
+    """Return the parallel queues that wait for too long now, given those that did `before`."""
+    queued = [each for each in sessions if is_queued(each.event, each.state)]
+    by_session = {(each.inst_id, each.sid): each for each in infos} if queued else {}
+    waits: dict[Queue, float] = defaultdict(float)
+    for each in queued:
+        info = by_session.get((each.inst_id, each.sid))
+        group = (info.current_consumer_group if info else "") or each.resource_consumer_group
+        waits[each.con_id, group] += time_queued(each, info) or 0.0
+    return {key for key, waited in waits.items() if waited >= (SHORT_TOGETHER if key in before else LONG_TOGETHER)}
 
 
 def is_pooled(event: str, state: str) -> bool:

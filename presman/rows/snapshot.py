@@ -174,5 +174,15 @@ class Quiescer(NamedTuple):
     username: str
 
 
-REMEMBERED = (GoneInstance, Quiescer)
+class CriticalQueue(NamedTuple):
+    """A parallel queue that waits for too long and has not been much better since; the poller adds it to what it read.
+
+    See :func:`presman.rows.session_state.long_queues`.
+    """
+
+    con_id: int
+    consumer_group: str
+
+
+REMEMBERED = (GoneInstance, Quiescer, CriticalQueue)
 """What no query reads: the poller knows it from polls before."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from presman.forecast.statement_history import StatementHistory
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import forecaster_before, foreseen
 from presman.reports.report.incident import gather
@@ -25,6 +28,22 @@ def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path
         later = before.read(moments[21][1], moments[20][0], moments[21][0], None)
         assert later.forecast is not None
         assert later.forecast.watched == (moments[21][0].at - moments[0][0].at).total_seconds()
+
+
+@pytest.mark.parametrize("missed", [range(0), range(50, 80)], ids=["an instance goes", "and a minute is not seen"])
+def test_a_replay_has_seen_as_many_end_as_who_watched(missed: range, tmp_path: Path) -> None:
+    moments = [each for number, each in enumerate(polled("lost", 100, step=2.0)) if number not in missed]
+    history, watched = StatementHistory(), []
+    for _, reading in moments:
+        history.add(reading)
+        watched.append(history.ended)
+    record(tmp_path / "a.presman", moments)
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        for each in range(2, len(moments), 9):
+            found = foreseen(recording.playback(), each)
+            assert found is not None
+            assert found.forecast is not None
+            assert (each, found.forecast.ended) == (each, watched[each])
 
 
 def test_a_report_shows_the_queue_with_when_each_should_start(tmp_path: Path) -> None:

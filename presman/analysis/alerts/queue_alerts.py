@@ -30,10 +30,10 @@ def heads(reading: Reading) -> list[Alert]:
     return [_head(head, reading) for head in longest_first]
 
 
-def head_sentence(head: QueueHead) -> str:
-    """Return why a queue waits, with the group and the statement it is about."""
+def head_sentence(head: QueueHead, first: str = "") -> str:
+    """Return why a queue waits, with the group and the statement it is about; `first` is said before that."""
     who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
-    return f"{_group_of(head)}: head {who} {head.sentence}"
+    return f"{_group_of(head)}: {first}head {who} {head.sentence}"
 
 
 def _group_of(head: QueueHead) -> str:
@@ -46,7 +46,9 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.why}"
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    return Alert(state, "✕" if head.is_critical else "▲", head_sentence(head), short, "queue_waits", name, amount)
+    waits = f"{queued} wait{'s' * (queued == 1)} {spelled(head.queue_waited)} in all; "
+    text = head_sentence(head, waits if head.is_critical and not head.never_starts else "")
+    return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount)
 
 
 class _TimeoutWording(NamedTuple):

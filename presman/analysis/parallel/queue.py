@@ -32,7 +32,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import GroupMetric, PlanDirective
 from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.session_state import NEXT_IN_LINE
+from presman.rows.session_state import NEXT_IN_LINE, time_queued
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
@@ -47,7 +47,7 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
     lines: dict[tuple[int, str], list[tuple[float | None, Session]]] = defaultdict(list)
     for session in waiting:
         info = facts.sessions.infos.get((session.inst_id, session.sid))
-        lines[session.con_id, facts.sessions.group_of(session)].append((_waited(session, info), session))
+        lines[session.con_id, facts.sessions.group_of(session)].append((time_queued(session, info), session))
     found = []
     for (con_id, group), line in sorted(lines.items(), key=lambda item: item[0]):
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
@@ -55,17 +55,6 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
             directive = facts.division.shares[session.inst_id].directives.get((con_id, group))
             found.append(_statement(facts, session, group, position, waited, directive, wanted))
     return tuple(found)
-
-
-def _waited(session: Session, info: SessionInfo | None) -> float | None:
-    """Return seconds in the queue, None where nothing tells.
-
-    A wait may be renewed, so Resource Manager's own clock counts where it is longer.
-    """
-    managed = info.current_pq_queued_time / 1e3 if info else 0.0
-    if session.wait_time_micro is None:
-        return managed or None
-    return max(0.0, session.wait_time_micro / 1e6, managed)
 
 
 def _statement(

@@ -46,7 +46,7 @@ from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
-from presman.rows.snapshot import GoneInstance
+from presman.rows.snapshot import CriticalQueue, GoneInstance
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 SAME_WAIT = 1.0
@@ -217,6 +217,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         shortages=shortages(head.wants, cause, state),
         equals=len(alike),
         queue_waited=sum(each.waited or 0.0 for each in queues.of(head)),
+        was_critical=(head.con_id, head.group) in facts.snapshot.rows(CriticalQueue),
         fits_with=fits_with,
     )
 

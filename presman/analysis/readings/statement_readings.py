@@ -11,7 +11,7 @@ from typing import TypeGuard
 from msgspec import Struct, field
 
 from presman.base.formats import counted, duration
-from presman.rows.session_state import SessionKind, session_name
+from presman.rows.session_state import LONG_TOGETHER, SHORT_TOGETHER, SessionKind, session_name
 
 
 class Cause(Enum):
@@ -38,10 +38,6 @@ class QueueReason(Enum):
     ORDER_OF_PLAN = "the plan chooses between it and others"
     QUIESCED = "the database is quiesced"
     UNKNOWN = "not known"
-
-
-LONG_TOGETHER = 3600.0
-"""Seconds that the statements of one queue have waited, added up, from which that is critical."""
 
 
 class DopStory(Struct, frozen=True):
@@ -370,7 +366,8 @@ class QueueHead(Struct, frozen=True):
     `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that
     binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
     pluggable database where others are seen, too. `equals` others of its queue have waited the same: which of them all
-    is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up.
+    is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up;
+    `was_critical` tells that they waited for too long at a poll before, and not much less since.
     `fits_with` are the instances that are gone, of one that is too large only because their servers are away with them.
     """
 
@@ -389,6 +386,7 @@ class QueueHead(Struct, frozen=True):
     container: str = ""
     equals: int = 0
     queue_waited: float = 0.0
+    was_critical: bool = False
     fits_with: tuple[int, ...] = ()
 
     @property
@@ -409,7 +407,7 @@ class QueueHead(Struct, frozen=True):
     @property
     def is_critical(self) -> bool:
         """Whether it hurts, by how long and how many wait, or because time does not help."""
-        return self.never_starts or self.queue_waited >= LONG_TOGETHER
+        return self.never_starts or self.queue_waited >= (SHORT_TOGETHER if self.was_critical else LONG_TOGETHER)
 
     @property
     def why(self) -> str:

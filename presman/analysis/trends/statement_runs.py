@@ -35,7 +35,7 @@ class StatementRun(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 
     `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
-    the queue.
+    the queue. One that is `cut` went with an instance or while nobody looked: it would have lasted for longer.
     """
 
     inst_id: int
@@ -52,6 +52,7 @@ class StatementRun(Struct):
     ended: datetime | None = None
     first_seen: datetime | None = None
     waiting_at: datetime | None = None
+    cut: bool = False
 
     @property
     def began(self) -> datetime:
@@ -94,8 +95,10 @@ class StatementRuns:
         if reading.why_unavailable("V$PX_SESSION"):
             return
         queue_is_visible = not reading.why_unavailable("V$SESSION")
+        cut = before is not None and any(each.last_seen >= before for each in reading.gone)
         for key, run in list(self._open.items()):
             if key not in seen and (run.started is not None or queue_is_visible):
+                run.cut = cut
                 self._end(key, halfway)
 
     def _queued(self, row: QueuedStatement, at: datetime) -> Executing:
