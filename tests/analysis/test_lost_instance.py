@@ -23,6 +23,7 @@ from presman.figures.statement_figures import running_state
 from presman.forecast.statement_history import StatementHistory
 from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
+from presman.rows.group_rows import GroupMetric
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import Scope
 from presman.rows.session_rows import SessionInfo
@@ -201,3 +202,14 @@ def test_its_start_is_told_for_an_hour() -> None:
     for uptime, told in ((3599.0, 1), (3600.0, 0), (None, 0)):
         header = replace(back.header, instances=(replace(back.header.instances[0], uptime=uptime),))
         assert len(instances_started(replace(back, header=header))) == told
+
+
+def test_an_instance_that_was_started_knows_nothing_of_the_minutes_before() -> None:
+    """Its first minute was that of the instance that was gone, so a queue that went with it took turns still."""
+    counted = {
+        round(seconds(reading)): {each.inst_id for each in snapshot.section(GroupMetric).rows}
+        for snapshot, reading in changes(BACK, BACK + 130.0)
+    }
+    assert counted[round(BACK)] == {1}
+    assert [inst_ids for at, inst_ids in counted.items() if at > BACK + 121.0] == [{1, 2}] * 3
+    assert sorted(counted.values(), key=len) == list(counted.values()), "once it has a minute it has every minute"

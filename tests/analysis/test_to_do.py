@@ -511,10 +511,14 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     assert not way.answers
     keeps = "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH wants, and ETL did a minute ago: "
     assert way.sentence == f"{keeps}the plan decides who is first, and no view tells"
-    little = replace(lately, running=(running(526, **IDLE, servers=16), running(144, group="ETL")))
+    little = replace(lately, running=(running(526, **IDLE, servers=16), running(900, **IDLE, servers=16)))
     assert unblock(little)[0].sentence == (
         f"{keeps.replace('32', '16')}BATCH lacks 32, so its end alone starts nobody now"
     ), "whatever ETL would want: it has nobody queued"
+    works = replace(lately, running=(running(144, group="ETL"),))
+    (way,) = unblock(works)
+    assert (way.turns, way.sentence) == ((), "ending one statement frees the 32 servers that let it start"), "now, too"
+    assert way.answers
     own = replace(lately, heads=(replace(lately.heads[0], shortages=(Shortage(32, group="BATCH"),)),))
     assert told(own).step is Step.END, "of BATCH's own limit ETL takes nothing"
     fifo = replace(lately, header=replace(lately.header, px_managed="FIFO"))

@@ -156,6 +156,15 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
                 yield f"of {names} {starts} start by what their alerts say: {line}"
 
 
+def wanted_by_nobody(reading: Reading) -> Iterator[str]:
+    """Yield the lines by which a queue that is empty now wants servers, or may get them."""
+    empty = {row.title for row in reading.cluster_groups()} - {group_title(head) for head in reading.heads}
+    for way in unblock(reading):
+        for line in {way.sentence, *(each.why_not for each in way.candidates)}:
+            said = [each for each in empty if re.search(rf"\b{each}\b[^;:]* (wants?|takes? turns|may get)\b", line)]
+            yield from (f"nobody is queued in {each}: {line}" for each in said)
+
+
 def ordered(reading: Reading) -> Iterator[str]:
     """Yield the words with which DO orders an end or promises a start though nobody's end is proven to help."""
     step = to_do(reading)
@@ -317,7 +326,7 @@ def test_no_line_says_what_another_denies(scenario: str, seed: int) -> None:
     readings = list(play(source, clock, POLLS, EVERY, forecaster=Forecaster()))
     found = []
     for number, reading in enumerate(readings):
-        for wrong in (judged_twice, wanted_and_of_no_use, ordered, without_verb, *OFFERS):
+        for wrong in (judged_twice, wanted_and_of_no_use, wanted_by_nobody, ordered, without_verb, *OFFERS):
             found += [(number, each) for each in wrong(reading)]
         for size in SIZES:
             found += [(number, size, each) for each in contradictions(reading, screen(reading, *size))]

@@ -80,7 +80,7 @@ def test_the_present_target_is_marked_and_a_copy_has_its_key() -> None:
 
 
 def test_what_is_copied_is_told_whole_on_as_many_lines_as_it_takes() -> None:
-    whom = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL take turns"
+    whom = "RPT sales reports 1:5,1005, idle 15:00, holds 16; no command: BATCH and ETL want the same"
     offered = [Copyable("c", "SQL_ID", "7xq3hdwx1kkd0"), Copyable("1", "sid,serial", "5,1005,@1", affects=whom)]
     for width in (60, 80, 120, 200):
         lines = copy_lines(offered, width)

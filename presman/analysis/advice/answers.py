@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.ending_effect import helps_nobody, is_proven
+from presman.analysis.advice.kept import who_wants
 from presman.analysis.advice.step import Proof
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
@@ -31,7 +32,7 @@ NAMED = 3
 
 def answered(found: Unblock, reading: Reading) -> Unblock:
     """Return it with commands for the candidates who are answers, and why there is none for the others."""
-    nobody = next(_why_nobody(found), "")
+    nobody = next(_why_nobody(found, reading), "")
     chosen = found.candidates[: found.needed]
     apart = [_why_not_he(each, found.may_end) for each in chosen]
     hindered = next((why for each, why in zip(chosen, apart, strict=True) if why and each.ends_in is None), "")
@@ -77,7 +78,7 @@ def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Pro
         yield Proof.DBA_DECIDES
 
 
-def _why_nobody(found: Unblock) -> Iterator[str]:
+def _why_nobody(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield why nobody is offered to be ended for a head, nothing where that depends on who it is."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
@@ -93,15 +94,15 @@ def _why_nobody(found: Unblock) -> Iterator[str]:
     if found.head.cause is Cause.NEVER_FITS:
         yield "that one too large for its limit starts then is not proven"
     if found.needed:
-        yield from _why_not_now(found)
+        yield from _why_not_now(found, reading)
 
 
-def _why_not_now(found: Unblock) -> Iterator[str]:
+def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield why not even those are offered who hold enough."""
     if is_new(found):
         yield f"the head has waited for {duration(found.head.statement.waited)} only"
     if found.turns:
-        yield f"{listed(found.turns)} take turns: {found.order}"
+        yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
         yield found.unsure
     if found.in_vain:

@@ -229,8 +229,9 @@ def take_turns(
     """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
 
     Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that. For
-    the same reason a queue counts that had statements in the last full minute and has none now. None counts that its
-    own limit holds back, but where `freed` are those that this counts: of what others free it takes nothing.
+    the same reason a queue that is empty now, and was not in the last full minute, takes its turn for what idle holders
+    keep: DO offers their ends, and would withdraw them within seconds. None counts that its own limit holds back, but
+    where `freed` are those that this counts: of what others free it takes nothing.
     """
     everybody = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -247,10 +248,12 @@ def take_turns(
         and not _are_kept(_own_limits(each, reading), freed, counts)
     ]
     now = {(each.con_id, each.group) for each in reading.heads}
+    keeps_on = any(each.idle is not None for each in freed)
     others += [
         row.title
         for row in reading.cluster_groups()
-        if (row.px_queued_minute or 0.0) > 0.0 and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
+        if keeps_on and (row.px_queued_minute or 0.0) > 0.0
+        and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
         and not (is_one_queue(reading.header.px_managed) and row.con_id == head.con_id)
         and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
     ]  # fmt: skip

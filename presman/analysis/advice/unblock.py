@@ -25,7 +25,7 @@ from presman.analysis.advice.contenders import (
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
 from presman.analysis.advice.ending_effect import effect_of, is_proven
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order
-from presman.analysis.advice.kept import kept_by
+from presman.analysis.advice.kept import kept_by, who_wants
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
@@ -111,8 +111,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
     keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
-        free = f"{listed(found.turns, 'or')} may get the next servers that come free: {found.order}"
-        return f"{free}, so nobody's end is proven to help"
+        want = who_wants(found.turns, reading, " the next servers that come free")
+        return f"{want}: {found.order}, so nobody's end is proven to help"
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.starts_nobody or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts_nobody or found.order}"

@@ -141,7 +141,12 @@ def _minute_row(simulation: Simulation, minute: Minute) -> Row:
 
 
 def _by_group(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Row]:
-    return (_minute_row(simulation, minute) for minute in minutes)
+    return (_minute_row(simulation, minute) for minute in _since_startup(simulation, minutes))
+
+
+def _since_startup(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Minute]:
+    """Yield the minutes that began after the instance was started: of those before it knows nothing."""
+    return (each for each in minutes if each.begin >= simulation.started.get(each.inst_id, each.begin))
 
 
 def _metrics_closed(simulation: Simulation) -> object:
@@ -151,7 +156,7 @@ def _metrics_closed(simulation: Simulation) -> object:
 def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
     capacity = simulation.scenario.capacity
     sums: dict[tuple[int, int, float], tuple[Minute, Sequence[float]]] = {}
-    for minute in rows if simulation.plans.cdb else ():
+    for minute in _since_startup(simulation, rows) if simulation.plans.cdb else ():
         if minute.group.name == BACKGROUND:
             continue
         key = (minute.inst_id, minute.group.con_id, minute.begin)
