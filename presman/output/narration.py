@@ -83,7 +83,7 @@ class Narration:
         Nor does it whose head the end of the same session helps most at an instant. `is_news` has it said anyway.
         """
         step = to_do(reading)
-        now = None if step is None else (step.step, step.commands or (step.subject, *_named(step, reading)))
+        now = None if step is None else _about(step, reading)
         if step is not None and (is_news or now != self._step):
             yield f"do: {step.text}"
             for command in step.commands:
@@ -91,9 +91,11 @@ class Narration:
         self._step = now
 
 
-def _named(step: ToDo, reading: Reading) -> list[str]:
-    """Return which of those who hold servers a step is about."""
-    return [each.who for each in reading.running if f"{each.who} " in f"{step.text} "]
+def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
+    """Return what a step is about: its commands, else its subject and whom of those who hold servers it names."""
+    if step.commands:
+        return step.step, step.commands
+    return step.step, step.subject, *(each.who for each in reading.running if f"{each.who} " in f"{step.text} ")
 
 
 def _told(event: DatabaseEvent, at: datetime) -> str:
