@@ -42,7 +42,7 @@ def arguments() -> Parser:
 exit codes of check:
   0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
   3 UNKNOWN: something could not be seen, or nothing could be checked""",
-        "scope packs",
+        "scope packs at start end",
     )
     option(parser, "target TARGET", "what to check (default: the one in config.ini)", nargs="?")
     for name in ("warning", "critical"):

@@ -35,8 +35,6 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> None:
     """Print the comparison. Raises Failure, TargetError, WindowError."""
-    if options.at or options.start or options.end:
-        raise Failure(f"each window has times of its own: write {FORM} instead of --at, --from and --to")
     config = load(options)
     first, second = window_words(options.first), window_words(options.second)
     if not first.target:

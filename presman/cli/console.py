@@ -128,14 +128,14 @@ def width() -> int | None:
 
 
 def is_terminal() -> bool:
-    """Return whether a full-screen program can run here."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)  # screens are written to the last
+    """Return whether a full-screen program can run here; errors may go elsewhere."""
+    streams = (sys.stdin, sys.stdout)
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 
 def why_no_screen() -> str:
     """Return why no full-screen program can run here: which stream goes elsewhere, where only that one does."""
-    streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
+    streams = {"input": sys.stdin, "output": sys.stdout}
     away = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
     return f"standard {away[0]} is not a terminal" if len(away) == 1 else "no terminal"
 

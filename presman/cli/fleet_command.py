@@ -105,8 +105,6 @@ def _of_store(store: Target, options: Namespace) -> int:
     from presman.services.store_fleet import StoreFleet  # what it takes, live databases need not wait for
 
     assert store.recorded is not None
-    if options.at or options.start or options.end:
-        raise Failure("--at, --from and --to go with one recording; a fleet shows what is newest")
     fleet = StoreFleet(store.recorded.location, options.interval or INTERVAL, options.targets[1:])
     if options.format is not None:
         return _printed(fleet, options)
@@ -226,7 +224,8 @@ class FleetTargets:
                 found = resolve(name, config, options, ask=False)
             except (InputError, Failure) as error:
                 if name not in config.sections:
-                    raise
+                    alone = "" if len(names) == 1 else f"; none of the {len(names)} was asked"
+                    raise Failure(f"{error}{alone}") from error
                 text = str(error).removeprefix(f"{config.path}, [{name}]: ")
                 self.watched.append(LiveTarget(name, partial(_refuse, text)))
                 continue

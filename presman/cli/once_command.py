@@ -18,7 +18,7 @@ def arguments() -> Parser:
   presman once demo:storm --format json | jq '.heads[].sentence'
   presman once prod --format csv --measure queue
   presman once spool:/tmp/spool --format text""",
-        "scope packs at",
+        "scope packs at start end",
     )
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json", "csv")

@@ -25,16 +25,21 @@ _NEGATIVE = re.compile(r"-\.?\d")
 """What argparse takes for a value and not for an option: -15m, a time before the last poll, is one, too."""
 
 
+_TIMES = {"at": "--at", "start": "--from", "end": "--to"}
+"""The options that choose a time of a recording, by their names in the namespace."""
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are one line, with the nearest name where there is one.
 
-    Its help explains the options `behind` (their names in the namespace) for `--help all` only.
+    Its help explains the options `behind` (their names in the namespace) for `--help all` only; it takes those of a
+    time that are among `times`.
     """
 
-    def __init__(self, *, behind: Collection[str] = (), **options: Any) -> None:
+    def __init__(self, *, behind: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
         self._behind = behind
-
+        self._times = times
         self._negative_number_matcher = _NEGATIVE
 
     def _put_behind(self) -> None:
@@ -66,6 +71,10 @@ class Parser(argparse.ArgumentParser):
         found, extra = self.parse_known_args(arguments, known)
         if extra:
             self.error(self._stray(extra[0]))
+        for given in _TIMES.keys() - self._times:
+            if getattr(found, given, None) is not None:
+                used = " and ".join(name for each, name in _TIMES.items() if each in self._times)
+                self.error(f"{self.prog} does not use {_TIMES[given]}{used and f', but {used}'}")
         return found
 
     def _stray(self, word: str) -> str:
@@ -310,7 +319,8 @@ def behind(fitting: str) -> frozenset[str]:
 def command_parser(name: str, description: str, examples: str, fitting: str = "") -> Parser:
     """Return the parser of a command, with its options yet to come.
 
-    `fitting` are the options of every command that its help explains; the others are named there.
+    `fitting` are the options of every command that its help explains; the others are named there, and those of a time
+    refused.
     """
     return Parser(
         prog=f"presman {name}".strip(),
@@ -318,4 +328,5 @@ def command_parser(name: str, description: str, examples: str, fitting: str = ""
         epilog=f"examples:\n{examples}",
         parents=[common()],
         behind=behind(fitting),
+        times=_TIMES.keys() & fitting.split(),
     )

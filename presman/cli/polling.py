@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -121,6 +121,25 @@ class Polling:
             with self._recorded() as source:
                 found.queue_marks = queue_marks_before(source.playback, source.playback.index(reading.at))
         return found
+
+    def readings_before(self, reading: Reading, since: datetime, most: int) -> tuple[list[Reading], int]:
+        """Return readings of a recording from `since` on, to before one of it, and how many polls apart they are.
+
+        They are so far apart that there are no more than `most`; of anything but a recording there is none.
+        """
+        if self._resolved.target.kind != "recording":
+            return [], 1
+        from presman.recording.playback import LostPollError
+
+        found: list[Reading] = []
+        with self._recorded() as source:
+            playback = source.playback
+            polls = range(max(source.indexes.start, playback.index(since) - 1), playback.index(reading.at))
+            step = max(1, -(-len(polls) // most))
+            for index in polls[::step]:
+                with suppress(LostPollError):
+                    found.append(playback.reading(index))
+        return found, step
 
     @contextmanager
     def _recorded(self) -> Iterator["RecordingSource"]:

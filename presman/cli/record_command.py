@@ -47,7 +47,7 @@ def arguments() -> Parser:
   presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
   presman record prod -o postgresql+psycopg://presman@dbhost/presman
   presman once prod.presman --at 03:12""",
-        "refresh scope packs",
+        "refresh scope packs start end",
     )
     option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
     option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)

@@ -11,7 +11,7 @@ def arguments() -> Parser:
     parser = command_parser(
         "replay",
         "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
-        "goes to a time, n and p to the next and the previous event. --at begins at that time.",
+        "goes to a time, n and p to the next and the previous event. --at begins there, stopped.",
         """\
   presman replay prod.presman
   presman replay prod.presman --from 03:00 --to 04:00

@@ -66,7 +66,7 @@ def arguments() -> Parser:
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
   presman serve prod --public https://dba.example.com/prod/ --token-file token
   ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
-        "refresh scope packs theme",
+        "refresh scope packs theme at start end",
     )
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     add_listen(parser, "address for browsers (default 127.0.0.1:8000: this machine only)", "127.0.0.1:8000")

@@ -2,9 +2,13 @@
 
 import re
 from argparse import ArgumentTypeError, Namespace
+from datetime import timedelta
 
 from presman.cli import console, exit_codes
 from presman.cli.parser import Parser, add_format, command_parser, option, some_seconds
+
+_MOST_BEFORE = 200
+"""Polls of a recording that are read beside those of the forecast, to tell what a statement waited for."""
 
 
 def arguments() -> Parser:
@@ -36,6 +40,7 @@ def _who(text: str) -> str:
 
 def run(options: Namespace) -> int:
     """Run `presman why`."""
+    from presman.analysis.readings.statement_readings import QueuedStatement
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.forecast.forecaster import LEADING_POLLS
@@ -50,10 +55,16 @@ def run(options: Namespace) -> int:
         if one_look
         else polling.moments(duration=options.duration, newest=LEADING_POLLS)
     )
-    for came in moments:
+    for number, came in enumerate(moments):
         history.add(came.reading)
+        if not number:
+            first = came.reading
+    row = found_in(came.reading, asked)
+    if isinstance(row, QueuedStatement) and row.waited is not None and history.was_there(row):
+        since = came.reading.at - timedelta(seconds=row.waited)
+        history.precede(*polling.readings_before(first, since, _MOST_BEFORE))
     if options.format == "json":
         console.put(as_json(came.reading, asked, history, ascii_only=console.wants_ascii()))
     else:
         console.show(as_text(came.reading, asked, history))
-    return exit_codes.OK if found_in(came.reading, asked) is not None else exit_codes.FINDINGS
+    return exit_codes.OK if row is not None else exit_codes.FINDINGS

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from presman.analysis.advice.step import ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
@@ -19,6 +20,9 @@ SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
 _OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
+_WRONG = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE})
+"""With each of these it is said what to do, though that is as before."""
+
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
 )
@@ -57,7 +61,7 @@ class Narration:
         events = self._events.add(reading, snapshot)
         yield from (_told(each, reading.at) for each in events if each.kind in _NARRATED)
         yield from self._changed_troubles(reading)
-        yield from self._changed_step(reading)
+        yield from self._step_now(reading, is_news=any(each.kind in _WRONG for each in events))
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
         ended = not self._events.has_alerts and any(each.kind in _OF_ALERTS for each in events)
         if self._is_time(reading) or ended:
@@ -73,18 +77,25 @@ class Narration:
         yield from (f"not seen: {text}" for text in sorted(found - self._troubles))
         self._troubles = frozenset(found)
 
-    def _changed_step(self, reading: Reading) -> Iterator[str]:
-        """Say what to do when it is something else than before: times in its words alone make no news.
+    def _step_now(self, reading: Reading, *, is_news: bool) -> Iterator[str]:
+        """Say what to do when it is something else, or about others, than before: times in its words make no news.
 
-        Nor does it whose head the end of the same session helps most at an instant.
+        Nor does it whose head the end of the same session helps most at an instant. `is_news` has it said anyway.
         """
         step = to_do(reading)
-        now = None if step is None else (step.step, "" if step.commands else step.subject, step.commands)
-        if step is not None and now != self._step:
+        now = None if step is None else _about(step, reading)
+        if step is not None and (is_news or now != self._step):
             yield f"do: {step.text}"
             for command in step.commands:
                 yield f"command: {command.text} (affects {step.affects})"
         self._step = now
+
+
+def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
+    """Return what a step is about: its commands, else its subject and whom of those who hold servers it names."""
+    if step.commands:
+        return step.step, step.commands
+    return step.step, step.subject, *(each.who for each in reading.running if f"{each.who} " in f"{step.text} ")
 
 
 def _told(event: DatabaseEvent, at: datetime) -> str:

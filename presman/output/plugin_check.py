@@ -4,7 +4,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -176,11 +176,12 @@ def _unavailable(reading: Reading) -> tuple[str, ...]:
 def _summary(
     state: PluginState, found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading, *, verbose: bool
 ) -> str:
-    """Return the text of the line: the worst in full unless that follows, others in short, and what is not known."""
+    """Return the text of the line: the worst in full unless that follows, others in short, and what is not known.
+
+    Where there is no room for all, the last clauses of the worst go before another alert does.
+    """
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
-    parts = [wrongs[0].short if verbose else _in_full(wrongs[0])] if wrongs else []
-    parts += [alert.short for alert in wrongs[1 : 1 + _OTHERS]]
-    parts += [f"and {len(wrongs) - 1 - _OTHERS} more"] if len(wrongs) > 1 + _OTHERS else []
+    parts = _others(wrongs[1:])
     if not wrongs:
         waiting = [alert.short for alert in found if alert.key != "plan_switched" and alert.amount is not None]
         clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in availability_notes(reading)[:1]]
@@ -188,7 +189,28 @@ def _summary(
         parts += waiting[:_OTHERS]
     if unavailable:
         parts.append(f"not known: {'; '.join(unavailable[:_VIEWS])}{' …' if len(unavailable) > _VIEWS else ''}")
-    return f"{reading.header.database or reading.target}: {one_line('; '.join(parts), LONGEST)}"
+    worst = [] if not wrongs else [wrongs[0].short] if verbose else _shorter_and_shorter(wrongs[0])
+    lines = ["; ".join([each, *parts]) for each in worst] or ["; ".join(parts)]
+    text = next((each for each in lines if len(each) <= LONGEST), lines[-1])
+    return f"{reading.header.database or reading.target}: {_whole_words(text)}"
+
+
+def _others(found: Sequence[Alert]) -> list[str]:
+    """Return the alerts behind the worst in short: every queue, and so many of the others."""
+    told = [each for index, each in enumerate(found) if index < _OTHERS or each.key == "queue_waits"]
+    return [each.short for each in told] + [f"and {len(found) - len(told)} more"] * (len(found) > len(told))
+
+
+def _shorter_and_shorter(alert: Alert) -> list[str]:
+    """Return the sentence of an alert, with ever fewer of its last clauses, and its short words."""
+    clauses = _in_full(alert).split("; ")
+    return ["; ".join(clauses[:count]) for count in range(len(clauses), 0, -1)] + [alert.short]
+
+
+def _whole_words(text: str) -> str:
+    """Return a text that is not longer than a line, cut between two words."""
+    cut = one_line(text, LONGEST)
+    return cut if len(text) <= LONGEST else f"{cut.rpartition(' ')[0] or cut.removesuffix('…')} …"
 
 
 def _in_full(alert: Alert) -> str:

@@ -69,11 +69,16 @@ class ReasonSince(NamedTuple):
 
 
 class ReasonHistory:
-    """The reasons for which each statement waited, while one watched: `begun` is the first reading, None before it."""
+    """The reasons for which each statement waited, while one watched: `begun` is the first reading, None before it.
+
+    `sparse_to` is up to when one poll in `apart` was read only, None where each was.
+    """
 
     def __init__(self) -> None:
         self._reasons: dict[Executing, list[ReasonSince]] = {}
         self.begun: datetime | None = None
+        self.sparse_to: datetime | None = None
+        self.apart = 1
 
     def add(self, reading: Reading) -> None:
         """Take the next reading."""
@@ -83,9 +88,28 @@ class ReasonHistory:
             if not reasons or reasons[-1].reason is not row.reason:
                 reasons.append(ReasonSince(reading.at, row.reason))
 
+    def precede(self, earlier: Iterable[Reading], apart: int) -> None:
+        """Take readings from before all others, so many polls apart."""
+        before = ReasonHistory()
+        for reading in earlier:
+            before.add(reading)
+        if before.begun is None:
+            return
+        for key, reasons in before._reasons.items():
+            later = self._reasons.get(key, [])
+            is_same = bool(later) and later[0].reason is reasons[-1].reason
+            self._reasons[key] = reasons + later[is_same:]
+        self.sparse_to, self.apart = self.begun if apart > 1 else None, apart
+        self.begun = before.begun
+
     def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
         """Return those of a statement, the oldest first."""
         return tuple(self._reasons.get(row.executing(), ()))
+
+    def was_there(self, row: ParallelStatement) -> bool:
+        """Whether a statement waited at the first reading already: what it waited for before is not known."""
+        reasons = self.of(row)
+        return bool(reasons) and reasons[0].since == self.begun
 
 
 def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
@@ -192,11 +216,13 @@ def _holder(each: RunningStatement) -> str:
 def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
     """Yield the reasons for which it waited; one at the first poll looked at may have been so before."""
     reasons = history.of(row)
-    from_start = bool(reasons) and reasons[0].since == history.begun
+    from_start = history.was_there(row)
     if len(reasons) > 1 or from_start:
         begun = clock(reasons[0].since)
         told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
         first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        if history.sparse_to is not None:
+            looked += f"; up to {clock(history.sparse_to)} one poll in {history.apart} was read"
         yield f"  it waited: {', '.join([told[0] + first, *told[1:]])}{looked}"
 
 

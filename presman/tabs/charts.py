@@ -98,7 +98,7 @@ class Trends:
 
 def chart_data(moment: Moment, measure: str, title: str, capacity: float | None) -> ChartData:
     """Return the chart of a measure by group, over the window the user chose: it ends now, or around what is on
-    screen."""
+    screen, or with the poll of a recording."""
     choices, reading = moment.choices, moment.reading
     width, count = float(choices.window), STRETCHES
     end = completed(moment.latest, width)
@@ -113,7 +113,7 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     found = {key: moment.series.buckets((measure, CLUSTER, *key), start, width, count) for key in keys}
     containers = {group.con_id: group.container for group in reading.groups if group.container}
     areas = _areas(without_gaps(found, max(1, round(BRIDGE / width))), containers, _styles(moment, measure))
-    ticks = _ticks(start, width, count, now=not choices.behind)
+    ticks = _ticks(start, width, count, now=not (choices.behind or choices.recorded))
     changes = plan_changes(moment, start, width, count)
     title = f"{title}, {choices.window} min"
     there = () if capacity is None else _carried(moment.series.buckets(CPUS, start, width, count), capacity)

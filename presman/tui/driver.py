@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import termios
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
@@ -84,6 +85,9 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        if not os.isatty(2):  # there Textual writes screens, even with 2>FILE
+            encoding = sys.__stdout__.encoding if sys.__stdout__ else "utf-8"
+            self._file = open(1, "w", encoding=encoding, errors="replace", closefd=False)  # noqa: SIM115
         self.exit_event = WakingEvent()
         self._is_on = False
         stop, go_on = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)

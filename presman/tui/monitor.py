@@ -45,8 +45,8 @@ _KEPT_FORECASTS = 120
 
 Starts = dict[Executing, StartForecast]
 
-_SAME = 1e-6
-"""Seconds that a float of seconds since 1970 may be off."""
+_SAME = 5e-7
+"""Seconds that a float of seconds since 1970 may be off; two polls are a microsecond apart at least."""
 
 
 class Timeline:

@@ -173,7 +173,8 @@ class Player(Feed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
     With `follow` it begins at the end, and goes on as the recording grows; else at the time that the words `begin`
-    name, "" for the first poll. What is asked of a feed but to play has no meaning where all has passed.
+    name, and stands there, or with "" plays from the first poll on. What is asked of a feed but to play has no meaning
+    where all has passed.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ class Player(Feed):
         self._recall: Recall | None = None
         self._forecaster: Forecaster | None = None
         self._due_at = 0.0
-        self.playing = True
+        self.playing = not begin
         self.speed = 1.0
 
     # ---- called from the screen's thread

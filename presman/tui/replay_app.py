@@ -171,6 +171,8 @@ class ReplayApp(MonitorApp):
             self.notify(event.message, timeout=8)
         if first:
             super().on_arrived(Arrived(event.reading, None, foresight=event.foresight))
+            if not self.player.playing:
+                self.notify("Stopped at the time that was named: Space plays from here.", timeout=8)
         self.say_state(paint=False)
         self.repaint()
         self._arrive(event.keys)
@@ -239,8 +241,9 @@ def run_replay(
 ) -> MonitorEnd:
     """Show a recording until the user quits.
 
-    With `follow` it begins at the end and goes on as the recording grows, else at the time that the words `begin` name;
-    `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last time.
+    With `follow` it begins at the end and goes on as the recording grows, else it stands at the time that the words
+    `begin` name; `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last
+    time.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
     return shown(app, [*fixed, "refresh"], home=home, ascii_only=ascii_only)

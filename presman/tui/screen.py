@@ -80,6 +80,7 @@ class MonitorScreen(PatientScreen, PlainBackground):
         lines = too_small(self.app.size, leaving) or ([] if is_page_open else self._message_of(monitor, leaving))
         self._message.show_lines(lines)
         self.set_class(bool(lines), "-message")
+        self.set_class(is_page_open and self.has_class("-flat"), "-reading")
         return bool(lines)
 
     def _message_of(self, monitor: Monitor, leaving: str) -> list[Line]:

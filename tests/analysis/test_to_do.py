@@ -486,7 +486,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
             "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what ending it would do is not "
             "known; wait, or decide whether to end it"
         )
-        assert told(reading).short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00"
+        assert told(reading).short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
@@ -612,7 +612,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
     own = (Shortage(32, everybody=True), Shortage(16, group="BATCH"))
     held = replace(both, heads=(replace(both.heads[0], cause=Cause.GROUP, shortages=own), both.heads[1]))
     found = told(replace(held, groups=(group("BATCH", px_servers=32),)))
-    assert found.short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00, ETL wants them"
+    assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers; ETL wants them"
     assert found.text.startswith(
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
@@ -650,7 +650,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
     assert "keeps 32 servers that BATCH and ETL want: what ending it" in found.text
-    assert found.short == "wait, or decide: MARTIN 1:526 keeps 32 servers; idle 15:00"
+    assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
 
 
 def test_a_start_that_is_promised_comes_before_an_idle_holder_whom_several_queues_wait_for() -> None:

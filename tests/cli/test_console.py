@@ -37,11 +37,13 @@ def test_text_is_as_wide_as_columns_says_else_as_the_terminal(
         ((True, True, True), "dumb", False, "no terminal"),
         ((False, True, True), "xterm", False, "standard input is not a terminal"),
         ((True, False, True), "xterm", False, "standard output is not a terminal"),
-        ((True, True, None), "xterm", False, "standard error is not a terminal"),
-        ((False, True, False), "xterm", False, "no terminal"),
+        ((True, None, True), "xterm", False, "standard output is not a terminal"),
+        ((True, True, False), "xterm", True, "no terminal"),
+        ((True, True, None), "xterm", True, "no terminal"),
+        ((False, False, True), "xterm", False, "no terminal"),
     ],
 )
-def test_a_screen_takes_three_streams_that_are_terminals(
+def test_a_screen_takes_input_and_output_that_are_terminals(
     there: tuple[bool | None, ...], term: str, can: bool, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, is_there in zip(("stdin", "stdout", "stderr"), there, strict=True):

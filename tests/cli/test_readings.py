@@ -198,7 +198,7 @@ def test_export_of_the_past_says_where_the_history_begins(inside: Run) -> None:
         (("--to", "2h ago"), "V$RSRCMGRMETRIC_HISTORY has no rows for that time: it has "),
         (("--from", "soon"), "'soon' is not a time"),
         (("--from", ""), "--at, --from and --to want a time"),
-        (("--at", "1h ago"), "--at, --from and --to go with a recording; demo:mixed is not one"),
+        (("--at", "1h ago"), "presman export does not use --at, but --from and --to (see presman export --help)"),
     ],
 )
 def test_export_of_the_past_refuses_in_one_line_and_leaves_no_file(

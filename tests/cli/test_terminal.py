@@ -9,6 +9,7 @@ import subprocess
 import termios
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -139,13 +140,26 @@ def test_without_a_shell_ctrl_z_says_so(screen: Screen) -> None:
     assert psutil.Process(screen.pid).status() != psutil.STATUS_STOPPED
 
 
-def test_where_only_errors_go_elsewhere_that_is_said() -> None:
-    """Screens are written to standard error: with `2>file` there is none, and nobody would guess why."""
+def test_where_only_errors_go_elsewhere_there_is_a_screen(tmp_path: Path) -> None:
+    """Textual writes screens to standard error: with `2>file` they would be in the file."""
+    errors = tmp_path / "err"
+    screen = Screen(["sh", "-c", f"exec {shlex.join(command('demo:quiet'))} 2>{errors}"], **environment())
+    try:
+        screen.wait_for(b"LIVE", b"CPUs used")
+        screen.press(b"q")
+        screen.wait_for_end(30)
+        assert (screen.status, errors.read_text()) == (0, "")
+        assert b"\x1b[?1049l" in screen.last, "back from the other screen"
+    finally:
+        screen.close()
+
+
+def test_where_the_screen_would_go_elsewhere_that_is_said() -> None:
     reading, writing = os.openpty()
-    given: dict[str, Any] = {"stdin": writing, "stdout": writing, "stderr": subprocess.PIPE}
+    given: dict[str, Any] = {"stdin": writing, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command("demo:quiet", "--polls", "1"), env=environment(), text=True, **given) as process:
         assert process.stderr is not None
-        assert process.stderr.readline() == "presman: standard error is not a terminal: 1 reading as text\n"
+        assert process.stderr.readline() == "presman: standard output is not a terminal: 1 reading as text\n"
         process.kill()
     os.close(reading)
     os.close(writing)

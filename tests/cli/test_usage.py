@@ -126,6 +126,12 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         (["--scope", "clutser", "once", QUEUEING], "did you mean 'cluster'?"),
         (["once", QUEUEING, "--at"], "--at needs a value: the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'"),
         (["once", QUEUEING, "--at", "-15m"], "--at, --from and --to go with a recording"),
+        (["whatif", "a.presman", "--at", "03:12"], "presman whatif does not use --at, but --from and --to"),
+        (
+            ["compare", "a.presman@03:00..", "@..03:00", "--to", "03:12"],
+            "presman compare does not use --to (see presman",
+        ),
+        (["--from", "03:12", "why", "a.presman", "507"], "presman why does not use --from, but --at"),
         (["export", QUEUEING, "--duration", "0"], "'0' is no time at all"),
         (["bundle", QUEUEING, "--minutes", "0"], "'0' is not a number of minutes above 0, three years at most"),
         (["bundle", QUEUEING, "--minutes", "-3"], "'-3' is not a number of minutes above 0, three years at most"),

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
@@ -80,6 +81,22 @@ def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -
     found = [re.fullmatch(r"(\S+)  (?:at (\S+): )?((?:better|ended|worse), .*)", line) for line in lines]
     turns = [(match[2] or match[1], match[3]) for match in found if match]
     assert sorted(turns) == sorted((clock(each.at), each.text) for each in told)
+
+
+@pytest.mark.parametrize("scenario", ["lost", "storm", "mixed"])
+def test_what_to_do_is_said_again_when_it_is_about_another_and_with_what_is_newly_wrong(scenario: str) -> None:
+    narration, said_last, times = Narration(), "", 0
+    for now, reading in polled(scenario, 60):
+        lines = [line[10:] for line in narration.take(reading, now)]
+        told = [line.removeprefix("do: ") for line in lines if line.startswith("do: ")]
+        said_last, times = told[-1] if told else said_last, times + len(told)
+        step = to_do(reading)
+        if step is None:
+            continue
+        if not step.commands:
+            assert re.findall(r"[A-Z]+ \d:\d+", said_last) == re.findall(r"[A-Z]+ \d:\d+", step.text)
+        assert told or not any(line.startswith(("warning: ", "critical: ", "worse, ")) for line in lines)
+    assert 2 <= times <= 20, "that a time in it is another one is no news"
 
 
 def test_all_is_summed_up_again_when_its_time_has_come() -> None:

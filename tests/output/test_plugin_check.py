@@ -57,6 +57,22 @@ def test_of_a_queue_it_is_told_first_how_many_wait() -> None:
     assert line(judged(waits))[1].endswith(" - ORCL: G1: 3 queued, head 5:00: BATCH is short by 16.")
 
 
+def test_clauses_of_the_worst_go_before_another_queue_does() -> None:
+    queues = [Alert("warn", "▲", f"G{n}: text", f"G{n}: 3 queued", "queue_waits", f"G{n}") for n in range(1, 6)]
+    clauses = "; ".join(f"clause {n} of the worst, which is long" for n in range(10))
+    worst = Alert("bad", "✕", f"G0: {clauses}", "G0: 9 queued", "queue_waits", "G0")
+    text = line(judged(worst, alert(9), *queues))[1].partition("ORCL: ")[2]
+    assert text.startswith("G0: 9 queued: clause 0 of the worst, which is long; ")
+    assert text.endswith("which is long; " + "; ".join(["short 9", *(each.short for each in queues)]))
+    assert 400 - len("; clause 0 of the worst, which is long") < len(text) <= 400, "no clause goes without need"
+
+
+def test_what_is_cut_is_cut_between_two_words() -> None:
+    found = judged(alert(1)._replace(short=" ".join(["words"] * 100), text=" ".join(["wordier"] * 100)))
+    text = line(found)[1].partition("ORCL: ")[2]
+    assert text == " ".join([*["words"] * 66, "…"])
+
+
 def test_no_sentence_is_said_twice() -> None:
     found = result(judged(alert(1), alert(2, "bad")), (), (), verbose=True)
     assert found.line.startswith("PRESMAN CRITICAL - ORCL: short 2; short 1 |")

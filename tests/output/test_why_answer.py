@@ -104,6 +104,24 @@ def test_what_it_waited_for_before_is_kept() -> None:
     )
 
 
+def test_what_was_read_later_of_the_time_before_stands_before_it() -> None:
+    history, now = ReasonHistory(), told()
+    first = replace(now, queue=(replace(now.queue[1], sid=501, sql_id="7xq3h001jskd0"),), heads=())
+    came, turned, later = (replace(now, at=AT + timedelta(seconds=each)) for each in (-60, 60, 90))
+    history.add(turned)
+    history.add(later)
+    row = now.queue[0]
+    assert history.was_there(row)
+    history.precede([], 1)
+    assert history.was_there(row), "nothing was read before it"
+    history.precede([replace(came, queue=(), heads=()), first, replace(turned, at=AT + timedelta(seconds=30))], 4)
+    assert not history.was_there(row)
+    assert as_text(later, AskedStatement.of("501"), history).splitlines()[-1] == (
+        f"  it waited: behind_in_queue from {clock(AT)}, group_limit from {clock(AT + timedelta(seconds=30))}; "
+        f"up to {clock(turned.at)} one poll in 4 was read"
+    )
+
+
 def test_who_came_while_one_watched_has_its_whole_history() -> None:
     history, now = ReasonHistory(), told()
     later = replace(now, at=AT + timedelta(seconds=60))

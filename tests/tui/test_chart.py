@@ -123,6 +123,8 @@ def test_looking_back_the_instant_is_marked_and_the_end_is_not_called_now() -> N
     assert data.cursor == 40
     end = datetime.fromtimestamp(AT.timestamp() // 15 * 15 + 39 * 15, UTC)
     assert data.ticks[-1] == (60, end.strftime("%H:%M:%S")), "it is no whole minute"
+    recorded = chart_data(moment_of(*polls, recorded=True), "used", "CPUs used", None)
+    assert recorded.ticks[-1] == data.ticks[-1], "the last poll of a recording was long ago"
     lines = [plain(line) for line in chart_lines(data, (), 70, 12)]
     assert sum("│" in line[3:] for line in lines[1:]) == 9, "a line over all of the plot"
 

@@ -326,7 +326,7 @@ def test_the_bar_shows_where_one_is(tmp_path: Path) -> None:
 
 
 @acted
-async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> None:
+async def test_it_stands_at_the_time_that_was_named_until_space_plays_on(tmp_path: Path) -> None:
     place = str(tmp_path / "a.presman")
     moments = list(polled("quiet", 8))
     record(place, moments)
@@ -345,6 +345,12 @@ async def test_it_begins_at_a_time_and_goes_on_from_there(tmp_path: Path) -> Non
             await waited(acting, lambda: app.monitor.latest is not None and app.monitor.latest.number == number)
 
         await until(6)
+        told = [each.message for each in app._notifications]
+        assert "Stopped at the time that was named: Space plays from here." in told
+        assert f"‖ {moments[5][0].at.astimezone():%Y-%m-%d %H:%M:%S}" in acting.screen.splitlines()[0]
+        assert not app.player.playing
+        await acting.keys("space")
+        assert app.player.playing
         await acting.keys("J", "x", "escape")
         assert not any(line.display for line in app.query("InputLine")), "Esc leaves the line"
         await acting.keys("end")

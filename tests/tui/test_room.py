@@ -149,6 +149,18 @@ async def test_of_more_alerts_than_there_is_room_for_the_rest_is_counted() -> No
         assert "   … +3 more" in acting.screen
 
 
+@acted
+async def test_a_page_has_most_of_a_terminal_of_ten_lines() -> None:
+    async with stage(busy(), size=(80, 10)) as acting:
+        before = acting.screen.splitlines()
+        lines = (await acting.press("d")).splitlines()
+        assert "Overview ›" in lines[2]
+        assert lines[:2] == before[:2], "what is watched, and what is wrong"
+        assert (await acting.press("escape")).splitlines()[2:4] == before[2:4], "what to do, and the tabs"
+        await acting.resize(80, 24)
+        assert (await acting.press("d")).splitlines()[2].startswith(" DO ")
+
+
 @pytest.mark.parametrize("size", [(80, 10), (300, 12)], ids=str)
 @acted
 async def test_a_flat_terminal_shows_what_is_wrong_what_to_do_and_one_table(size: tuple[int, int]) -> None:

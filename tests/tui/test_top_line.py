@@ -88,6 +88,13 @@ def test_instances_packs_and_files_are_named() -> None:
     assert parts(top()) == ["anna@db/prod"]
 
 
+def test_that_a_file_is_written_goes_before_plan_and_cpu_do() -> None:
+    writing = top(busy(), exporting="CSV cpu, recording")
+    rooms = [parts(writing, room) for room in range(260, 60, -1)]
+    last = next(found for found in rooms if "▸ CSV cpu, recording" not in found)
+    assert {"plan DAYTIME_PLAN", "CPU on, caged 24  PX FULL"} <= set(last)
+
+
 def test_where_room_is_short_parts_go_by_their_rank() -> None:
     """One part after the other goes: the cost, the uptime, the interval; the name is the last and is cut."""
     seen = []

@@ -117,9 +117,9 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         if found.turns and idle:
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
             known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
-            others = f", {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
-            brief = f"idle {each.idle_time}{others}"
-            short = f"wait, or decide: {each.who} keeps {counted(each.servers, 'server')}; {brief}"
+            others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+            short = f"wait, or decide: {keeps}{others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(found.turns))
     return None

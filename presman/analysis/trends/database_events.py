@@ -38,7 +38,12 @@ KINDS = (
     *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_THERE, ALERT_BEGAN, ALERT_WORSE, ALERT_BETTER, ALERT_ENDED),
     *(RECONNECT, LOST),
 )
-_WORDS = {VERDICT_CHANGED: "state changed", ALERT_WORSE: "alert got worse", ALERT_BETTER: "alert got better"}
+_WORDS = {
+    VERDICT_CHANGED: "state changed",
+    ALERT_THERE: "alert from before",
+    ALERT_WORSE: "alert got worse",
+    ALERT_BETTER: "alert got better",
+}
 """Kinds that are kept by another name than people read."""
 
 KEPT = 2000

@@ -9,6 +9,7 @@ from presman.figures.drawing.lines import fit
 from presman.recording.time_words import spelled_instant
 from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, Line, PlanDifference
 from presman.reports.compare.noise import Judgement
+from presman.reports.compare.window_figures import NOT_KNOWN
 
 
 def window_sentence(window: ComparedWindow) -> str:
@@ -16,7 +17,7 @@ def window_sentence(window: ComparedWindow) -> str:
     seconds = (window.last - window.first).total_seconds()
     return (
         f"{window.recording}, {window.database}: {spelled_instant(window.first)} to {spelled_instant(window.last)}, "
-        f"{counted(window.polls, 'poll')} in {spelled(seconds)}, plan {window.plan or 'not known'}"
+        f"{counted(window.polls, 'poll')} in {spelled(seconds)}, plan {window.plan or NOT_KNOWN}"
     )
 
 
@@ -35,9 +36,9 @@ def summary(lines: Sequence[Line]) -> str:
 
 
 def said(value: str | float | bool | None) -> str:
-    """Return what a plan says."""
+    """Return what a plan says; None is the name of one that cannot be read."""
     if value is None:
-        return ABSENT
+        return NOT_KNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else f"{value:g}"

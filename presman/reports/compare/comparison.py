@@ -37,9 +37,12 @@ from presman.reports.compare.window_figures import (
     ALL,
     LATENCY,
     MEAN_WAIT,
+    NOT_IN_PLAN,
+    NOT_KNOWN,
     QUEUE,
     SECTIONS,
     STATEMENTS,
+    Directives,
     FigureKey,
     WindowFigures,
     step_for,
@@ -72,7 +75,7 @@ class Line(NamedTuple):
 
 
 class PlanDifference(NamedTuple):
-    """What the plan said at the end of each window, where that differs; None for no limit or not known."""
+    """What the plan said at the end of each window, where that differs; a word where it is no number."""
 
     subject: str
     figure: str
@@ -138,10 +141,17 @@ def plan_differences(
         found.append(PlanDifference("", "plan", *plans))
     directives = first[1].directives, second[1].directives
     for key in sorted(directives[0].keys() | directives[1].keys()):
-        a, b = (_rounded(each.get(key)) for each in directives)
+        a, b = (_at_end(each, key) for each in directives)
         if a != b:
             found.append(PlanDifference(*key, a, b))
     return tuple(found)
+
+
+def _at_end(directives: Directives, key: tuple[str, str]) -> Any:
+    """Return what a plan says; of a group that is not among those it has, whether any is known."""
+    is_read = any(group for group, _ in directives)
+    value = directives.get(key, NOT_IN_PLAN if is_read else NOT_KNOWN)
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def histograms(first: WindowFigures, second: WindowFigures) -> tuple[ComparedHistogram, ...]:
@@ -270,10 +280,6 @@ def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequ
 def rank(values: Sequence[float], percent: int) -> float | None:
     """Return the value of that rank, one of them; None without any."""
     return sorted(values)[max(0, -(-percent * len(values) // 100) - 1)] if values else None
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
 
 
 # ---- The two windows, read from recordings; what is not whole about them is said.

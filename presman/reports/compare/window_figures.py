@@ -236,10 +236,16 @@ _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
 }
 
 
-_DIRECTIVES = ("in_plan", "guaranteed_share", "limit_cpus", "px_servers_limit")
+_SHARE, _SERVERS_LIMIT = "guaranteed_share", "servers limit %"
+_DIRECTIVES = {
+    "emphasis": {_SHARE: _SHARE, "limit_cpus": "limit_cpus"},
+    "parallel": {_SERVERS_LIMIT: "px_servers_limit_percent"},
+}
+"""By measure the column of each figure. How many servers its percent is follows from the target."""
+NO_LIMIT, NOT_IN_PLAN, NOT_KNOWN = "no limit", "not in plan", "not known"
 
 Directives = Mapping[tuple[str, str], Any]
-"""What the plan says at the last poll, by (group, figure)."""
+"""What the plan says at the last poll, by (group, figure), of groups it has; "" for the group is the database."""
 
 
 class WindowFigures(NamedTuple):
@@ -279,8 +285,11 @@ def window_figures(
     last = times[-1]
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
     queued = _queued(playback, start, end)
-    is_read = all(has_groups(playback, part) for part in playback.parts(last, last))
-    directives = _directives(playback.figures("emphasis", last, last) if is_read else ())
+    target = polls.values["servers_target"][-1]
+    directives = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
+    if all(has_groups(playback, part) for part in playback.parts(last, last)):
+        for measure, columns in _DIRECTIVES.items():
+            _add_directives(directives, playback.figures(measure, last, last), columns)
     return WindowFigures(series, histograms, queued, directives)
 
 
@@ -345,11 +354,10 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
     return series
 
 
-def _directives(rows: Sequence[Row]) -> dict[tuple[str, str], Any]:
-    """Return what the plan gave each group at the last poll; on several instances that of the first."""
-    found: dict[tuple[str, str], Any] = {}
+def _add_directives(found: dict[tuple[str, str], Any], rows: Sequence[Row], columns: Mapping[str, str]) -> None:
+    """Add what the plan gives each group that has a directive; on several instances that of the first."""
     for row in rows:
         group = f"{row['consumer_group']}#{row['con_id']}" if row["con_id"] else str(row["consumer_group"])
-        for key in _DIRECTIVES:
-            found.setdefault((group, key), row[key])
-    return found
+        if row.get("in_plan") or (group, _SHARE) in found:
+            for key, column in columns.items():
+                found.setdefault((group, key), NO_LIMIT if row[column] is None else row[column])

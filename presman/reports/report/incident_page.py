@@ -160,7 +160,7 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
         for each in alert_spans(incident.looks)[:_TOP]
     ]  # fmt: skip
     table = (
-        word_table(("What was wrong", "Text from", "In polls checked", "First seen", "Last seen"), rows)
+        word_table(("What was wrong", "Text from", "In polls checked", "First of them", "Last of them"), rows)
         if rows
         else element("p", "Nothing was wrong in the polls that were checked.", class_="none")
     )
@@ -168,7 +168,8 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
     which = listed([*worst, "others at even intervals"])
     note = (
         f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
-        "wrong only between them. The charts use all polls."
+        "wrong only between them. Sign and text are those of the worst of them; when an alert began, got worse and "
+        "ended is in the list of events. The charts use all polls."
     )
     paragraphs = [element("p", each, class_="story") for each in story(incident)]
     return section("What happened", *paragraphs, table, element("p", note, class_="note"))

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from presman.analysis.readings.reading import Alert
-from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, kind_in_words
+from presman.analysis.trends.database_events import ALERT_THERE, QUEUE_BEGAN, QUEUE_ENDED, kind_in_words
 from presman.base.formats import count, counted, number, spelled
 from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
@@ -17,7 +17,7 @@ from presman.tabs.choices import plan_name
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
            "directive changed": "changes of directives", "parameter changed": "changes of parameters",
            "instance changed": "changes of instances", "PDB changed": "changes of PDBs",
-           "verdict changed": "changes of state", "alert there": "alerts there", "alert began": "alerts began",
+           "verdict changed": "changes of state", ALERT_THERE: "alerts from before", "alert began": "alerts began",
            "alert worse": "alerts got worse", "alert better": "alerts got better", "alert ended": "alerts ended",
            "connection lost": "losses of the connection"}  # fmt: skip
 

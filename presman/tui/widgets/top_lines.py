@@ -213,7 +213,7 @@ def _facts(top: TopLine) -> list[Part]:
     parts.append(Part(5, _age(top)))
     parts.append(Part(11, ((_cost(top, reading), "dim"),)))
     if top.exporting:
-        parts.append(Part(2, ((f"▸ {top.exporting}", "note"),)))
+        parts.append(Part(5, ((f"▸ {top.exporting}", "note"),)))
     return parts
 
 

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from presman.recording.playback_values import StatementLife
+from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
+from presman.recording.window_lines import poll_lines
 from presman.reports.compare import window_figures
 from presman.reports.compare.compare_text import compare_text, summary
 from presman.reports.compare.comparison import (
@@ -201,9 +203,33 @@ def test_a_plan_and_a_group_that_only_one_has_differ() -> None:
     assert [tuple(each) for each in found] == [
         ("", "plan", "DAY", "NIGHT"),
         ("ETL", "limit", 0.5, 0.75),
-        ("OLD", "share", 0.1, None),
+        ("OLD", "share", 0.1, "not in plan"),
     ]
+    unread = figures(directives={("", "servers target"): 64})
+    told = plan_differences((window[0], both), (window[0], unread))  # type: ignore[arg-type]
+    assert {each.second for each in told} == {64, "not known"}, "nobody says that those groups are gone"
     assert plan_differences((window[0], both), (window[0], both)) == ()  # type: ignore[arg-type]
+
+
+def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Path) -> None:
+    """Half of the target is half as many servers by the same directive; without a limit there is none."""
+    path = tmp_path / "lost.presman"
+    moments = list(polled("lost", 30))
+    record(path, moments)
+    targets = [reading.header.servers.target for _, reading in moments]
+    change = next(place for place, target in enumerate(targets) if target != targets[0])
+    times = [f"{reading.at:%Y-%m-%dT%H:%M:%S.%f}+00:00" for _, reading in moments]
+    found = compare(index(path, times[0], times[change - 1]), index(path, times[change], times[change]))
+    assert [tuple(each) for each in found.plan] == [("", "servers target", targets[0], targets[change])]
+    with Recording(str(path)) as recording:
+        own = recording.playback()
+        assert own.first is not None
+        assert own.last is not None
+        polls = poll_lines(own, own.first, own.last)
+        said = window_figures.window_figures(own, own.first, own.last, polls, ()).directives
+    limits = {group: value for (group, key), value in said.items() if key == "servers limit %"}
+    assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
+    assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
 
 
 def test_waits_in_the_queue_by_mean_and_rank() -> None:

@@ -128,6 +128,18 @@ def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> 
         assert drawn == sum(row["waits"] for row in waits if row["event"] == event)
 
 
+def test_the_table_of_what_was_wrong_says_that_its_times_are_of_polls_that_were_read_again(incident: Incident) -> None:
+    """An alert may have begun long before the first of these polls, and have been less severe then."""
+    text = incident_page(incident, START)
+    _, _, rest = text.partition("In polls checked</th>")
+    heads, _, rows = rest.partition("</tr>")
+    assert re.findall(r">(\w[^<]+)</th>", heads) == ["First of them", "Last of them"]
+    read_again = {f"{each.at.astimezone():%H:%M:%S}" for each in incident.looks}
+    table, _, note = rows.partition("</table>")
+    assert set(re.findall(r"<td>(\d\d:\d\d:\d\d)</td>", table)) <= read_again
+    assert "when an alert began, got worse and ended is in the list of events" in note.partition("</section>")[0]
+
+
 def test_the_worst_polls_are_read_again_and_others_at_even_intervals(incident: Incident, whole: Path) -> None:
     with Recording(str(whole)) as recording:
         playback = recording.playback()

@@ -136,6 +136,11 @@ def test_events_are_counted_by_kind() -> None:
     assert whole(marks=marks).endswith(" Events: 2 changes of plan, 3 timeouts.")
 
 
+def test_alerts_that_were_there_at_first_are_said_to_be_from_before() -> None:
+    marks = (EventMark("alert there", at(0), at(0), 2, "x"), EventMark("alert worse", at(5), at(9), 2, "y"))
+    assert whole(marks=marks).endswith(" Events: 2 alerts from before, 2 alerts got worse.")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_event_is_called_as_in_the_list_and_several_have_a_plural(kind: str) -> None:
     one, two = (whole(marks=(EventMark(kind, at(0), at(9), many, "x"),)) for many in (1, 2))
