@@ -1,5 +1,6 @@
 """Narration: what happens on a database in lines of words, one for each change, to be read aloud or kept in a log."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -95,7 +96,11 @@ def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
     """Return what a step is about: its commands, else its subject and whom of those who hold servers it names."""
     if step.commands:
         return step.step, step.commands
-    return step.step, step.subject, *(each.who for each in reading.running if f"{each.who} " in f"{step.text} ")
+    return (
+        step.step,
+        step.subject,
+        *(each.who for each in reading.running if re.search(rf"{re.escape(each.who)}\b", step.text)),
+    )
 
 
 def _told(event: DatabaseEvent, at: datetime) -> str:
