@@ -199,7 +199,8 @@ def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
     """Yield whose end would let it, or the head before it, start."""
     if found is None:
         return
-    yield f"  to start {whom}: {found.sentence}"
+    unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
+    yield f"  {'whose end would start' if unproven else 'to start'} {whom}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)

@@ -475,16 +475,25 @@ def test_among_equals_nobody_is_called_the_head() -> None:
     )
 
 
+def one_of_them_may_want_more(reading: Reading) -> Reading:
+    """Return a reading in which another of BATCH has waited as long as its head, and wants 64 servers."""
+    head = replace(reading.heads[0], equals=1)
+    other = replace(head.statement, sid=head.statement.sid + 1, wants=Servers(64, 64))
+    return replace(reading, heads=(head, *reading.heads[1:]), queue=(*reading.queue, other))
+
+
 def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() -> None:
     """What is free at one instant decides nothing: who is served first, and what it wants, changes within seconds."""
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
-    for reading in (both, larger):
+    whoever = "if it is ended, one of their heads starts, and the plan decides which"
+    unknown = "what ending it would do is not known"
+    for reading, effect in ((both, whoever), (larger, unknown), (one_of_them_may_want_more(both), unknown)):
         assert told(reading).commands == ()
         assert told(reading).text == (
-            "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: what ending it would do is not "
-            "known; wait, or decide whether to end it"
+            f"MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: {effect}; wait, or decide whether "
+            "to end it"
         )
         assert told(reading).short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
     assert told(foreseen(both, 1, 880.0, 900.0)).text.endswith(
@@ -503,6 +512,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
+    proven = replace(proven, heads=larger.heads)
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
@@ -649,7 +659,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
-    assert "keeps 32 servers that BATCH and ETL want: what ending it" in found.text
+    assert "keeps 32 servers that BATCH and ETL want: if it is ended, one of" in found.text
     assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from presman.analysis.advice.freeing import freeing, no_use, spare
+from presman.analysis.advice.contenders import first_may_want_more
+from presman.analysis.advice.freeing import covers, freeing, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
+from presman.analysis.parallel.queue_heads import is_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
@@ -18,13 +20,14 @@ class Kept(NamedTuple):
     """Which of the queues that take turns want what somebody keeps, and that in words.
 
     `doubt` is that the limit of his own group does not count it, or may not, "" where he is of none that waits for its
-    own; `starts_nobody` is what their heads lack where his end alone is too little for any of them, "" where it may do.
+    own; `starts` is whom his end alone starts now: nobody, and what their heads lack, where it is too little for any of
+    them, one of them where it is enough for each, "" where that is not known.
     """
 
     queues: list[str]
     words: str
     doubt: str
-    starts_nobody: str
+    starts: str
 
 
 def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
@@ -37,7 +40,10 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     queues = [name for name in turns if name not in useless]
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
-    return Kept(queues, words, doubt, starts_nobody(each, queues, reading))
+    starts = starts_nobody(each, queues, reading)
+    if not starts and not doubt and queues == list(turns) and _starts_one(each, queues, reading):
+        starts = "if it is ended, one of their heads starts, and the plan decides which"
+    return Kept(queues, words, doubt, starts)
 
 
 def _doubt(each: RunningStatement, reading: Reading) -> str:
@@ -69,6 +75,21 @@ def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading
     return (
         f"{listed([f'{name} lacks {servers}' for name, servers in short.items()])}, so its end alone starts nobody now"
     )
+
+
+def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) -> bool:
+    """Whether the end of one alone is certainly enough for the head of each of these queues, of which the plan
+    decides which is first.
+    """
+    heads = [head for head in reading.heads if group_title(head) in names]
+    is_open = is_one_queue(reading.header.px_managed) is False and len(heads) == len(names) > 1
+    return is_open and all(_is_enough(each, head, reading) for head in heads)
+
+
+def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:
+    freed = freeing(each, head.shortages, Counted.of(reading))
+    is_covered = freed is not None and covers([freed], [shortage.short for shortage in head.shortages])
+    return is_covered and not first_may_want_more(head, reading)
 
 
 def _still_short(each: RunningStatement, head: QueueHead, reading: Reading) -> int:

@@ -129,9 +129,9 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
     """Return what the forecast says of an end that it does not prove to help, else what the counts do."""
     effect = candidate.effect
     if doubt := _why_no_effect(reading):
-        return kept.starts_nobody or doubt
+        return kept.starts or doubt
     if effect is None or effect.sooner is None:
-        return kept.starts_nobody or "what ending it would do is not known"
+        return kept.starts or "what ending it would do is not known"
     if gain(effect) < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)

@@ -114,8 +114,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
         want = who_wants(found.turns, reading, " the next servers that come free")
         return f"{want}: {found.order}, so nobody's end is proven to help"
     _, kept = max(for_it, key=lambda each: each[0])
-    if kept.starts_nobody or len(kept.queues) > 1:
-        return f"{kept.words}: {kept.starts_nobody or found.order}"
+    if kept.starts or len(kept.queues) > 1:
+        return f"{kept.words}: {kept.starts or found.order}"
     others = [name for name in found.turns if name not in kept.queues]
     return (
         f"{kept.words}; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
