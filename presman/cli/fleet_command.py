@@ -224,7 +224,8 @@ class FleetTargets:
                 found = resolve(name, config, options, ask=False)
             except (InputError, Failure) as error:
                 if name not in config.sections:
-                    raise
+                    alone = "" if len(names) == 1 else f"; none of the {len(names)} was asked"
+                    raise Failure(f"{error}{alone}") from error
                 text = str(error).removeprefix(f"{config.path}, [{name}]: ")
                 self.watched.append(LiveTarget(name, partial(_refuse, text)))
                 continue

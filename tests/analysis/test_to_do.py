@@ -122,12 +122,29 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
     assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
 
 
+def cancel(sid: int) -> str:
+    """Return what is left to a person to decide."""
+    return f"whether to cancel MARTIN 1:{sid}: then the head of BATCH can start, and that work is lost"
+
+
 def test_where_nobody_is_idle_a_person_decides() -> None:
-    found = told(one_queue(running(526)))
-    assert (
-        found.text
-        == "no idle session holds servers that the head of BATCH could use: wait, or decide whose work to end"
-    )
+    """DO said to decide whose work to end, and TO START IT beside it named who."""
+    nobody = "no idle session holds servers that the head of BATCH could use: wait"
+    reading = one_queue(running(526))
+    found = told(reading)
+    assert found.text == f"{nobody}, or decide {cancel(526)}"
+    assert (found.short, found.commands) == ("wait, or cancel MARTIN 1:526: you decide", ())
+    assert plain(ends_it(unblock(reading)[0])).startswith(" TO START IT  decide: cancel ① MARTIN ")
+    head = reading.heads[0]
+    starts = replace(head, statement=replace(head.statement, starts=StartForecast(50.0, 48.0, 64.0)))
+    soon = [
+        replace(reading, heads=(starts,), forecast=QueueForecast(ForecastRecord(judged, 2, 30.0))) for judged in (2, 5)
+    ]
+    waits = f"{nobody} (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
+    assert [told(each).text for each in soon] == [waits, found.text], "of forecasts that do not hold it tells nothing"
+    several = told(one_queue(running(526, servers=16), running(144, servers=16)))
+    assert several.short == "wait, or cancel MARTIN 1:144 and 1 other: you decide"
+    assert told(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
 
 
 @pytest.mark.parametrize(
@@ -136,14 +153,14 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
             "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH lacks 32, so its end alone starts nobody now; wait, or "
-            "decide whose work to end",
-            "wait: MARTIN 1:526 keeps 8 servers, BATCH lacks 32",
+            f"decide {cancel(144)}",
+            "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
             "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: it is in "
-            "ETL, and BATCH is at its own limit; wait, or decide whose work to end",
-            "wait: ending MARTIN 1:526 does not let BATCH start",
+            f"ETL, and BATCH is at its own limit; wait, or decide {cancel(144)}",
+            "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
             running(526, idle=80.0, status="INACTIVE"),
@@ -154,8 +171,8 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
             "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH lacks 32, so its end alone starts nobody now; wait, or "
-            "decide whose work to end",
-            "wait: MARTIN 1:526 keeps 8 servers, BATCH lacks 32",
+            f"decide {cancel(144)}",
+            "wait, or cancel MARTIN 1:144: you decide",
         ),
     ],
 )
@@ -266,12 +283,12 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     wait = one_queue(running(526))
     critical = replace(wait.heads[0], queue_waited=7200.0)
     reading = replace(wait, io_limited=THROTTLED, heads=(critical,))
-    alone = "no idle session holds servers that the head of BATCH could use: wait, or decide whose work to end"
+    alone = f"no idle session holds servers that the head of BATCH could use: wait, or decide {cancel(526)}"
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
     assert slowed.text.startswith("MAX_MBPS slows down what runs in SALES; no idle session")
-    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or decide")
+    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or cancel MARTIN 1:526")
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
@@ -576,9 +593,9 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     reading = one_queue(idle, running(144), running(145), shortages=both)
     assert told(reading).text == (
         "MARTIN 1:526 (idle 15:00) keeps 8 servers, but ending it would not let the head of BATCH start: it is in ETL, "
-        "and BATCH is at its own limit; wait, or decide whose work to end"
+        f"and BATCH is at its own limit; wait, or decide {cancel(144)}"
     )
-    assert told(reading).short == "wait: ending MARTIN 1:526 does not let BATCH start"
+    assert told(reading).short == "wait, or cancel MARTIN 1:144: you decide"
     (way,) = unblock(reading)
     assert idle.sid not in {each.statement.sid for each in way.candidates}
     asked = as_text(reading, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
@@ -708,7 +725,7 @@ def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     half = one_queue(running(526, servers=16, **IDLE), running(144))
     assert told(foreseen(half, 0, 900.0, 900.0)).text == (
         "MARTIN 1:526 (idle 15:00) keeps 16 servers; nobody should start sooner if it is ended, so waiting is as "
-        "good; wait, or decide whose work to end"
+        f"good; wait, or decide {cancel(144)}"
     )
     contested = foreseen(storm(running(526, **IDLE)), 0, 900.0, 900.0)
     assert "ending it should save less than 0:30" in told(contested).text

@@ -13,6 +13,7 @@ from presman.cli import exit_codes, fleet_command
 from presman.cli.exit_codes import Failure
 from presman.cli.fleet_command import _code, _settled, _without_retry, described, is_pattern
 from presman.config.config_file import Config, Settings
+from tests.cli.run import Run
 
 LIVE, LOST = (Member(name, ConnectionState[name]) for name in ("LIVE", "LOST"))
 
@@ -32,6 +33,14 @@ def test_a_fleet_is_called_after_where_its_databases_come_from() -> None:
     assert described(["a", "demo"], ["a", "demo"], config) == "c.ini a demo"
     assert described(["demo", "demo:storm"], ["demo", "demo:storm"], config) == "2 targets"
     assert described(["demo"], ["demo"], config) == "1 target"
+
+
+def test_one_wrong_name_is_told_and_that_the_others_were_not_asked(inside: Run) -> None:
+    done = inside("fleet", "demo:lost", "demo:storm", "nosuch")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("presman: no target 'nosuch': ")
+    assert done.stderr.endswith("; none of the 3 was asked\n")
+    assert "asked" not in inside("fleet", "nosuch").stderr
 
 
 def test_the_code_tells_whether_all_were_seen() -> None:

@@ -401,7 +401,7 @@ def test_an_estimate_in_whole_seconds_may_stand_still_while_the_work_goes_on(
 
 BROKEN = (
     "ETL 1:1 should have ended by now but still runs, so when the head of REPORTS starts is not known: wait, or decide "
-    "whose work to end"
+    "whether to cancel ETL 1:1: then the head of REPORTS can start, and that work is lost"
 )
 
 

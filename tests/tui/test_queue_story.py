@@ -154,9 +154,9 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     assert [each.why_not for each in found.candidates][3] == "those named first are enough"
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
-    assert line.startswith(" TO START IT  cancel ① MARTIN")
-    assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 118, key=True))
-    assert "  or another   c 1 copies ①" in plain(ends_it(found, 150, key=True))
+    assert line.startswith(" TO START IT  decide: cancel ① MARTIN")
+    assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 120, key=True))
+    assert "  or another   c 1 copies ①" in plain(ends_it(found, 160, key=True))
 
 
 def test_line_page_and_key_mean_the_same_by_a_number() -> None:

@@ -297,21 +297,42 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.refused is not None:
         text = short = f"wait: {refused_holder(found.refused)}"
     elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
-        text = (
-            f"{late.who} should have ended by now but still runs, so when {who} starts is not known: wait, or decide "
-        )
-        text, short = f"{text}whose work to end", f"wait: {late.who} should have ended by now but still runs"
+        short = f"{late.who} should have ended by now but still runs"
+        text = f"{short}, so when {who} starts is not known: {_wait_or_decide(found, reading)}"
+        short = f"wait: {short}"
     elif any(each.idle is not None for each in reading.running):
         text, short = _idle_holder(found, reading)
     else:
         slowed = _slowed_by_io(found, reading)
-        text = f"{slowed}no idle session holds servers that {who} could use: wait, or decide whose work to end"
-        short = f"{slowed}wait, or decide whose work to end for {name}"
+        text = f"{slowed}no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
+        short = f"{slowed}{_shortly(found, f'wait, or decide whose work to end for {name}')}"
         if found.may_end and not found.turns:
             can = "may" if found.rivals or found.unsure else "can"
             text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
             short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
+
+
+def _wait_or_decide(found: Unblock, reading: Reading) -> str:
+    """Return that one waits, how long by the forecast, or decides on whom TO START IT names, and what that does."""
+    starts, whom = found.head.statement.starts, _whom(found)
+    told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    low, high = (starts.low, starts.high) if starts is not None and told else (None, None)
+    wait = "wait" if low is None else f"wait (it should start in {duration(low)}-{duration(high)}, by its forecast)"
+    can = "may" if found.rivals else "can"
+    then = f": then {_head_in_words(found.head)} {can} start, and that work is lost"
+    return f"{wait}, or decide {f'whether to cancel {whom}{then}' if whom else 'whose work to end'}"
+
+
+def _whom(found: Unblock) -> str:
+    """Return whose work TO START IT names first, "" where it names nobody's."""
+    first, *others = next(iter(found.answers), ()) or (None,)
+    return "" if first is None else " and ".join([first.who, *([counted(len(others), "other")] if others else [])])
+
+
+def _shortly(found: Unblock, otherwise: str) -> str:
+    """Return the same in short, `otherwise` where it names nobody."""
+    return f"wait, or cancel {whom}: you decide" if (whom := _whom(found)) else otherwise
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
@@ -364,7 +385,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
         why, short = nobody, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {nobody.partition(', so')[0]}"
     else:
         why = "whether the queue counts its servers here is not known"
-    return f"{held}; {why}; wait, or decide whose work to end", short
+    return f"{held}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
@@ -372,8 +393,8 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     cause = no_use(each, reading).get(group_title(found.head), "")
     why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
-    text = f"{held}, but {why}; wait, or decide whose work to end"
-    return text, f"wait: ending {each.who} does not let {_name(found.head)} start"
+    text = f"{held}, but {why}; {_wait_or_decide(found, reading)}"
+    return text, _shortly(found, f"wait: ending {each.who} does not let {_name(found.head)} start")
 
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:

@@ -7,6 +7,7 @@ from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
 from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.step import Proof
 from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
 from presman.analysis.readings.reading import Reading
@@ -115,8 +116,12 @@ _VERBS = {CommandKind.CANCEL: "cancel ", CommandKind.KILL: "end "}
 
 
 def _verb(candidate: Candidate) -> str:
-    """Return what the first command for somebody does to him, "" where there is none: one waits for him."""
-    return _VERBS.get(candidate.commands[0].kind, "") if candidate.commands else ""
+    """Return what the first command for somebody does to him, "" where there is none: one waits for him.
+
+    Whether work may be lost is for a person to say.
+    """
+    decide = "decide: " if Proof.DBA_DECIDES in candidate.proven else ""
+    return f"{decide}{_VERBS.get(candidate.commands[0].kind, '')}" if candidate.commands else ""
 
 
 def _hint(found: Unblock) -> Line:
