@@ -238,9 +238,10 @@ class PollLines(NamedTuple):
     values: Mapping[str, array[float]]
 
 
-_OF_ALL = ("queued", "servers_in_use", "servers_target", "used_cpus", "waited_cpus")
+_OF_ALL = ("queued", "servers_in_use", "servers_target", "used_cpus", "waited_cpus", "seconds")
 _LINES = text(
-    f"SELECT at, queued, servers_in_use, servers_target, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0 FROM polls"
+    f"SELECT at, queued, servers_in_use, servers_target, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0,"
+    f" interval_us / {MICRO}.0 FROM polls"
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last ORDER BY poll"
 )
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from presman.base.colours import GROUP_STYLES, HUES, OTHERS
 from presman.base.formats import counted, microseconds
 from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
-from presman.reports.compare.compare_text import percent_of, said, shown, summary, value_of, window_sentence
+from presman.reports.compare.compare_text import MARKS, percent_of, said, shown, summary, value_of, window_sentence
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
 from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
@@ -85,9 +85,9 @@ def _window(name: str, number: int, window: ComparedWindow) -> Markup:
 
 
 def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
-    more = [line for line in lines if line.difference is Judgement.MORE]
-    more.sort(key=lambda line: -abs(line.percent or 0.0))
-    parts = [element("p", summary(found.lines).replace(", marked *", ""), class_="story")]
+    more = [line for line in lines if line.difference in MARKS]
+    more.sort(key=lambda line: (line.difference is not Judgement.MORE, -abs(line.percent or 0.0)))
+    parts = [element("p", summary(found.lines).replace(", marked *", "").replace(", marked #", ""), class_="story")]
     return section("What differs", *parts, *([_table(more, sections=True)] if more else []))
 
 
@@ -120,7 +120,7 @@ def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
         subject = f"{line.section}: {line.subject}" if sections else "" if line.subject == last else line.subject
         last = line.subject
         values = (value_of(line, line.first), value_of(line, line.second), percent_of(line))
-        state = "warn" if line.difference is Judgement.MORE else ""
+        state = "warn" if line.difference in MARKS else ""
         rows.append([
             element("td", subject), element("td", line.figure),
             *(element("td", each, class_="right") for each in values),
@@ -135,7 +135,7 @@ def _bar(line: Line) -> Markup:
     if not line.percent:
         return Markup()
     width = min(_BAR, abs(line.percent))
-    fill = HUES[STYLE_OF[1] if line.difference is Judgement.MORE else OTHERS].page
+    fill = HUES[STYLE_OF[1] if line.difference in MARKS else OTHERS].page
     left = _BAR if line.percent > 0 else _BAR - width
     middle = element("path", d=f"M{_BAR:.0f} 0V12", stroke="#24292f")
     bar = element("rect", x=left, y=1, width=max(0.5, width), height=10, fill=fill)

@@ -11,6 +11,9 @@ from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, 
 from presman.reports.compare.noise import Judgement
 from presman.reports.compare.window_figures import NOT_KNOWN
 
+MARKS = {Judgement.MORE: "*", Judgement.APART: "#"}
+"""Of the figures that differ."""
+
 
 def window_sentence(window: ComparedWindow) -> str:
     """Return what a window is of."""
@@ -22,17 +25,21 @@ def window_sentence(window: ComparedWindow) -> str:
 
 
 def summary(lines: Sequence[Line]) -> str:
-    """Return how many figures differ by more than noise, after how many can not be compared."""
-    more, untold = (sum(line.difference is what for line in lines) for what in (Judgement.MORE, Judgement.UNTOLD))
+    """Return how many figures differ by more than noise, then how many do not overlap, and how many tell nothing."""
+    counts = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.UNTOLD))
+    more, apart, untold = counts
     if untold == len(lines):
         return "Nothing can be compared: there are too few polls or statements."
-    many, verb = counted(len(lines), "figure"), "differs" if more == 1 else "differ"
-    if not untold:
-        differ = f"{count(more)} of {many} {verb}" if more else "No figure differs"
-    else:
-        differ = f"{count(more)} of the others {verb}" if more else "none of the others differs"
-        differ = f"Of {many} {count(untold)} have too few polls or statements to compare; {differ}"
-    return f"{differ} by more than noise{', marked *' * bool(more)}."
+    told = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
+    if not more:
+        told = ["No figure is known to differ" if apart or untold else "No figure differs"]
+    told[0] += f" by more than noise{', marked *' * bool(more)}"
+    if apart:
+        verb = "does" if apart == 1 else "do"
+        told.append(f"{count(apart)} {verb} not overlap, marked #, in too few polls to say how often chance does that")
+    if untold:
+        told.append(f"{count(untold)} {'has' if untold == 1 else 'have'} too few polls or statements to compare")
+    return f"{'; '.join(told)}."
 
 
 def said(value: str | float | bool | None) -> str:
@@ -111,7 +118,7 @@ def _rows(lines: Iterable[Line], subject: int) -> list[str]:
         name = "" if line.subject == last else line.subject
         last = line.subject
         values = " ".join(fit(value_of(line, value), _VALUE, "right") for value in (line.first, line.second))
-        mark = "* " if line.difference is Judgement.MORE else "  "
+        mark = f"{MARKS.get(line.difference, '')} ".rjust(2)
         rows.append(
             f"{fit(name, subject)} {fit(line.figure, _FIGURE)} {values} {fit(percent_of(line), _PERCENT, 'right')} "
             f"{mark}{line.difference.value}"

@@ -31,7 +31,8 @@ METHOD = (
     "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 random "
     "divisions of the blocks differ as much (permutation test, fixed seed); fewer than "
     f"{LEAST_BLOCKS} such blocks in a window are too few to compare; figures of the same waits have blocks "
-    "of one length"
+    "of one length; no overlap: too few blocks, too, but each value of one window is above each of the other: that it "
+    "was so then is sure, how often chance does that is not known"
 )
 
 
@@ -42,6 +43,7 @@ class Judgement(Enum):
     NOISE = "within noise"
     SAME = "the same"
     UNTOLD = "too few to compare"
+    APART = "no overlap"
     ONE_SIDED = "in one window only"
 
 
@@ -70,7 +72,7 @@ def judge(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LE
         return Judgement.SAME
     probability = chance(first, second, least)
     if probability is None:
-        return Judgement.UNTOLD
+        return Judgement.APART if _is_apart(_known(first), _known(second)) else Judgement.UNTOLD
     return Judgement.MORE if probability < RARE else Judgement.NOISE
 
 
@@ -106,7 +108,7 @@ def memory(values: Sequence[Value]) -> int:
     That time is 1 + 2 x the sum of the autocorrelations up to the first that is not above zero; lags go up to a
     quarter of the series.
     """
-    known = [value.over / value.under for value in values if value.under > 0]
+    known = _known(values)
     if len(known) < 4:
         return 1
     middle = sum(known) / len(known)
@@ -129,6 +131,15 @@ def blocks(values: Sequence[Value], length: int) -> list[float]:
     bounds = [len(values) * index // number for index in range(number + 1)] if number else []
     parts = (values[low:high] for low, high in pairwise(bounds))
     return [found for part in parts if (found := mean(part)) is not None]
+
+
+def _known(values: Sequence[Value]) -> list[float]:
+    return [value.over / value.under for value in values if value.under > 0]
+
+
+def _is_apart(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether each value of one is above each of the other, of as many as there are blocks at least."""
+    return min(len(one), len(other)) >= LEAST_BLOCKS and (max(one) < min(other) or max(other) < min(one))
 
 
 def _is_close(one: float, other: float) -> bool:

@@ -187,6 +187,16 @@ def _each_second(figure: str) -> OfGroup:
     return quotients
 
 
+def _each_poll(figure: str) -> OfGroup:
+    """Return what is so at a poll, not since the one before: each counts as much, as in the sum of all groups."""
+
+    def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
+        total = _total(instances, figure, len(lines.times))
+        return ((index, value, 1.0) for index, value in enumerate(total) if not isnan(value))
+
+    return quotients
+
+
 def _throttled(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
     used, waited = (_total(instances, each, len(lines.times)) for each in ("used", "waiting"))
     for index, (one, other, seconds) in enumerate(zip(used, waited, lines.seconds, strict=True)):
@@ -229,8 +239,8 @@ _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
     (IO, "MB/s"): _each_second("io"),
     (IO, "requests/s"): _each_second("requests"),
     (IO, "service ms"): _service,
-    (PARALLEL, "servers in use"): _each_second("servers"),
-    (PARALLEL, "statements queued"): _each_second("queued"),
+    (PARALLEL, "servers in use"): _each_poll("servers"),
+    (PARALLEL, "statements queued"): _each_poll("queued"),
     (QUEUE, "queued per hour"): _growth("ever_queued"),
     (QUEUE, "timeouts per hour"): _growth("timeouts"),
 }
@@ -333,9 +343,12 @@ _OF_ALL = {
 
 
 def _add_polls(found: BinnedSeries, polls: PollLines) -> None:
+    ones = [1.0] * len(polls.times)
     for (section, figure), line in _OF_ALL.items():
-        values = enumerate(polls.values[line])
-        found.add(FigureKey(section, ALL, figure), ((index, each, 1.0) for index, each in values if not isnan(each)))
+        weights = polls.values["seconds"] if section == CPU else ones
+        pairs = enumerate(zip(polls.values[line], weights, strict=True))
+        own = ((index, each * weight, weight) for index, (each, weight) in pairs if each * weight >= 0)
+        found.add(FigureKey(section, ALL, figure), own)
 
 
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:

@@ -53,7 +53,7 @@ def test_what_an_instance_that_is_there_does_not_know_is_not_known_of_the_cluste
         ("used", 2): (0.0, 4.0, nan, nan), ("servers", 2): (0.0, 1.0, nan, 1.0),
     })  # fmt: skip
     assert found["used CPUs of ETL"] == [(1, 10.0, 2.0), (2, 8.0, 4.0)]
-    assert found["servers in use of ETL"] == [(1, 2.0, 2.0), (2, 0.0, 4.0), (3, 2.0, 2.0)]
+    assert found["servers in use of ETL"] == [(0, 0.0, 1.0), (1, 1.0, 1.0), (2, 0.0, 1.0), (3, 1.0, 1.0)]
 
 
 def test_throttled_is_what_waited_of_what_was_wanted() -> None:
