@@ -203,7 +203,7 @@ def test_both_limits_are_named_where_both_bind() -> None:
         Cause.GROUP,
         12,
         "wants 16 servers (DOP 8, two sets); G holds 60 of 64 allowed (50 % of 128); 120 of the target's 128 are in "
-        "use; short by 12 servers",
+        "use; short by 12 (group limit) and 8 (target)",
     )
 
 
@@ -322,7 +322,11 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
     [
         (Servers(32, 32), state(), Cause.SYSTEM, 18, "; 50 of the target's 64 are in use; short by 18 servers"),
         (Servers(32, 32), state(50, 64, GROUP), Cause.GROUP, 20,
-         "; BATCH holds 20 of 32 allowed (50 % of 64); 50 of the target's 64 are in use; short by 20 servers"),
+         "; BATCH holds 20 of 32 allowed (50 % of 64); 50 of the target's 64 are in use; short by 20 (group limit) and "
+         "18 (target)"),
+        (Servers(8, 24), state(62, 64, GROUP), Cause.GROUP, None,
+         "; BATCH holds 20 of 32 allowed (50 % of 64); 62 of the target's 64 are in use; short by up to 12 (group "
+         "limit) and 6 to 22 (target)"),
         (Servers(13, 13), state(50, 64, GROUP), Cause.GROUP, 1,
          "; BATCH holds 20 of 32 allowed (50 % of 64); short by 1 server"),
         (Servers(8, 16), state(), Cause.SYSTEM, None, "; 50 of the target's 64 are in use; short by up to 2 servers"),

@@ -159,7 +159,7 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
             "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: it is in "
-            f"ETL, and BATCH is at its own limit; wait, or decide {cancel(144)}",
+            f"ETL, and the own limit of BATCH leaves too few servers; wait, or decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
@@ -185,7 +185,12 @@ def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder:
 @pytest.mark.parametrize(
     ("holder", "shortage", "counted", "why"),
     [
-        ({"group": "ETL"}, Shortage(32, group="BATCH"), 32, "it is in ETL, and BATCH is at its own limit"),
+        (
+            {"group": "ETL"},
+            Shortage(32, group="BATCH"),
+            32,
+            "it is in ETL, and the own limit of BATCH leaves too few servers",
+        ),
         (
             {"con_id": 3, "container": "SALES"},
             Shortage(32, con_id=4),
@@ -603,13 +608,15 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     reading = one_queue(idle, running(144), running(145), shortages=both)
     assert told(reading).text == (
         "MARTIN 1:526 (idle 15:00) keeps 8 servers, but ending it would not let the head of BATCH start: it is in ETL, "
-        f"and BATCH is at its own limit; wait, or decide {cancel(144)}"
+        f"and the own limit of BATCH leaves too few servers; wait, or decide {cancel(144)}"
     )
     assert told(reading).short == "wait, or cancel MARTIN 1:144: you decide"
     (way,) = unblock(reading)
     assert idle.sid not in {each.statement.sid for each in way.candidates}
     asked = as_text(reading, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
-    assert "ending MARTIN 1:526,60805 (idle 15:00, 8 servers) does not help: it is in ETL, and BATCH is at its" in asked
+    assert (
+        "ending MARTIN 1:526,60805 (idle 15:00, 8 servers) does not help: it is in ETL, and the own limit of" in asked
+    )
     with_it = one_queue(idle, running(144, servers=16), shortages=both)
     together = as_text(with_it, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
     assert "by ending MARTIN 1:526" in together

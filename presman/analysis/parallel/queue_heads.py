@@ -306,7 +306,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     by_system = system.free is not None and wants.high > system.free
     figures = [str(tightest)] if by_ceiling else []
     figures += [_used(system)] if by_system else []
-    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, free)])
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, state)])
     short = wants.high - free if wants.low == wants.high else None
     return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
 
@@ -389,11 +389,21 @@ def _used(system: ServerBudget) -> str:
     return f"{system.in_use} of the target's {system.target}{system.where} are in use{added}"
 
 
-def _short(wants: Servers, free: int) -> str:
-    low, high = wants.low - free, wants.high - free
-    if low == high:
-        return f"short by {counted(low, 'server')}"
-    return f"short by {low} to {counted(high, 'server')}" if low > 0 else f"short by up to {counted(high, 'server')}"
+def _short(wants: Servers, state: QueueState) -> str:
+    """Return by how many it is short, under each of two that bind, as :attr:`QueueHead.why` names them."""
+    free = {"group limit": state.tightest and state.tightest.free, "target": state.system.free}
+    binding = {name: left for name, left in free.items() if left is not None and wants.high > left}
+    if len(binding) == 1:
+        (left,) = binding.values()
+        return f"short by {_least_of(wants, left)}{counted(wants.high - left, 'server')}"
+    lacking = (f"{_least_of(wants, left)}{wants.high - left} ({name})" for name, left in binding.items())
+    return f"short by {' and '.join(lacking)}"
+
+
+def _least_of(wants: Servers, free: int) -> str:
+    """Return the beginning of a range, "" where it is known exactly by how many it is short."""
+    least = wants.low - free
+    return "" if wants.low == wants.high else f"{least} to " if least > 0 else "up to "
 
 
 class Placement(NamedTuple):
