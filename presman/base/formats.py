@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from math import ceil
 
 ABSENT = "-"
 """What stands where there is no number."""
@@ -87,6 +88,17 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     ('1 statement', '2 statements', '0 queries')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def server_time(server_seconds: float) -> str:
+    """Return work in server minutes, below two of them in seconds: little is not called none.
+
+    >>> server_time(0.3), server_time(28.0), server_time(4800.0), server_time(0.0)
+    ('1 server second', '28 server seconds', '80 server minutes', '0 server seconds')
+    """
+    if server_seconds < 120:
+        return counted(ceil(server_seconds), "server second")
+    return counted(round(server_seconds / 60), "server minute")
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:

@@ -24,7 +24,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     group_title,
 )
-from presman.base.formats import clock, counted, duration, spelled
+from presman.base.formats import clock, counted, duration, listed, spelled
 from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
@@ -166,7 +166,8 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:
-        yield f"  {len(alike)} are queued with {asked}: {_which(row, alike)}"
+        who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{_sessions(alike)} are queued"
+        yield f"  {who}: {_which(row, alike)}"
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     first = "" if head is None else first_of_queue(row, head)
     if head is not None:
@@ -185,6 +186,11 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     for each, why in [one for one in useless if one[1]][:_NAMED]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history)
+
+
+def _sessions(rows: Sequence[QueuedStatement]) -> str:
+    """Return the sessions of one SID on several instances."""
+    return listed(sorted(f"{each.inst_id}:{each.sid}" for each in rows))
 
 
 def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:

@@ -82,6 +82,13 @@ def test_of_many_it_is_who_has_waited_longest() -> None:
     assert answer("7xq3h001jskd0", unknown)[1] == f"{found}one of them, and which has waited longest is not known"
 
 
+def test_sessions_of_one_sid_are_told_with_their_instances() -> None:
+    plain = told()
+    other = replace(plain.queue[1], inst_id=2, sid=501)
+    lines = answer("501", replace(plain, queue=(plain.queue[0], other, *plain.queue[2:])))
+    assert lines[1] == "  1:501 and 2:501 are queued: this is the one that has waited longest"
+
+
 def test_nobody_is_called_the_head_of_those_that_have_waited_alike() -> None:
     plain = told()
     queue = tuple(replace(row, waited=90.0) if row.position < 4 else row for row in plain.queue)

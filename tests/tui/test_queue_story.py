@@ -155,6 +155,10 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
     assert line.startswith(" TO START IT  decide: cancel ① MARTIN")
+    told = [
+        plain(line) for line in candidates_lines(replace(found, candidates=(replace(found.candidates[0], lost=28.0),)))
+    ]
+    assert any(line.endswith("; 28 server seconds of work would be lost") for line in told), "not 0 server minutes"
     assert "  or one of 2 others   c 1 copies ①" in plain(ends_it(found, 120, key=True))
     assert "  or another   c 1 copies ①" in plain(ends_it(found, 160, key=True))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import ALERT_THERE, QUEUE_BEGAN, QUEUE_ENDED, kind_in_words
-from presman.base.formats import count, counted, number, spelled
+from presman.base.formats import count, counted, number, server_time, spelled
 from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
 from presman.reports.report.incident import CHECKED, Incident, Look
@@ -111,7 +111,7 @@ def _queue(incident: Incident) -> list[str]:
         found.append(
             f"{_were(sum(each.statements for each in incident.sums), 'parallel statement')} seen; most server "
             f"time went to {top.sql_id or 'a statement without SQL_ID'} of {top.user or '?'} "
-            f"({counted(top.executions, 'execution')}, {number(top.server_seconds / 60)} server minutes)."
+            f"({counted(top.executions, 'execution')}, {server_time(top.server_seconds)})."
         )
     return found
 

@@ -17,7 +17,7 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     RunningStatement,
 )
-from presman.base.formats import ABSENT, counted, duration, in_about, listed
+from presman.base.formats import ABSENT, counted, duration, in_about, listed, server_time
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command, CommandKind
 
@@ -325,4 +325,4 @@ def _is_told(candidate: Candidate) -> bool:
 
 
 def _lost(server_seconds: float | None) -> str:
-    return "an unknown amount" if server_seconds is None else f"{server_seconds / 60:,.0f} server minutes"
+    return "an unknown amount" if server_seconds is None else server_time(server_seconds)

@@ -104,7 +104,7 @@ def test_who_took_most_server_time_is_named() -> None:
         return SimpleNamespace(**(plain | facts))
 
     assert (
-        "5 parallel statements were seen; most server time went to 7xq3h of RPT (2 executions, 1.5 server minutes)."
+        "5 parallel statements were seen; most server time went to 7xq3h of RPT (2 executions, 90 server seconds)."
         in whole(sums=(total(), total(sql_id="other", statements=2)))
     )
     assert "1 parallel statement was seen; most server time went to a statement without SQL_ID of ? (1 execution," in (
