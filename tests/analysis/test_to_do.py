@@ -492,7 +492,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
-    whoever = "if it is ended, one of their heads starts, and the plan decides which"
+    whoever = "if it is ended, at least one of their heads starts, and the plan decides which"
     unknown = "what ending it would do is not known"
     for reading, effect in ((both, whoever), (larger, unknown), (one_of_them_may_want_more(both), unknown)):
         assert told(reading).commands == ()
@@ -666,7 +666,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
-    assert "keeps 32 servers that BATCH and ETL want: if it is ended, one of" in found.text
+    assert "keeps 32 servers that BATCH and ETL want: if it is ended, at least one of" in found.text
     assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
 
 

@@ -151,7 +151,7 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             wanting = [head for head in reading.heads if group_title(head) in names]
             starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
             nobody = "starts nobody" in line
-            if "one of their heads starts" in line and not all(starts):
+            if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
             nothing = "is not known" in line or "no view tells" in line
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):

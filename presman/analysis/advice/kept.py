@@ -42,7 +42,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
     starts = starts_nobody(each, queues, reading)
     if not starts and not doubt and queues == list(turns) and _starts_one(each, queues, reading):
-        starts = "if it is ended, one of their heads starts, and the plan decides which"
+        starts = "if it is ended, at least one of their heads starts, and the plan decides which"
     return Kept(queues, words, doubt, starts)
 
 
