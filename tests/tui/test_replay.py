@@ -348,7 +348,9 @@ async def test_it_stands_at_the_time_that_was_named_until_space_plays_on(tmp_pat
         told = [each.message for each in app._notifications]
         assert "Stopped at the time that was named: Space plays from here." in told
         state = f"‖ {moments[5][0].at.astimezone():%Y-%m-%d %H:%M:%S}"
-        await waited(acting, lambda: state in acting.screen.splitlines()[0])  # a wider state has its cells a frame later
+        await waited(
+            acting, lambda: state in acting.screen.splitlines()[0]
+        )  # a wider state has its cells a frame later
         assert not app.player.playing
         await acting.keys("space")
         assert app.player.playing
