@@ -17,11 +17,9 @@ from presman.analysis.readings.statement_readings import ForecastRecord
 from presman.forecast.statement_history import FEW
 
 HELD = 0.8
-"""What part of the outcomes an interval is to hold."""
+"""What part of the outcomes an interval is to hold, and what is aimed at before anything came true."""
 
 KEPT = 50
-_BEGIN = 0.85
-"""What part is aimed at before anything came true."""
 _UNTRIED = 1.5
 """How many times as wide as the courses make it an interval is until five outcomes are known."""
 _STEP = 0.01
@@ -86,7 +84,7 @@ class Calibration:
 
     def __init__(self) -> None:
         self._outcomes: deque[ForecastOutcome] = deque(maxlen=KEPT)
-        self._part = _BEGIN
+        self._part = HELD
         self.factor = _UNTRIED
         """How many times as wide as the courses make it an interval is."""
 
