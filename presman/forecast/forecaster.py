@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.counted_servers import Bypassed
-from presman.analysis.parallel.queue_heads import SAME_WAIT
+from presman.analysis.parallel.queue_order import SAME_WAIT
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Executing,

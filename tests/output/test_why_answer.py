@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_heads import with_queue_reasons
+from presman.analysis.parallel.queue_causes import with_queue_reasons
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     EndingEffect,
