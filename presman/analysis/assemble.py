@@ -16,12 +16,14 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
-from presman.analysis.groups.containers import limited_containers, missed_minimums
+from presman.analysis.groups.container_io import limited_containers
+from presman.analysis.groups.containers import missed_minimums
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_causes, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
-from presman.analysis.readings.group_readings import GroupReading, IoVerdict, LimitedContainer
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import (
     CLUSTER,
     Header,

@@ -29,7 +29,7 @@ from presman.tabs.parts import Moment
 
 if TYPE_CHECKING:
     from presman.analysis.advice.step import ToDo
-    from presman.analysis.groups.containers import PdbReading
+    from presman.analysis.readings.container_readings import PdbReading
     from presman.forecast.forecaster import Foresight
     from presman.polling.history import History
 

@@ -13,11 +13,10 @@ from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
     GroupReading,
-    IoVerdict,
-    LimitedContainer,
     SessionTotals,
     UsageTotals,
     Verdict,
