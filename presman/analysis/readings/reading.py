@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
 from presman.analysis.readings.container_readings import LimitedContainer, MissedMinimum
+from presman.analysis.readings.forecast_readings import QueueForecast
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.session_readings import Activity, Detail, SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -24,7 +25,6 @@ from presman.analysis.readings.statement_readings import (
     Executing,
     HourReading,
     QueuedStatement,
-    QueueForecast,
     QueueHead,
     RunningStatement,
     StartForecast,
