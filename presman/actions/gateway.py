@@ -396,7 +396,7 @@ def remarks(row: _Row, reading: Reading, before: Reading | None = None) -> tuple
     return tuple(
         each
         for each in (
-            "" if before is None else _changed(_session(row, before), found, reading),
+            "" if before is None else _meanwhile(_session(row, before), found, reading),
             "" if found.queued is None else _of_queued(found.queued, found.running, reading),
             _named_by_do(row, reading),
             _blocked(row, reading),
@@ -412,7 +412,7 @@ def _session(row: _Row, reading: Reading) -> _Session:
     return _Session(queued, tuple(each for each in reading.running if (each.inst_id, each.sid, each.serial) == mine))
 
 
-def _changed(before: _Session, now: _Session, reading: Reading) -> str:
+def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
     """Return what has become of it since one was asked, "" where it is as it was, or no view tells."""
     if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
         return ""

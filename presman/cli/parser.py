@@ -10,7 +10,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from presman.base.formats import seconds_of
+from presman.base.formats import listed, seconds_of
 from presman.cli import console, exit_codes
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class Parser(argparse.ArgumentParser):
         found, extra = self.parse_known_args(arguments, known)
         if extra:
             self.error(self._stray(extra[0]))
-        for given in _TIMES.keys() - self._times:
-            if getattr(found, given, None) is not None:
-                used = " and ".join(name for each, name in _TIMES.items() if each in self._times)
-                self.error(f"{self.prog} does not use {_TIMES[given]}{used and f', but {used}'}")
+        for given, name in _TIMES.items():
+            if given not in self._times and getattr(found, given, None) is not None:
+                used = listed([other for each, other in _TIMES.items() if each in self._times])
+                self.error(f"{self.prog} does not use {name}{used and f', but {used}'}")
         return found
 
     def _stray(self, word: str) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from presman.base.formats import count, counted, duration, listed
 from presman.forecast.scheduler import Group
+from presman.reports.advise_search import quantile
 from presman.reports.whatif_replay import COURSES, Replayed, ReplayedStatement, error, is_longer
 
 ASSUMPTIONS = (
@@ -59,7 +60,7 @@ def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
 def _three(some: Iterable[float]) -> tuple[float, float, float]:
     """Return median, 95th percentile and longest of waits."""
     ordered = sorted(some)
-    return median(ordered), ordered[max(0, -(-95 * len(ordered) // 100) - 1)], ordered[-1]
+    return median(ordered), quantile(ordered, 0.95), ordered[-1]
 
 
 def beyond_maximum(target: int | None, maximum: int | None) -> str:

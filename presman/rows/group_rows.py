@@ -115,10 +115,9 @@ class RsrcPlan(NamedTuple):
     """GV$RSRC_PLAN: the active plans; the top plan says what is managed.
 
     `parallel_servers_total` is the instance's PARALLEL_SERVERS_TARGET; `parallel_servers_active` is None where the view
-    does not tell. `cpu_managed` and `instance_caging` are
-    ON or OFF, `parallel_execution_managed` is OFF, STARTUP, FIFO or FULL. In the row of a pluggable database `shares`,
-    `utilization_limit`, `parallel_server_limit` (percent) and `profile` are what the CDB plan gives it; on Autonomous
-    Databases `utilization_limit` holds the number of CPUs.
+    does not tell. `cpu_managed` and `instance_caging` are ON or OFF, `parallel_execution_managed` is OFF, STARTUP, FIFO
+    or FULL. In the row of a pluggable database `shares`, `utilization_limit`, `parallel_server_limit` (percent) and
+    `profile` are what the CDB plan gives it; on Autonomous Databases `utilization_limit` holds the number of CPUs.
     """
 
     inst_id: int

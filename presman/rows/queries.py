@@ -1,4 +1,4 @@
-"""Queries: the files of queries/, the record that each fills, and the columns that each reads.
+"""Queries: the files of queries/, the record that each fills, the columns that each reads, and rows made records.
 
 One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
 `every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);

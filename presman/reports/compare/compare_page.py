@@ -87,7 +87,7 @@ def _window(name: str, number: int, window: ComparedWindow) -> Markup:
 def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
     more = [line for line in lines if line.difference in MARKS]
     more.sort(key=lambda line: (line.difference is not Judgement.MORE, -abs(line.percent or 0.0)))
-    parts = [element("p", summary(found.lines).replace(", marked *", "").replace(", marked #", ""), class_="story")]
+    parts = [element("p", summary(found.lines, marked=False), class_="story")]
     return section("What differs", *parts, *([_table(more, sections=True)] if more else []))
 
 

@@ -24,19 +24,22 @@ def window_sentence(window: ComparedWindow) -> str:
     )
 
 
-def summary(lines: Sequence[Line]) -> str:
-    """Return how many figures differ by more than noise, then how many do not overlap, and how many tell nothing."""
-    counts = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.UNTOLD))
-    more, apart, untold = counts
+def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
+    """Return how many figures differ by more than noise, then how many do not overlap, and how many tell nothing.
+
+    How the lines are `marked` is told, too.
+    """
+    more, apart, untold = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.UNTOLD))
+    star, hash_sign = (f", marked {mark}" * marked for mark in MARKS.values())
     if untold == len(lines):
         return "Nothing can be compared: there are too few polls or statements."
     told = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
     if not more:
         told = ["No figure is known to differ" if apart or untold else "No figure differs"]
-    told[0] += f" by more than noise{', marked *' * bool(more)}"
+    told[0] += f" by more than noise{star * bool(more)}"
     if apart:
         verb = "does" if apart == 1 else "do"
-        told.append(f"{count(apart)} {verb} not overlap, marked #, in too few polls to say how often chance does that")
+        told.append(f"{count(apart)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that")
     if untold:
         told.append(f"{count(untold)} {'has' if untold == 1 else 'have'} too few polls or statements to compare")
     return f"{'; '.join(told)}."

@@ -460,6 +460,6 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
         notes.append(f"two databases: {one.database} and {other.database}")
     judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)
     if judged:
-        chance = f"chance alone would mark about {judged * FALSE_ALARMS:.1f} as more than noise"
-        notes.append(f"of {counted(judged, 'difference')} judged, {chance}")
+        by_chance = f"chance alone would mark about {judged * FALSE_ALARMS:.1f} as more than noise"
+        notes.append(f"of {counted(judged, 'difference')} judged, {by_chance}")
     return notes

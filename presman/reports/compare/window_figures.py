@@ -18,7 +18,7 @@ from presman.base.text import clean
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, kept
 from presman.recording.playback import Playback
-from presman.recording.playback_values import Row, StatementLife, is_number
+from presman.recording.playback_values import StatementLife, is_number
 from presman.recording.window_lines import (
     FIGURES,
     GroupLines,
@@ -292,15 +292,9 @@ def window_figures(
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
             Value(each, count) for each, count in zip(of, counts, strict=True)
         ]
-    last = times[-1]
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
-    queued = _queued(playback, start, end)
-    target = polls.values["servers_target"][-1]
-    directives = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
-    if all(has_groups(playback, part) for part in playback.parts(last, last)):
-        for measure, columns in _DIRECTIVES.items():
-            _add_directives(directives, playback.figures(measure, last, last), columns)
-    return WindowFigures(series, histograms, queued, directives)
+    directives = _directives(playback, times[-1], polls.values["servers_target"][-1])
+    return WindowFigures(series, histograms, _queued(playback, start, end), directives)
 
 
 def _waits_of(bins: Sequence[LatencyBin], place: int) -> Mapping[int, int]:
@@ -367,10 +361,15 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
     return series
 
 
-def _add_directives(found: dict[tuple[str, str], Any], rows: Sequence[Row], columns: Mapping[str, str]) -> None:
-    """Add what the plan gives each group that has a directive; on several instances that of the first."""
-    for row in rows:
-        group = f"{row['consumer_group']}#{row['con_id']}" if row["con_id"] else str(row["consumer_group"])
-        if row.get("in_plan") or (group, _SHARE) in found:
-            for key, column in columns.items():
-                found.setdefault((group, key), NO_LIMIT if row[column] is None else row[column])
+def _directives(playback: Playback, last: datetime, target: float) -> Directives:
+    """Return what the plan gives each group that has a directive; on several instances that of the first."""
+    found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
+    if not all(has_groups(playback, part) for part in playback.parts(last, last)):
+        return found
+    for measure, columns in _DIRECTIVES.items():
+        for row in playback.figures(measure, last, last):
+            group = f"{row['consumer_group']}#{row['con_id']}" if row["con_id"] else str(row["consumer_group"])
+            if row.get("in_plan") or (group, _SHARE) in found:
+                for key, column in columns.items():
+                    found.setdefault((group, key), NO_LIMIT if row[column] is None else row[column])
+    return found

@@ -180,10 +180,10 @@ def events(incident: Incident, axis: TimeAxis) -> Markup:
     if not incident.marks:
         return section("Events", element("p", "No event was recorded in this period.", class_="none"))
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
-    listed = _listed(grave, axis, incident.colours) if grave else Markup()
+    table = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
     caption = "Events close together share a mark." + _left_out(len(grave), sum(each.many for each in incident.marks))
-    return section("Events", body, listed, note=_noted(caption, "Hover for what happened."))
+    return section("Events", body, table, note=_noted(caption, "Hover for what happened."))
 
 
 def _left_out(many: int, total: int) -> str:
