@@ -378,19 +378,20 @@ class Poller:
         )
 
     def _note_what_is_there(self, now: datetime) -> None:
-        """Note which instances are there, of the whole cluster or its own, and whether the sessions read are all.
+        """Note which instances are there, of the whole cluster or its own, and what sessions tell that polls remember.
 
         Each where its view answered in this poll.
         """
         if asked := self._asked.of_poll(self._number, Session):
             self._listing.note(self._detail_level, now, late=bool(asked.late))
+            if asked.section.problem is None:
+                self._quiescers.note(asked.section.rows, self._asked.rows(Instance))
+                self._queues.note(asked.section.rows, self._asked.rows(SessionInfo))
         asked = self._asked.of_poll(self._number, Instance)
         if asked is not None and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
             targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
             self._instances.note(asked.section.rows, now, (self._scope, *self._databases), targets)
-        self._quiescers.note(self._asked.rows(Session), self._asked.rows(Instance))
-        self._queues.note(self._asked.rows(Session), self._asked.rows(SessionInfo))
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.
