@@ -4,8 +4,8 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups.containers import PdbReading
 from presman.analysis.plans.plan_view import PlanRow
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, duration, number
 from presman.figures.figure import (

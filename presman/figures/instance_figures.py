@@ -2,8 +2,7 @@
 
 from collections.abc import Hashable
 
-from presman.analysis.groups.containers import PdbReading
-from presman.analysis.readings.group_readings import IoVerdict
+from presman.analysis.readings.container_readings import IoVerdict, PdbReading
 from presman.analysis.readings.reading import InstanceReading, ServerPool, WaitReading
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.base.formats import ABSENT, count, milliseconds, number, size

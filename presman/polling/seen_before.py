@@ -1,4 +1,4 @@
-"""Memory of what polls have seen and no view tells any more: instances, who quiesces, which queues wait for too long."""
+"""Memory of what polls have seen and no view tells any more: instances, who quiesces, queues that wait too long."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta

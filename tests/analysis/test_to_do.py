@@ -13,25 +13,17 @@ from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
     GroupReading,
-    IoVerdict,
-    LimitedContainer,
     SessionTotals,
     UsageTotals,
     Verdict,
 )
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import (
-    Cause,
-    EndingEffect,
-    ForecastRecord,
-    QueueForecast,
-    Servers,
-    Shortage,
-    StartForecast,
-)
+from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text

@@ -19,10 +19,10 @@ from presman.analysis.advice.ending_effect import is_proven
 from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
 from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
+from presman.analysis.parallel.queue_order import SAME_WAIT, is_one_queue
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
-    EndingEffect,
     QueuedStatement,
     QueueHead,
     RunningStatement,

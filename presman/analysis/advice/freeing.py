@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from presman.analysis.advice.ending import ends_in, lost, objection, time_left
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_heads import has_waited_alike
+from presman.analysis.parallel.queue_order import has_waited_alike
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
