@@ -19,9 +19,7 @@ from presman.analysis.groups.container_io import grown_io, held_by, io_verdict, 
 from presman.analysis.groups.counter_deltas import of_containers, together
 from presman.analysis.groups.entitlement import held_by_own_limits, slack
 from presman.analysis.readings.container_readings import MissedMinimum, PdbReading
-from presman.analysis.readings.group_readings import (
-    GroupReading,
-)
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
 from presman.base.sums import added, grouped, sum_of_known
