@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
-from presman.analysis.facts.plan_facts import BY_MINIMUM, Allotment, whole_servers
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.groups.container_io import grown_io, held_by, io_verdict, limits_of, worst_io
