@@ -3,7 +3,7 @@
 from presman.analysis.groups.containers import PdbReading, pdbs
 from presman.analysis.readings.reading import CLUSTER
 from presman.figures.drawing.lines import Line
-from presman.figures.instance_figures import PDBS
+from presman.figures.group_figures import PDBS
 from presman.tabs.charts import capacity
 from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
 from presman.tabs.table_notes import CPU_LEGEND, pdb_lines
