@@ -573,6 +573,19 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert told(same).step is Step.END
 
 
+@pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])
+def test_where_it_is_not_known_who_waited_longest_nobody_is_ended_for_who_may_not_be_first(
+    waits: tuple[float | None, float | None],
+) -> None:
+    reading = one_queue(running(526, **IDLE), equals=1)
+    first, other = (replace(each, waited=waited) for each, waited in zip(reading.queue[:2], waits, strict=True))
+    head = replace(reading.heads[0], statement=first)
+    unknown = replace(reading, heads=(head,), queue=(first, replace(other, wants=Servers(64, 64))))
+    (way,) = unblock(unknown)
+    assert (way.answers, told(unknown).step) == ((), Step.WAIT)
+    assert way.unsure == "another wants 64 servers, and which is first is not known"
+
+
 def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobody() -> None:
     """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))

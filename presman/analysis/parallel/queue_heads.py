@@ -19,7 +19,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
-from presman.analysis.parallel.queue_order import SAME_WAIT, has_one_queue
+from presman.analysis.parallel.queue_order import SAME_WAIT, has_one_queue, may_be_first
 from presman.analysis.parallel.server_pools import (
     ServerBudget,
     ServerLimit,
@@ -69,14 +69,9 @@ class Queues(NamedTuple):
 
         They may be the first as well; there are none where its event says that it is next.
         """
-        first = head.waited
         if head.event == NEXT_IN_LINE:
             return []
-        return [
-            each
-            for each in self.of(head)
-            if each is not head and (first is None or each.waited is None or abs(each.waited - first) < SAME_WAIT)
-        ]
+        return [each for each in self.of(head) if each is not head and may_be_first(each, head)]
 
     def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
         """Yield the limits that a group's statements are under, by the plan of an instance: its container's first."""

@@ -28,3 +28,8 @@ def has_waited_alike(each: QueuedStatement, first: QueuedStatement) -> bool:
     if each.executing() == first.executing():
         return True
     return each.waited is not None and first.waited is not None and abs(each.waited - first.waited) < SAME_WAIT
+
+
+def may_be_first(each: QueuedStatement, first: QueuedStatement) -> bool:
+    """Whether it may be the first as well: it has waited as long, or of one of the two it is not known for how long."""
+    return each.waited is None or first.waited is None or has_waited_alike(each, first)
