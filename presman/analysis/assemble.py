@@ -16,12 +16,14 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
-from presman.analysis.groups.containers import limited_containers, missed_minimums
+from presman.analysis.groups.container_io import limited_containers
+from presman.analysis.groups.containers import missed_minimums
 from presman.analysis.latency import system_waits
-from presman.analysis.parallel import detail, queue, queue_heads, running, server_pools
+from presman.analysis.parallel import detail, queue, queue_causes, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
 from presman.analysis.plans.plan_changes import newest_switch
-from presman.analysis.readings.group_readings import GroupReading, IoVerdict, LimitedContainer
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import (
     CLUSTER,
     Header,
@@ -118,7 +120,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
     cluster_rows = [row for row in rows if row.inst_id == CLUSTER]
     by_key = {(row.con_id, row.name): row for row in cluster_rows}
     heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, parallel.pools))
-    queued, heads = queue_heads.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
+    queued, heads = queue_causes.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
     limited = limited_containers(facts)
     operations = system_waits.downgrades(facts)
     return {

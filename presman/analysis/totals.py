@@ -111,11 +111,10 @@ class Totals(Struct, frozen=True):
 
     `queued` statements wait in the parallel statement queue (V$SESSION), the one that came first for `longest` seconds;
     `pool_queued` sessions wait for their group's active session pool, `held` until the database is no longer quiesced.
-    `servers` processes are in use
-    (V$PX_PROCESS_SYSSTAT), of `target` (PARALLEL_SERVERS_TARGET) and at most `maximum`; `idle_held` of them are held by
-    idle statements. `downgraded` statements run with fewer than they asked for; `downgrades` operations were downgraded
-    per minute since the last poll (V$SYSSTAT). `used` and `waiting` are CPUs since the
-    last poll (V$RSRC_CONSUMER_GROUP), of `cpus`.
+    `servers` processes are in use (V$PX_PROCESS_SYSSTAT), of `target` (PARALLEL_SERVERS_TARGET) and at most `maximum`;
+    `idle_held` of them are held by idle statements. `downgraded` statements run with fewer than they asked for;
+    `downgrades` operations were downgraded per minute since the last poll (V$SYSSTAT). `used` and `waiting` are CPUs
+    since the last poll (V$RSRC_CONSUMER_GROUP), of `cpus`.
     """
 
     queued: int | None

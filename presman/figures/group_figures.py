@@ -4,9 +4,9 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups.containers import PdbReading
 from presman.analysis.plans.plan_view import PlanRow
-from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict, verdict_words
+from presman.analysis.readings.container_readings import IoVerdict, PdbReading
+from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, count, duration, number, size
 from presman.figures.figure import (
     BYTES,

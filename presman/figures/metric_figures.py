@@ -20,8 +20,9 @@ from msgspec import Struct, structs
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.goals import GoalReading
-from presman.analysis.groups.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.latency.histograms import OPEN_FROM
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import (
     SEVERITY_WORDS,

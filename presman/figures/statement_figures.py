@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
-from presman.analysis.parallel.queue_heads import has_waited_alike
+from presman.analysis.parallel.queue_order import has_waited_alike
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,

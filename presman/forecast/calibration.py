@@ -13,7 +13,7 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from presman.analysis.readings.statement_readings import ForecastRecord
+from presman.analysis.readings.forecast_readings import ForecastRecord
 from presman.forecast.statement_history import FEW
 
 HELD = 0.8

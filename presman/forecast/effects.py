@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from presman.analysis.advice.ending_effect import saves_enough
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import EndingEffect, Executing
+from presman.analysis.readings.statement_readings import Executing
 from presman.forecast.calibration import Interval, tenths
 from presman.forecast.course import HORIZON, Draw, Played, play
 from presman.forecast.queue_now import Modelled

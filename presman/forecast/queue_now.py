@@ -15,7 +15,8 @@ from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue import queue_timeout
-from presman.analysis.parallel.queue_heads import Queues, has_one_queue, placement
+from presman.analysis.parallel.queue_heads import Queues, placement
+from presman.analysis.parallel.queue_order import has_one_queue
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known

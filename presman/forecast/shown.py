@@ -7,14 +7,9 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import (
-    EndingEffect,
-    Executing,
-    ForecastRecord,
-    QueueForecast,
-    StartForecast,
-)
+from presman.analysis.readings.statement_readings import Executing, StartForecast
 from presman.rows.queries import RecordType
 from presman.rows.snapshot import Section, ShownBypassed, ShownEffect, ShownRecord, ShownStart, Snapshot
 

@@ -16,7 +16,7 @@ from presman.analysis.advice.step import Proof, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.groups.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import Conformance, conformance, in_words
 from presman.analysis.latency.histograms import events, summaries
 from presman.analysis.parallel.usual import compare
@@ -24,6 +24,7 @@ from presman.analysis.plans.lint import LintCoverage, lint, lint_coverage
 from presman.analysis.plans.lint_rules import Finding
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.analysis.plans.plan_view import PlanView, plan_view
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.output.cells import json_value, word

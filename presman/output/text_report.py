@@ -5,7 +5,8 @@ from typing import Any
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.groups.containers import io_limited, io_sentence, pdbs
+from presman.analysis.groups.container_io import io_limited, io_sentence
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity

@@ -13,7 +13,7 @@ from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
-from presman.analysis.parallel.queue_heads import has_waited_alike
+from presman.analysis.parallel.queue_order import has_waited_alike
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (

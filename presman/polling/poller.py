@@ -27,6 +27,7 @@ from presman.polling.lookups import (
     statements_on_show,
 )
 from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing, named, requests, together
+from presman.polling.seen_before import SeenBefore
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import (
     ConsumerGroupDefinition,
@@ -51,81 +52,9 @@ from presman.rows.session_rows import (
     SessionLongops,
     StatisticName,
 )
-from presman.rows.session_state import QUIESCE_STATES, ServerProcesses, is_queued, is_quiescing, long_queues
-from presman.rows.snapshot import CriticalQueue, GoneInstance, Quiescer, Section, Snapshot
+from presman.rows.session_state import ServerProcesses, is_queued
+from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Request, Source, WholePolls
-
-# ---- Instances of a cluster that were seen: V$INSTANCE has no row of one that is gone, only memory tells of it.
-
-
-REMEMBERED = timedelta(hours=1)
-"""For how long an instance that is gone is told of: one that was taken out for good is no news for ever."""
-
-
-class SeenInstances:
-    """The open instances of one database, by when they were seen last.
-
-    They are remembered over reconnections, but not over another scope, another database, or a clock that goes back.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[int, GoneInstance] = {}
-        self._of: tuple[object, ...] = ()
-        self._at: datetime | None = None
-
-    def note(
-        self, rows: Collection[Instance], at: datetime, of: tuple[object, ...], targets: Mapping[int, int]
-    ) -> None:
-        """Take what V$INSTANCE told at an instant `of` a database in a scope, and the `targets` of its instances."""
-        if self._of != of or (self._at is not None and at < self._at):
-            self._seen = {}
-        self._of, self._at = of, at
-        there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
-        for row in there:
-            self._seen[row.inst_id] = GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None)
-
-    def gone(self, at: datetime) -> Section | None:
-        """Return those that were not there when V$INSTANCE was last asked, None where all are."""
-        kept = self._seen.values()
-        rows = tuple(each for each in kept if each.last_seen != self._at and at - each.last_seen < REMEMBERED)
-        return Section(rows, at) if rows else None
-
-
-class SeenQuiescers:
-    """Who was seen to quiesce the database: once all calls have ended, no view names him, and the quiesce goes on."""
-
-    def __init__(self) -> None:
-        self._seen: tuple[Quiescer, ...] = ()
-
-    def note(self, sessions: Iterable[Session], instances: Iterable[Instance]) -> None:
-        """Take what V$SESSION and V$INSTANCE tell; who is remembered is forgotten when it is quiesced no more."""
-        found = (row for row in sessions if is_quiescing(row.event, row.state))
-        now = tuple(Quiescer(row.inst_id, row.sid, row.username) for row in found)
-        goes_on = any(row.active_state in QUIESCE_STATES for row in instances)
-        self._seen = now or (self._seen if goes_on else ())
-
-    def section(self, at: datetime) -> Section | None:
-        """Return those who were seen, None where nobody was."""
-        return Section(self._seen, at) if self._seen else None
-
-
-class SeenQueues:
-    """Which parallel queues wait for too long: until when, the polls before decide."""
-
-    def __init__(self) -> None:
-        self._critical: tuple[CriticalQueue, ...] = ()
-
-    def note(self, sessions: Iterable[Session], infos: Iterable[SessionInfo]) -> None:
-        """Take what V$SESSION and V$RSRC_SESSION_INFO tell."""
-        self._critical = tuple(CriticalQueue(*each) for each in sorted(long_queues(sessions, infos, self._critical)))
-
-    def section(self, at: datetime) -> Section | None:
-        """Return those queues, None where there is none."""
-        return Section(self._critical, at) if self._critical else None
-
-
-# ---- Poller: asks a source what is due and makes a Snapshot of the answers.
-
 
 LATER = frozenset(
     {
@@ -244,9 +173,7 @@ class Poller:
         """The database's release, None before `open`."""
         self._queries: Mapping[type[Any], Query] = MappingProxyType({})
         self._asked = LastAnswers()
-        self._instances = SeenInstances()
-        self._quiescers = SeenQuiescers()
-        self._queues = SeenQueues()
+        self._seen_before = SeenBefore()
         self._databases: tuple[str, ...] = ()
         self._is_live = is_live(source)
         self._last: tuple[datetime, float] | None = None
@@ -354,12 +281,7 @@ class Poller:
         assert self.release is not None
         sections = {record: asked.section for record, asked in self._asked.items()}
         sections |= self._lookups.sections(shown, self._busy.ranked)
-        remembered = {
-            GoneInstance: self._instances.gone(first.at),
-            Quiescer: self._quiescers.section(first.at),
-            CriticalQueue: self._queues.section(first.at),
-        }
-        sections |= {record: section for record, section in remembered.items() if section is not None}
+        sections |= self._seen_before.sections(first.at)
         return Snapshot(
             target=self.source.name,
             kind=self.source.kind,
@@ -378,19 +300,20 @@ class Poller:
         )
 
     def _note_what_is_there(self, now: datetime) -> None:
-        """Note which instances are there, of the whole cluster or its own, and whether the sessions read are all.
+        """Note which instances are there, of the whole cluster or its own, and what sessions tell that polls remember.
 
         Each where its view answered in this poll.
         """
         if asked := self._asked.of_poll(self._number, Session):
             self._listing.note(self._detail_level, now, late=bool(asked.late))
+            if asked.section.problem is None:
+                infos, instances = self._asked.rows(SessionInfo), self._asked.rows(Instance)
+                self._seen_before.note_sessions(asked.section.rows, infos, instances)
         asked = self._asked.of_poll(self._number, Instance)
         if asked is not None and not asked.late and asked.section.rows:
             self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
             targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
-            self._instances.note(asked.section.rows, now, (self._scope, *self._databases), targets)
-        self._quiescers.note(self._asked.rows(Session), self._asked.rows(Instance))
-        self._queues.note(self._asked.rows(Session), self._asked.rows(SessionInfo))
+            self._seen_before.note_instances(asked.section.rows, now, (self._scope, *self._databases), targets)
 
     def _look_up_named(self, now: datetime) -> int:
         """Read the sessions that others name and that are not listed into the sections of all sessions.

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch
 from presman.analysis.goals import Goal
-from presman.analysis.parallel.queue_heads import has_one_queue
+from presman.analysis.parallel.queue_order import has_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, StatementRuns, arrival_of
 from presman.base.release import Release

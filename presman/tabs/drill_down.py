@@ -7,11 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions, kind_of
-from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.latency.histograms import EventLatency
 from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, WaitReading
 from presman.analysis.readings.session_readings import SessionReading

@@ -1,6 +1,7 @@
 """Tab 8 PDBs (containers): pluggable databases side by side, in a container database."""
 
-from presman.analysis.groups.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import pdbs
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import CLUSTER
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import PDBS

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from presman.analysis.collapsed_rows import collapsed_servers
-from presman.analysis.groups.containers import PdbReading, io_limited, io_sentence
+from presman.analysis.groups.container_io import io_limited, io_sentence
 from presman.analysis.groups.verdicts import Conformance, conformance, explain, in_words
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import SessionReading

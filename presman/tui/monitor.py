@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import GoalReading
 from presman.analysis.latency.latency_history import LatencyHistory
+from presman.analysis.readings.forecast_readings import QueueForecast
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Executing, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import Executing, StartForecast
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, beside
 from presman.analysis.trends.series import Series
@@ -29,7 +30,7 @@ from presman.tabs.parts import Moment
 
 if TYPE_CHECKING:
     from presman.analysis.advice.step import ToDo
-    from presman.analysis.groups.containers import PdbReading
+    from presman.analysis.readings.container_readings import PdbReading
     from presman.forecast.forecaster import Foresight
     from presman.polling.history import History
 

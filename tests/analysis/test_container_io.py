@@ -6,8 +6,9 @@ from functools import partial
 
 import pytest
 
-from presman.analysis.groups.containers import held_by, io_sentence, io_verdict, worst_io
-from presman.analysis.readings.group_readings import IoRates, IoVerdict, LimitedContainer
+from presman.analysis.groups.container_io import held_by, io_sentence, io_verdict, worst_io
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import IoRates
 from presman.rows.instance_rows import PdbMetric
 from presman.rows.queries import null_row
 

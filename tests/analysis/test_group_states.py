@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import with_reasons
-from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer, Verdict
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import ActiveSessionPool, Verdict
 from presman.analysis.readings.reading import Alert
 from presman.analysis.readings.statement_readings import Cause
 from presman.figures.group_figures import GROUPS, OVERVIEW, state_text

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from presman.analysis.alerts.alert_rules import all_clear, not_known
-from presman.analysis.groups.containers import worst_io
+from presman.analysis.groups.container_io import worst_io
 from presman.analysis.groups.entitlement import worst
-from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.figures.drawing.lines import plain
 from presman.output.text_report import full

@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_facts import allotments
-from presman.analysis.groups.containers import PdbReading, io_limited, pdbs
+from presman.analysis.groups.container_io import io_limited
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.parallel.server_pools import _own_target
-from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.analysis.readings.container_readings import IoVerdict, PdbReading
+from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.session_list import cpu_waiters
 from presman.base.release import Release
 from presman.figures.group_figures import verdict_text

@@ -13,8 +13,8 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.assemble import analyse
 from presman.analysis.parallel.queue import degree, server_sets
-from presman.analysis.parallel.queue_heads import QueueState, ServerLimit, explain, shortages
-from presman.analysis.parallel.server_pools import ServerBudget
+from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
+from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, DopStory, QueueHead, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine

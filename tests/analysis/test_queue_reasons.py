@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_heads import head_reason, with_queue_reasons
+from presman.analysis.parallel.queue_causes import head_reason, with_queue_reasons
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, QueueReason, Shortage
 from tests.tui.readings import queued
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.analysis.assemble import analyse
-from presman.analysis.readings.group_readings import ActiveSessionPool, IoVerdict, LimitedContainer
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.group_readings import ActiveSessionPool
 from presman.analysis.readings.reading import Alert, Reading, SwitchedPlan
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import duration

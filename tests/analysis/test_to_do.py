@@ -13,25 +13,17 @@ from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
+from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.group_readings import (
     ActiveSessionPool,
     GroupReading,
-    IoVerdict,
-    LimitedContainer,
     SessionTotals,
     UsageTotals,
     Verdict,
 )
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import (
-    Cause,
-    EndingEffect,
-    ForecastRecord,
-    QueueForecast,
-    Servers,
-    Shortage,
-    StartForecast,
-)
+from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
@@ -579,6 +571,19 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert unblock(unknown)[0].unsure == "another that waited as long may want more, and which is first is not known"
     same = replace(more, queue=(reading.queue[0], replace(alike, wants=Servers(32, 32))))
     assert told(same).step is Step.END
+
+
+@pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])
+def test_where_it_is_not_known_who_waited_longest_nobody_is_ended_for_who_may_not_be_first(
+    waits: tuple[float | None, float | None],
+) -> None:
+    reading = one_queue(running(526, **IDLE), equals=1)
+    first, other = (replace(each, waited=waited) for each, waited in zip(reading.queue[:2], waits, strict=True))
+    head = replace(reading.heads[0], statement=first)
+    unknown = replace(reading, heads=(head,), queue=(first, replace(other, wants=Servers(64, 64))))
+    (way,) = unblock(unknown)
+    assert (way.answers, told(unknown).step) == ((), Step.WAIT)
+    assert way.unsure == "another wants 64 servers, and which is first is not known"
 
 
 def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobody() -> None:

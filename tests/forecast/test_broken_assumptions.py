@@ -11,14 +11,9 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers
 from msgspec.structs import replace
 
+from presman.analysis.readings.forecast_readings import ForecastRecord
 from presman.analysis.readings.reading import Quiesce, Reading, UnavailableView
-from presman.analysis.readings.statement_readings import (
-    ForecastRecord,
-    QueuedStatement,
-    RunningStatement,
-    Servers,
-    WantsSource,
-)
+from presman.analysis.readings.statement_readings import QueuedStatement, RunningStatement, Servers, WantsSource
 from presman.base.formats import clock
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.queue_now import QueueRules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis.readings.statement_readings import ForecastRecord
+from presman.analysis.readings.forecast_readings import ForecastRecord
 from presman.forecast.calibration import Calibration, Interval, QueueCalibration, StandingForecast
 
 RAW = Interval(60.0, 50.0, 80.0)

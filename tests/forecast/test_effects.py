@@ -10,17 +10,9 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.forecast_readings import LEAST_JUDGED, EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import (
-    LEAST_JUDGED,
-    Cause,
-    EndingEffect,
-    ForecastRecord,
-    QueueForecast,
-    QueueHead,
-    Servers,
-    Shortage,
-)
+from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
 from presman.figures.drawing.lines import Line
 from presman.forecast.calibration import Interval
 from presman.forecast.course import draw, play

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.parallel.server_pools import ServerLimit
+from presman.analysis.readings.forecast_readings import ForecastRecord
 from presman.analysis.readings.reading import Reading, UnavailableView
 from presman.analysis.readings.statement_readings import (
-    ForecastRecord,
     QueuedStatement,
     RunningStatement,
     Servers,

@@ -8,15 +8,10 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_heads import with_queue_reasons
+from presman.analysis.parallel.queue_causes import with_queue_reasons
+from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import (
-    EndingEffect,
-    ForecastRecord,
-    QueueForecast,
-    QueueReason,
-    StartForecast,
-)
+from presman.analysis.readings.statement_readings import QueueReason, StartForecast
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from tests.tui.readings import AT, busy

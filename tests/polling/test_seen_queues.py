@@ -8,19 +8,23 @@ from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import ALERT_BEGAN, ALERT_BETTER, ALERT_WORSE, EventWatch
 from presman.polling.poller import Poller
 from presman.rows.session_rows import Session, SessionInfo
-from presman.rows.snapshot import CriticalQueue, Snapshot
+from presman.rows.snapshot import CriticalQueue, Problem, Section, Snapshot
 from tests.analysis.make import queued_session, row
 from tests.sources.fakes import FakeSource
 
+UNSEEN: list[float] = []
 
-def polls(*waits: list[float]) -> list[Snapshot]:
-    """Return polls in which statements of BATCH have waited for so many seconds each."""
-    source = FakeSource()
+
+def polls(*waits: list[float], step: float = 2.0) -> list[Snapshot]:
+    """Return polls in which statements of BATCH have waited for so many seconds each; V$SESSION fails in UNSEEN."""
+    source = FakeSource(step=step)
     poller = Poller(source, clock=lambda: 0.0)
     poller.open()
     found = []
     for each in waits:
         numbered = list(enumerate(each, start=7))
+        lost = Section((), problem=Problem("ORA-01555", "snapshot too old", "", "")) if each is UNSEEN else None
+        source.answers = lambda request, lost=lost: lost if request.query.record is Session else None
         source.rows[Session] = tuple(queued_session(sid, "OTHER", waited=waited) for sid, waited in numbered)
         source.rows[SessionInfo] = tuple(
             row(SessionInfo, sid=sid, current_consumer_group="BATCH") for sid, _ in numbered
@@ -39,6 +43,14 @@ def test_a_queue_stays_critical_until_it_waits_for_half_an_hour_together() -> No
     assert states == ["warn", "bad", "bad", "warn", "warn", "", "warn", "bad"]
     assert found[2].rows(CriticalQueue) == ((0, "BATCH"),)
     assert found[3].rows(CriticalQueue) == ()
+
+
+def test_a_queue_is_no_better_for_a_poll_in_which_nobody_could_be_seen() -> None:
+    found = polls([1801.0, 1801.0], UNSEEN, [1801.0], step=61.0)
+    assert [len(snapshot.rows(Session)) for snapshot in found] == [2, 0, 1]
+    last = queue_alert(found[-1])
+    assert last is not None
+    assert last.state == "bad"
 
 
 def test_a_critical_queue_says_why_it_is_one() -> None:

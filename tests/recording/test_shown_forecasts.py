@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import idle_to_end
 from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
+from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import EndingEffect, ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import StartForecast
 from presman.analysis.trends import Watch
 from presman.figures.statement_figures import forecast_record
 from presman.forecast.forecaster import Forecaster

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import all_clear, wrong
 from presman.analysis.assemble import analyse
-from presman.analysis.groups.containers import PdbReading, pdbs
+from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance, explain
 from presman.analysis.plans.lint import lint
 from presman.analysis.plans.plan_view import parts_text, plan_view
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.rows.snapshot import Snapshot

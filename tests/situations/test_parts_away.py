@@ -17,7 +17,8 @@ from presman.analysis.alerts.alert_rules import all_clear, not_known, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance
-from presman.analysis.readings.group_readings import IoVerdict, Verdict
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan

@@ -19,12 +19,12 @@ from presman.output.json_document import document
 from presman.output.narration import summary
 from presman.output.plugin_check import perfdata
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
-from presman.polling.poller import SeenQuiescers
+from presman.polling.seen_before import SeenBefore
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import null_row
 from presman.rows.session_rows import Session
 from presman.rows.session_state import QUIESCE_WAIT
-from presman.rows.snapshot import Quiescer
+from presman.rows.snapshot import Quiescer, Section
 from presman.tui.pages.row_details import group
 from tests.recording.recorded import polled
 from tests.situations.spooled import reading
@@ -201,13 +201,12 @@ def test_who_quiesced_is_named_as_long_as_the_database_is_quiesced() -> None:
 
 
 def test_who_quiesced_is_forgotten_when_it_is_over() -> None:
-    seen, at = SeenQuiescers(), datetime(2026, 11, 22, tzinfo=UTC)
+    seen, at = SeenBefore(), datetime(2026, 11, 22, tzinfo=UTC)
     session = null_row(Session)._replace(inst_id=1, sid=12, username="SYS", event=QUIESCE_WAIT, state="WAITING")
     there = null_row(Instance)
-    seen.note([session], [there._replace(active_state="NORMAL")])
-    seen.note([session._replace(event="SQL*Net message from client")], [there._replace(active_state="QUIESCED")])
-    remembered = seen.section(at)
-    assert remembered is not None
-    assert remembered.rows == (Quiescer(1, 12, "SYS"),)
-    seen.note([], [there._replace(active_state="NORMAL")])
-    assert seen.section(at) is None
+    seen.note_sessions([session], [], [there._replace(active_state="NORMAL")])
+    idle = session._replace(event="SQL*Net message from client")
+    seen.note_sessions([idle], [], [there._replace(active_state="QUIESCED")])
+    assert seen.sections(at) == {Quiescer: Section((Quiescer(1, 12, "SYS"),), at)}
+    seen.note_sessions([], [], [there._replace(active_state="NORMAL")])
+    assert seen.sections(at) == {}

@@ -9,8 +9,9 @@ from unittest import mock
 from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import kind_of
+from presman.analysis.readings.forecast_readings import ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import ForecastRecord, QueueForecast, StartForecast
+from presman.analysis.readings.statement_readings import StartForecast
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.polling.poll_events import Polled
 from presman.services.live import ReadingCame, Readings

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.assemble import analyse
 from presman.analysis.goals import Goal, GoalReading
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import PlanStep
-from presman.analysis.readings.statement_readings import EndingEffect
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import length, plain, wrap

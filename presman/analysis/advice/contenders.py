@@ -19,10 +19,10 @@ from presman.analysis.advice.ending_effect import is_proven
 from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
 from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_heads import SAME_WAIT, is_one_queue
+from presman.analysis.parallel.queue_order import SAME_WAIT, has_waited_alike, is_one_queue
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
-    EndingEffect,
     QueuedStatement,
     QueueHead,
     RunningStatement,
@@ -344,12 +344,13 @@ def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:
-    """Return that another that has waited as long as a head wants more, so that nobody may start; "" if none does."""
-    most = max(map(_wanted, alike(head, reading)), default=0)
-    if head.wants is None or most <= head.wants.high:
+    """Return that another that may be the first wants more than a head, so that nobody may start; "" if none does."""
+    other = max(alike(head, reading), key=_wanted, default=None)
+    if head.wants is None or other is None or (most := _wanted(other)) <= head.wants.high:
         return ""
+    as_long = " that waited as long" * has_waited_alike(other, head.statement)
     wants = f"wants {counted(int(most), 'server')}" if most < inf else "may want more"
-    return f"another that waited as long {wants}, and which is first is not known"
+    return f"another{as_long} {wants}, and which is first is not known"
 
 
 def _wanted(each: QueuedStatement | QueueHead) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import inf
 
 from presman.analysis.advice.ending import NEARLY_DONE
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import EndingEffect, RunningStatement
+from presman.analysis.readings.statement_readings import RunningStatement
 from presman.base.formats import duration
 
 _NO_SOONER, _LITTLE = 0.02, 1.0

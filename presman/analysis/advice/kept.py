@@ -10,7 +10,7 @@ from typing import NamedTuple
 from presman.analysis.advice.contenders import first_may_want_more
 from presman.analysis.advice.freeing import covers, freeing, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
-from presman.analysis.parallel.queue_heads import is_one_queue
+from presman.analysis.parallel.queue_order import is_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed

@@ -33,9 +33,10 @@ from presman.analysis.advice.kept import Kept, kept_by, starts_nobody, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
-from presman.analysis.readings.group_readings import IoVerdict
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, EndingEffect, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)

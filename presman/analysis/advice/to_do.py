@@ -17,7 +17,8 @@ from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import NEWS, instances_gone, is_wrong, worst_first, wrong
 from presman.analysis.caches import once
-from presman.analysis.readings.group_readings import GroupReading, IoVerdict, Verdict
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number, percent

@@ -7,6 +7,7 @@ marked as killed) is told as that. A start is promised only where no other queue
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -124,10 +125,10 @@ def _turns(found: Unblock, reading: Reading) -> str:
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
     """Say who cannot be ended; what is gone with an instance together, for it has one reason."""
-    gone: dict[int, int] = {}
+    gone: Counter[int] = Counter()
     for each in refused:
         if each.statement.orphaned:
-            gone[each.statement.inst_id] = gone.get(each.statement.inst_id, 0) + each.statement.servers
+            gone[each.statement.inst_id] += each.statement.servers
         else:
             yield refused_holder(each)
     for inst_id, servers in gone.items():

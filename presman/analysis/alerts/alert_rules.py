@@ -13,7 +13,8 @@ from typing import cast
 from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
 from presman.analysis.groups.entitlement import lacks_little
-from presman.analysis.readings.group_readings import GroupReading, IoVerdict, MissedMinimum, Verdict
+from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
+from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known

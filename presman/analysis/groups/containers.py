@@ -6,101 +6,29 @@ V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summe
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.facts.deltas import difference
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
 from presman.analysis.facts.plan_facts import BY_MINIMUM, Allotment, whole_servers
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
-from presman.analysis.groups.counter_deltas import CounterDeltas, rates, together
+from presman.analysis.groups.container_io import grown_io, held_by, io_verdict, limits_of, worst_io
+from presman.analysis.groups.counter_deltas import of_containers, together
 from presman.analysis.groups.entitlement import held_by_own_limits, slack
+from presman.analysis.readings.container_readings import MissedMinimum, PdbReading
 from presman.analysis.readings.group_readings import (
     GroupReading,
-    IoRates,
-    IoVerdict,
-    LimitedContainer,
-    MissedMinimum,
-    UsageTotals,
-    Verdict,
-    demand,
-    throttled_percent,
 )
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
 from presman.base.sums import added, grouped, sum_of_known
-from presman.rows.group_rows import CPU_COLUMNS, ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
 from presman.rows.queries import null_row
 from presman.rows.snapshot import Snapshot
-
-
-class PdbReading(Struct, frozen=True):
-    """One container on one instance, or on the cluster (`inst_id` 0).
-
-    CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
-    `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
-    I/O was held back on average in the last full minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
-    and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
-    last full minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
-    its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
-    and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
-    12.2. `doubt` is why its CPU is judged by no rule. `held_by` is the limit that held its I/O back in the last full
-    minute, "" where it may be either.
-    """
-
-    inst_id: int
-    con_id: int
-    name: str
-    plan: str
-    shares: int | None
-    share: float
-    used: float | None
-    waiting: float | None
-    capacity: float
-    limit: float | None
-    guaranteed: float | None
-    entitled: float | None
-    verdict: Verdict
-    io: IoRates | None
-    io_throttle_ms: float | None
-    iops_limit: int | None
-    mb_limit: int | None
-    sessions: int
-    active_sessions: int
-    px_active: int
-    px_servers: int
-    px_queued: int
-    servers_limit: int | None
-    sga_bytes: int | None
-    pga_bytes: int | None
-    execution_waiters: int = 0
-    io_verdict: IoVerdict = IoVerdict.UNKNOWN
-    cpu_exhausted: float | None = None
-    all_used: float | None = None
-    limited_by: str = ""
-    limit_used: float | None = None
-    limit_allowed: float | None = None
-    hidden: str = ""
-    inside: bool = False
-    usage: UsageTotals | None = None
-    doubt: str = ""
-    held_by: str = ""
-
-    @property
-    def wanted(self) -> float | None:
-        """CPUs wanted: used + waiting."""
-        return demand(self.used, self.waiting)
-
-    @property
-    def throttled_percent(self) -> float | None:
-        """Percent of CPU demand that had to wait."""
-        return throttled_percent(self.used, self.waiting)
 
 
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
@@ -131,12 +59,6 @@ def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReadin
     return replace(row, entitled=due, **held_by_own_limits(members, row.waiting))
 
 
-def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
-    """Return the rows with I/O limits, those of instances where there are several: a limit holds on each of them."""
-    by_instance = tuple(row for row in rows if row.inst_id != CLUSTER)
-    return tuple(row for row in by_instance or rows if row.iops_limit is not None or row.mb_limit is not None)
-
-
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     inst_id = instance.inst_id
     rows = {
@@ -145,7 +67,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
         if row.inst_id == inst_id and row.con_id > SEED and not facts.system.is_closed(inst_id, row.con_id)
     }
     names = {con_id: row.pdb_name for con_id, row in rows.items()} | dict(facts.system.open_pdbs(inst_id))
-    grown = grown_counters(facts, inst_id)
+    grown = of_containers(facts, inst_id)
     exhausted = _exhausted(facts, inst_id)
     hidden, given = _hidden(facts, inst_id), facts.division.allotments(inst_id)
     frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads(facts, inst_id, names), not hidden)
@@ -162,7 +84,7 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
 
 def loads(facts: Facts, inst_id: int, names: Mapping[int, str]) -> dict[Key, entitlement.Load]:
     """Return the CPU that containers used and waited for on an instance since the last poll."""
-    grown, seconds = grown_counters(facts, inst_id), facts.deltas.interval(RsrcPdb)
+    grown, seconds = of_containers(facts, inst_id), facts.deltas.interval(RsrcPdb)
     lasting, exhausted = _lasting(facts, inst_id), _exhausted(facts, inst_id)
     return {
         (con_id, names[con_id]): entitlement.Load(
@@ -297,134 +219,6 @@ def _together(rows: list[PdbReading]) -> PdbReading:
         held_by=max(rows, key=lambda row: row.io_throttle_ms or 0.0).held_by,
         **found,
     )
-
-
-# ---- I/O against MAX_IOPS and MAX_MBPS: rates since the last poll (V$RSRC_PDB), and what holds them back, in words.
-
-NEAR = 0.95
-"""Fraction of a limit from which on it counts as reached."""
-
-FELT = 0.1
-"""Milliseconds: I/O that is held back for less than this on average is not throttled to speak of."""
-
-
-Limited: TypeAlias = "LimitedContainer | PdbReading"
-"""What a verdict on I/O is about."""
-
-
-def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
-    """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
-    requests, megabytes = (
-        next((cap for each in (con_id, 0, ROOT) if (cap := facts.system.parameters.setting(inst_id, each, name))), None)
-        for name in ("max_iops", "max_mbps")
-    )
-    return requests, megabytes
-
-
-def held_by(minute: PdbMetric, requests: int | None, megabytes: int | None) -> str:
-    """Return which limit held I/O back in the last full minute, if any did; "" where it may be either.
-
-    Where both are set, it is those of which that minute used nearly all: what is used now changes from poll to poll.
-    """
-    pairs = (("MAX_IOPS", minute.iops, requests), ("MAX_MBPS", minute.iombps, megabytes))
-    limits = [(name, used, limit) for name, used, limit in pairs if limit is not None]
-    if len(limits) == 1:
-        return limits[0][0]
-    return " and ".join(name for name, used, limit in limits if used is not None and used >= NEAR * limit)
-
-
-def io_verdict(row: Limited) -> IoVerdict:
-    """Return what the limits do: throttled is what was held back in the last full minute; rates are those of now."""
-    if row.iops_limit is None and row.mb_limit is None:
-        return IoVerdict.FREE
-    if (row.io_throttle_ms or 0.0) >= FELT:
-        return IoVerdict.THROTTLED
-    if row.io is None:
-        return IoVerdict.UNKNOWN
-    return IoVerdict.NEAR if reached(row) else IoVerdict.UNDER
-
-
-def io_sentence(row: Limited) -> str:
-    """Return the verdict as one sentence with its figures; "" where there is no limit."""
-    pairs = ((row.iops_limit, "IOPS (MAX_IOPS)"), (row.mb_limit, "MB/s (MAX_MBPS)"))
-    used = ("", "") if row.io is None else (f"{row.io.requests:.0f} of ", f"{row.io.mb:.0f} of ")
-    limits = [f"{part}{limit} {of}" for part, (limit, of) in zip(used, pairs, strict=True) if limit is not None]
-    if not limits:
-        return ""
-    told = "Uses" if row.io is not None else "What it uses now is not known; it may use"
-    return ": ".join(filter(None, (f"{told} {' and '.join(limits)}", _consequence(row)))) + "."
-
-
-def _consequence(row: Limited) -> str:
-    """Return what comes of the limits, "" where neither use nor throttling is known."""
-    held, nearest = row.io_throttle_ms, reached(row)
-    if held is not None and held >= FELT:
-        by = row.held_by or "one of them"
-        return f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
-    if held is not None:
-        return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
-    if row.io is None:
-        return ""
-    return f"{nearest} is nearly reached" if nearest else "below its limits"
-
-
-def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:
-    """Return the verdict to show for a container on several instances: nothing is well that is not known on one."""
-    return min(verdicts, key=lambda each: each.rank, default=IoVerdict.UNKNOWN)
-
-
-def reached(row: Limited) -> str:
-    """Return the limit that is used up most, if it nearly is; else ""."""
-    if row.io is None:
-        return ""
-    pairs = (("MAX_IOPS", row.io.requests, row.iops_limit), ("MAX_MBPS", row.io.mb, row.mb_limit))
-    part, name = max(((used / limit, name) for name, used, limit in pairs if limit), default=(0.0, ""))
-    return name if part >= NEAR else ""
-
-
-_COUNTED = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
-_COUNTERS = itemgetter(*map(RsrcPdb._fields.index, _COUNTED))
-_OF_IO = frozenset(name for name in _COUNTED if name.startswith(("small_", "large_")))
-_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
-
-
-def grown_counters(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
-    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
-    cpu_missing = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
-    if cpu_missing or not facts.deltas.same_window(inst_id, ROOT):
-        return {}
-    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
-    found = {}
-    for row in facts.snapshot.rows(RsrcPdb):
-        if row.inst_id == inst_id and row.con_id in before:
-            grown = difference(_COUNTERS(row), _COUNTERS(before[row.con_id]))
-            if grown is not None:
-                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_COUNTED, grown, strict=True)))
-    return found
-
-
-def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
-    """Return a container's I/O per second; None without a delta, and where no column of I/O is there."""
-    seconds = facts.deltas.interval(RsrcPdb)
-    if deltas is None or not seconds or facts.snapshot.section(RsrcPdb).absent >= _OF_IO:
-        return None
-    return rates(deltas, seconds)
-
-
-def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
-    """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
-    names = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
-    limits = {key: limit for key in sorted(names) if (limit := limits_of(facts, *key)) != (None, None)}
-    grown = {inst_id: grown_counters(facts, inst_id) for inst_id in {key[0] for key in limits}}
-    minutes = {(row.inst_id, row.con_id): row for row in facts.snapshot.rows(PdbMetric)} if limits else {}
-    nothing = null_row(PdbMetric)
-    found = []
-    for key, limit in limits.items():
-        name = names[key] or facts.system.container_name(key[1])
-        io, minute = grown_io(facts, grown[key[0]].get(key[1])), minutes.get(key, nothing)
-        row = LimitedContainer(*key, name, io, minute.avg_io_throttle, *limit, held_by=held_by(minute, *limit))
-        found.append(row._replace(verdict=io_verdict(row), nearest=reached(row), sentence=io_sentence(row)))
-    return tuple(found)
 
 
 # ---- CPU_MIN_COUNT that is missed: what decides where the CDB plan has no rule about CPU may be promised to more

@@ -1,4 +1,4 @@
-"""Deltas of the counters of consumer groups and sessions since the last poll, and the I/O rates they give.
+"""Deltas of the counters of consumer groups, containers and sessions since the last poll, and the I/O rates they give.
 
 The I/O is the database's view, not that of the storage cells.
 """
@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from presman.analysis.facts.deltas import Deltas, difference
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.system_facts import by_session
+from presman.analysis.facts.system_facts import ROOT, by_session
 from presman.analysis.readings.group_readings import IoRates
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
+from presman.rows.instance_rows import RsrcPdb
 from presman.rows.session_rows import Session, SessionInfo
 
 
@@ -54,6 +55,11 @@ _group_counters = itemgetter(*(ConsumerGroup._fields.index(name) for name in Cou
 _SESSION_COUNTERS = (*CPU_COLUMNS, *IO_COLUMNS)
 _io_of = itemgetter(*map(CounterDeltas._fields.index, IO_COLUMNS))
 _session_counters = itemgetter(*(SessionInfo._fields.index(name) for name in _SESSION_COUNTERS))
+
+_CONTAINER_COLUMNS = tuple(name for name in CounterDeltas._fields if name in RsrcPdb._fields)
+_container_counters = itemgetter(*map(RsrcPdb._fields.index, _CONTAINER_COLUMNS))
+CONTAINER_IO = frozenset(name for name in _CONTAINER_COLUMNS if name.startswith(("small_", "large_")))
+_NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 
 def by_group(rows: Iterable[ConsumerGroup]) -> dict[GroupKey, ConsumerGroup]:
@@ -131,3 +137,18 @@ def together(parts: Sequence[IoRates]) -> IoRates:
     service_ms = sum([mean * count for mean, count in timed]) / requests if requests else None
     *kinds, _, waits = zip(*parts, strict=True)
     return IoRates._make((*map(sum, kinds), service_ms, sum(waits)))
+
+
+def of_containers(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
+    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
+    cpu_missing = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
+    if cpu_missing or not facts.deltas.same_window(inst_id, ROOT):
+        return {}
+    before = {row.con_id: row for row in facts.deltas.before(RsrcPdb) if row.inst_id == inst_id}
+    found = {}
+    for row in facts.snapshot.rows(RsrcPdb):
+        if row.inst_id == inst_id and row.con_id in before:
+            grown = difference(_container_counters(row), _container_counters(before[row.con_id]))
+            if grown is not None:
+                found[row.con_id] = _NO_GROWTH._replace(**dict(zip(_CONTAINER_COLUMNS, grown, strict=True)))
+    return found

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from presman.analysis.groups.containers import PdbReading
 from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
+from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted, listed

@@ -18,7 +18,7 @@ from presman.analysis.facts.plan_facts import (
     whole_servers,
 )
 from presman.analysis.facts.system_facts import ROOT
-from presman.analysis.groups.containers import limits_of
+from presman.analysis.groups.container_io import limits_of
 from presman.analysis.plans.lint_rules import TINY, Found, LintRules, Severity, swapping_windows
 from presman.analysis.plans.plan_view import PlanPeriod, plan_windows
 from presman.analysis.readings.reading import Reading

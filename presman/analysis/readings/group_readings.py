@@ -1,4 +1,4 @@
-"""Consumer groups: CPU, I/O, queue, and what becomes of them; what MAX_IOPS and MAX_MBPS do to containers."""
+"""Consumer groups: CPU, I/O, session pool and queue of each, and in which state it is."""
 
 from enum import Enum
 from typing import Literal, NamedTuple, Self
@@ -403,56 +403,3 @@ def _io_state(row: GroupReading) -> list[GroupState]:
     if not row.io_held_by:
         return []
     return [GroupState("io_limit", "warn", f"I/O held by {row.io_held_by}", row.io_held_by)]
-
-
-class IoVerdict(Marked):
-    """What MAX_IOPS and MAX_MBPS do to a container's I/O."""
-
-    THROTTLED = "throttled", "▲", "warn"
-    NEAR = "near its limit", "▬", "note"
-    UNKNOWN = "no delta yet", "…", "dim"
-    UNDER = "under its limit", "●", "good"
-    FREE = "no limit", "○", "dim"
-
-
-class LimitedContainer(NamedTuple):
-    """The I/O of one container on one instance that has MAX_IOPS or MAX_MBPS, which hold on each instance.
-
-    `io` is per second since the last poll, `io_throttle_ms` the milliseconds that each I/O was held back on average in
-    the last full minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
-    is used up most, "" if none nearly is; `sentence` says it with its figures. `held_by` is the limit that held I/O
-    back in that minute, "" where it may be either.
-    """
-
-    inst_id: int
-    con_id: int
-    name: str
-    io: IoRates | None
-    io_throttle_ms: float | None
-    iops_limit: int | None
-    mb_limit: int | None
-    verdict: IoVerdict = IoVerdict.UNKNOWN
-    nearest: str = ""
-    sentence: str = ""
-    held_by: str = ""
-
-
-class MissedMinimum(NamedTuple):
-    """A container that waits on one instance while it gets less than its CPU_MIN_COUNT; all in CPUs.
-
-    It `used` so much since the last poll of the `least` that it set. `minima` are those of all open containers, which
-    are more than the `capacity`: when all are busy each is cut in proportion, and the plan is met nevertheless.
-    """
-
-    inst_id: int
-    con_id: int
-    name: str
-    used: float
-    least: float
-    minima: float
-    capacity: float
-
-    @property
-    def words(self) -> str:
-        """What it gets of its minimum."""
-        return f"{self.name} gets {self.used:.1f} of the {self.least:g} CPUs of its CPU_MIN_COUNT"

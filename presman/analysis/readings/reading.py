@@ -16,14 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
-from presman.analysis.readings.group_readings import GroupReading, LimitedContainer, MissedMinimum
+from presman.analysis.readings.container_readings import LimitedContainer, MissedMinimum
+from presman.analysis.readings.forecast_readings import QueueForecast
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.session_readings import Activity, Detail, SessionReading
 from presman.analysis.readings.statement_readings import (
     Downgrades,
     Executing,
     HourReading,
     QueuedStatement,
-    QueueForecast,
     QueueHead,
     RunningStatement,
     StartForecast,

@@ -20,7 +20,7 @@ from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from presman.analysis.groups.containers import PdbReading
+    from presman.analysis.readings.container_readings import PdbReading
 
 
 KEPT = 3600

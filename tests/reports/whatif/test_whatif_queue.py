@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from benchmarks.advise import directive
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import Goal, goals_of
+from presman.analysis.readings.forecast_readings import ForecastRecord, QueueForecast
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
-    ForecastRecord,
     QueuedStatement,
-    QueueForecast,
     QueueHead,
     Servers,
     Shortage,

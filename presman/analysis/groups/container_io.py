@@ -1,0 +1,118 @@
+"""I/O of containers against MAX_IOPS and MAX_MBPS: rates since the last poll (V$RSRC_PDB), and what holds them back."""
+
+from collections.abc import Iterable
+
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.system_facts import ROOT
+from presman.analysis.groups.counter_deltas import CONTAINER_IO, CounterDeltas, of_containers, rates
+from presman.analysis.readings.container_readings import IoVerdict, Limited, LimitedContainer, PdbReading
+from presman.analysis.readings.group_readings import IoRates
+from presman.analysis.readings.reading import CLUSTER
+from presman.rows.instance_rows import PdbMetric, RsrcPdb
+from presman.rows.queries import null_row
+
+NEAR = 0.95
+"""Fraction of a limit from which on it counts as reached."""
+
+FELT = 0.1
+"""Milliseconds: I/O that is held back for less than this on average is not throttled to speak of."""
+
+
+def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
+    """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
+    requests, megabytes = (
+        next((cap for each in (con_id, 0, ROOT) if (cap := facts.system.parameters.setting(inst_id, each, name))), None)
+        for name in ("max_iops", "max_mbps")
+    )
+    return requests, megabytes
+
+
+def held_by(minute: PdbMetric, requests: int | None, megabytes: int | None) -> str:
+    """Return which limit held I/O back in the last full minute, if any did; "" where it may be either.
+
+    Where both are set, it is those of which that minute used nearly all: what is used now changes from poll to poll.
+    """
+    pairs = (("MAX_IOPS", minute.iops, requests), ("MAX_MBPS", minute.iombps, megabytes))
+    limits = [(name, used, limit) for name, used, limit in pairs if limit is not None]
+    if len(limits) == 1:
+        return limits[0][0]
+    return " and ".join(name for name, used, limit in limits if used is not None and used >= NEAR * limit)
+
+
+def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
+    """Return the rows with I/O limits, those of instances where there are several: a limit holds on each of them."""
+    by_instance = tuple(row for row in rows if row.inst_id != CLUSTER)
+    return tuple(row for row in by_instance or rows if row.iops_limit is not None or row.mb_limit is not None)
+
+
+def io_verdict(row: Limited) -> IoVerdict:
+    """Return what the limits do: throttled is what was held back in the last full minute; rates are those of now."""
+    if row.iops_limit is None and row.mb_limit is None:
+        return IoVerdict.FREE
+    if (row.io_throttle_ms or 0.0) >= FELT:
+        return IoVerdict.THROTTLED
+    if row.io is None:
+        return IoVerdict.UNKNOWN
+    return IoVerdict.NEAR if reached(row) else IoVerdict.UNDER
+
+
+def io_sentence(row: Limited) -> str:
+    """Return the verdict as one sentence with its figures; "" where there is no limit."""
+    pairs = ((row.iops_limit, "IOPS (MAX_IOPS)"), (row.mb_limit, "MB/s (MAX_MBPS)"))
+    used = ("", "") if row.io is None else (f"{row.io.requests:.0f} of ", f"{row.io.mb:.0f} of ")
+    limits = [f"{part}{limit} {of}" for part, (limit, of) in zip(used, pairs, strict=True) if limit is not None]
+    if not limits:
+        return ""
+    told = "Uses" if row.io is not None else "What it uses now is not known; it may use"
+    return ": ".join(filter(None, (f"{told} {' and '.join(limits)}", _consequence(row)))) + "."
+
+
+def _consequence(row: Limited) -> str:
+    """Return what comes of the limits, "" where neither use nor throttling is known."""
+    held, nearest = row.io_throttle_ms, reached(row)
+    if held is not None and held >= FELT:
+        by = row.held_by or "one of them"
+        return f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
+    if held is not None:
+        return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
+    if row.io is None:
+        return ""
+    return f"{nearest} is nearly reached" if nearest else "below its limits"
+
+
+def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:
+    """Return the verdict to show for a container on several instances: nothing is well that is not known on one."""
+    return min(verdicts, key=lambda each: each.rank, default=IoVerdict.UNKNOWN)
+
+
+def reached(row: Limited) -> str:
+    """Return the limit that is used up most, if it nearly is; else ""."""
+    if row.io is None:
+        return ""
+    pairs = (("MAX_IOPS", row.io.requests, row.iops_limit), ("MAX_MBPS", row.io.mb, row.mb_limit))
+    part, name = max(((used / limit, name) for name, used, limit in pairs if limit), default=(0.0, ""))
+    return name if part >= NEAR else ""
+
+
+def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
+    """Return a container's I/O per second; None without a delta, and where no column of I/O is there."""
+    seconds = facts.deltas.interval(RsrcPdb)
+    if deltas is None or not seconds or facts.snapshot.section(RsrcPdb).absent >= CONTAINER_IO:
+        return None
+    return rates(deltas, seconds)
+
+
+def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
+    """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
+    names = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
+    limits = {key: limit for key in sorted(names) if (limit := limits_of(facts, *key)) != (None, None)}
+    grown = {inst_id: of_containers(facts, inst_id) for inst_id in {key[0] for key in limits}}
+    minutes = {(row.inst_id, row.con_id): row for row in facts.snapshot.rows(PdbMetric)} if limits else {}
+    nothing = null_row(PdbMetric)
+    found = []
+    for key, limit in limits.items():
+        name = names[key] or facts.system.container_name(key[1])
+        io, minute = grown_io(facts, grown[key[0]].get(key[1])), minutes.get(key, nothing)
+        row = LimitedContainer(*key, name, io, minute.avg_io_throttle, *limit, held_by=held_by(minute, *limit))
+        found.append(row._replace(verdict=io_verdict(row), nearest=reached(row), sentence=io_sentence(row)))
+    return tuple(found)

@@ -1,0 +1,237 @@
+"""Causes why queued statements wait: of a head in one sentence with its arithmetic, of each out of a closed set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from presman.analysis.parallel.queue_order import has_waited_alike
+from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    Executing,
+    QueuedStatement,
+    QueueHead,
+    QueueReason,
+    Servers,
+    Shortage,
+    WantsSource,
+    is_known,
+)
+from presman.base.formats import counted
+
+_ELSEWHERE = (
+    "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
+    "service or another instance)"
+)
+
+_COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
+
+
+class QueueState(NamedTuple):
+    """What a head waits among, in servers: the system's budget and the limits of its group and container.
+
+    `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
+    other groups with a head, which the plan chooses among, and `containers` the other containers with one: the CDB plan
+    chooses among these first. `inst_ids` are the instances on which its servers may run, none for all. `passed_over`
+    tells that it had room at the poll before, too, and is still queued; `unknown_container` is the name of its
+    container where the servers that this may hold are not known.
+    """
+
+    system: ServerBudget
+    limits: tuple[ServerLimit, ...] = ()
+    ahead: int = 0
+    rivals: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    inst_ids: tuple[int, ...] = ()
+    passed_over: bool = False
+    unknown_container: str = ""
+
+    def has_room(self, wants: Servers | None) -> bool:
+        """Whether the servers counted leave room for these."""
+        free = self.free
+        return is_known(wants) and free is not None and wants.high <= free
+
+    @property
+    def free(self) -> int | None:
+        """Servers left below the target and below every limit, None where neither is known."""
+        tightest = self.tightest
+        return min((each for each in (self.system.free, tightest and tightest.free) if each is not None), default=None)
+
+    @property
+    def tightest(self) -> ServerLimit | None:
+        """The limit with the least budget."""
+        return min(self.limits, key=lambda limit: limit.free, default=None)
+
+
+def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
+    """Return the cause, the servers short (None where not exactly known) and the sentence.
+
+    A statement starts when it fits below the target and below its limits; a limit that binds is the cause even
+    if the target binds as well, because only servers of its own group help then. One that wants more than the
+    whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
+    """
+    system, tightest = state.system, state.tightest
+    if wants is None or wants.source is WantsSource.MEAN:
+        mean = (
+            f" (those queued in its group wanted {counted(wants.low, 'server')} each in the last minute)"
+            if wants
+            else ""
+        )
+        return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
+    never = _never(wants, state)
+    if never:
+        return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
+    free = state.free
+    if free is None:
+        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
+    if wants.high <= free:
+        return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", state)
+    if state.ahead:
+        behind = f"one queue for all groups, {_statements_ahead(state)} ahead of it"
+        return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(state)])
+    by_ceiling = tightest is not None and wants.high > tightest.free
+    by_system = system.free is not None and wants.high > system.free
+    figures = [str(tightest)] if by_ceiling else []
+    figures += [_used(system)] if by_system else []
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, state)])
+    short = wants.high - free if wants.low == wants.high else None
+    return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
+
+
+def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
+    """Return what must be freed under each limit that binds; nothing where that is not known or would not help.
+
+    One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
+    """
+    system = state.system
+    if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
+        return ()
+    if any(wants.low > limit.allowed for limit in state.limits):
+        return ()
+    found = []
+    if system.target is not None and system.in_use is not None:
+        whole = wants.low > system.target
+        short = system.in_use if whole else wants.high - system.target + system.in_use
+        found.append(Shortage(min(short, system.in_use), everybody=True, inst_ids=state.inst_ids))
+    for limit in state.limits:
+        short = min(wants.high - limit.free, limit.held)
+        found.append(Shortage(short, con_id=limit.con_id, group=limit.group))
+    return tuple(shortage for shortage in found if shortage.short > 0)
+
+
+def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
+    """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
+    if state.ahead:
+        return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_statements_ahead(state)} ahead of it"
+    if state.passed_over:
+        return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
+    if state.containers:
+        last = f", then the plan between it and {', '.join(state.rivals)}" if state.rivals else ""
+        others = ", ".join(state.containers)
+        return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
+    if state.rivals:
+        return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(state.rivals)}"
+    if state.unknown_container:
+        where = f"how many {state.unknown_container} may have is not known"
+        return Cause.NOT_CHOSEN, None, f"{start}; {where}, so presman cannot say whether it starts"
+    return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
+
+
+def _statements_ahead(state: QueueState) -> str:
+    return f"{counted(state.ahead, 'statement')} of other groups"
+
+
+def _never(wants: Servers, state: QueueState) -> str:
+    """Return what is too small for the statement even when empty, "" if nothing is."""
+    for limit in state.limits:
+        if wants.low > limit.allowed:
+            return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
+    system = state.system
+    if system.target is not None and wants.low > system.target:
+        rest = f", {system.in_use} in use: it may start only when none are" if system.in_use else ""
+        rest = ", none are in use and it is still queued" if system.in_use == 0 else rest
+        return f"more than the target's {system.target}{system.where}{rest}"
+    return ""
+
+
+def _want(wants: Servers, dop: int | None) -> str:
+    by = "" if wants.source is WantsSource.DEGREE else f" by {wants.source.value}"
+    if wants.low != wants.high:
+        sets, twice = ("one set", ", counted once or twice") if by else ("one or two sets", "")
+        return f"wants {wants.low} to {wants.high} servers (DOP {dop}, {sets}{by}{twice})"
+    if not dop or wants.low % dop:
+        return f"wants {counted(wants.low, 'server')}{by}"
+    many = wants.low // dop
+    return f"wants {counted(wants.low, 'server')} (DOP {dop}, {_COUNTS.get(many, f'{many} sets')}{by})"
+
+
+def _figures(state: QueueState) -> list[str]:
+    tightest = state.tightest
+    used = [_used(state.system)] if state.system.free is not None else []
+    return used + ([str(tightest)] if tightest else [])
+
+
+def _used(system: ServerBudget) -> str:
+    added = f" (the targets of {system.instances} instances added up)" if system.instances > 1 else ""
+    return f"{system.in_use} of the target's {system.target}{system.where} are in use{added}"
+
+
+def _short(wants: Servers, state: QueueState) -> str:
+    """Return by how many it is short, under each of two that bind, as :attr:`QueueHead.why` names them."""
+    free = {"group limit": state.tightest and state.tightest.free, "target": state.system.free}
+    binding = {name: left for name, left in free.items() if left is not None and wants.high > left}
+    if len(binding) == 1:
+        (left,) = binding.values()
+        return f"short by {_least_of(wants, left)}{counted(wants.high - left, 'server')}"
+    lacking = (f"{_least_of(wants, left)}{wants.high - left} ({name})" for name, left in binding.items())
+    return f"short by {' and '.join(lacking)}"
+
+
+def _least_of(wants: Servers, free: int) -> str:
+    """Return the beginning of a range, "" where it is known exactly by how many it is short."""
+    least = wants.low - free
+    return "" if wants.low == wants.high else f"{least} to " if least > 0 else "up to "
+
+
+_REASONS = {
+    Cause.NEVER_FITS: QueueReason.NEVER_FITS,
+    Cause.SYSTEM: QueueReason.TARGET,
+    Cause.GROUP: QueueReason.GROUP_LIMIT,
+    Cause.BEHIND: QueueReason.OTHER_QUEUE,
+    Cause.NOT_CHOSEN: QueueReason.ORDER_OF_PLAN,
+}
+
+
+def with_queue_reasons(
+    queue: Iterable[QueuedStatement], heads: Sequence[QueueHead], *, quiesced: bool
+) -> tuple[tuple[QueuedStatement, ...], tuple[QueueHead, ...]]:
+    """Return the queue and its heads with the reason of each statement: those behind a head wait for it."""
+    first = {(head.con_id, head.group): (head, head_reason(head, heads, quiesced=quiesced)) for head in heads}
+    by_statement: dict[Executing, QueuedStatement] = {}
+    for each in queue:
+        head, reason = first.get((each.con_id, each.group), (None, QueueReason.UNKNOWN))
+        if head is None or not has_waited_alike(each, head.statement):
+            reason = QueueReason.BEHIND_IN_QUEUE
+        by_statement[each.executing()] = replace(each, reason=reason)
+    found = tuple(replace(head, statement=by_statement[head.statement.executing()]) for head in heads)
+    return tuple(by_statement.values()), found
+
+
+def head_reason(head: QueueHead, heads: Sequence[QueueHead], *, quiesced: bool) -> QueueReason:
+    """Return why the head of a queue waits.
+
+    One that has room and is not chosen waits for the order of the plan only where there is another head to choose. If
+    nothing that is counted explains it and the database is quiesced, that does.
+    """
+    found = _REASONS.get(head.cause, QueueReason.UNKNOWN)
+    if found is QueueReason.ORDER_OF_PLAN and len(heads) < 2:
+        found = QueueReason.UNKNOWN
+    if quiesced and found in {QueueReason.UNKNOWN, QueueReason.ORDER_OF_PLAN}:
+        return QueueReason.QUIESCED
+    if found is QueueReason.GROUP_LIMIT:
+        binds = [each for each in head.shortages if not each.everybody]
+        return QueueReason.CONTAINER_LIMIT if binds and not any(each.group for each in binds) else found
+    return found

@@ -1,0 +1,127 @@
+"""Containers: CPU, I/O, servers and memory of each; what MAX_IOPS and MAX_MBPS do to it, and a CPU_MIN_COUNT missed."""
+
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from presman.analysis.readings.group_readings import IoRates, Marked, UsageTotals, Verdict, demand, throttled_percent
+
+
+class IoVerdict(Marked):
+    """What MAX_IOPS and MAX_MBPS do to a container's I/O."""
+
+    THROTTLED = "throttled", "▲", "warn"
+    NEAR = "near its limit", "▬", "note"
+    UNKNOWN = "no delta yet", "…", "dim"
+    UNDER = "under its limit", "●", "good"
+    FREE = "no limit", "○", "dim"
+
+
+class LimitedContainer(NamedTuple):
+    """The I/O of one container on one instance that has MAX_IOPS or MAX_MBPS, which hold on each instance.
+
+    `io` is per second since the last poll, `io_throttle_ms` the milliseconds that each I/O was held back on average in
+    the last full minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
+    is used up most, "" if none nearly is; `sentence` says it with its figures. `held_by` is the limit that held I/O
+    back in that minute, "" where it may be either.
+    """
+
+    inst_id: int
+    con_id: int
+    name: str
+    io: IoRates | None
+    io_throttle_ms: float | None
+    iops_limit: int | None
+    mb_limit: int | None
+    verdict: IoVerdict = IoVerdict.UNKNOWN
+    nearest: str = ""
+    sentence: str = ""
+    held_by: str = ""
+
+
+class PdbReading(Struct, frozen=True):
+    """One container on one instance, or on the cluster (`inst_id` 0).
+
+    CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
+    `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
+    I/O was held back on average in the last full minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
+    and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
+    last full minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
+    its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
+    and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
+    12.2. `doubt` is why its CPU is judged by no rule. `held_by` is the limit that held its I/O back in the last full
+    minute, "" where it may be either.
+    """
+
+    inst_id: int
+    con_id: int
+    name: str
+    plan: str
+    shares: int | None
+    share: float
+    used: float | None
+    waiting: float | None
+    capacity: float
+    limit: float | None
+    guaranteed: float | None
+    entitled: float | None
+    verdict: Verdict
+    io: IoRates | None
+    io_throttle_ms: float | None
+    iops_limit: int | None
+    mb_limit: int | None
+    sessions: int
+    active_sessions: int
+    px_active: int
+    px_servers: int
+    px_queued: int
+    servers_limit: int | None
+    sga_bytes: int | None
+    pga_bytes: int | None
+    execution_waiters: int = 0
+    io_verdict: IoVerdict = IoVerdict.UNKNOWN
+    cpu_exhausted: float | None = None
+    all_used: float | None = None
+    limited_by: str = ""
+    limit_used: float | None = None
+    limit_allowed: float | None = None
+    hidden: str = ""
+    inside: bool = False
+    usage: UsageTotals | None = None
+    doubt: str = ""
+    held_by: str = ""
+
+    @property
+    def wanted(self) -> float | None:
+        """CPUs wanted: used + waiting."""
+        return demand(self.used, self.waiting)
+
+    @property
+    def throttled_percent(self) -> float | None:
+        """Percent of CPU demand that had to wait."""
+        return throttled_percent(self.used, self.waiting)
+
+
+class MissedMinimum(NamedTuple):
+    """A container that waits on one instance while it gets less than its CPU_MIN_COUNT; all in CPUs.
+
+    It `used` so much since the last poll of the `least` that it set. `minima` are those of all open containers, which
+    are more than the `capacity`: when all are busy each is cut in proportion, and the plan is met nevertheless.
+    """
+
+    inst_id: int
+    con_id: int
+    name: str
+    used: float
+    least: float
+    minima: float
+    capacity: float
+
+    @property
+    def words(self) -> str:
+        """What it gets of its minimum."""
+        return f"{self.name} gets {self.used:.1f} of the {self.least:g} CPUs of its CPU_MIN_COUNT"
+
+
+Limited: TypeAlias = LimitedContainer | PdbReading
+"""What a verdict on I/O is about."""
