@@ -1,11 +1,11 @@
-"""The one way in for a screen that may act: what is offered, the dialog, its remarks, and who carries it out."""
+"""The one way in for a screen that may act: what is offered, the dialog, and who carries it out."""
 
 import json
 import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -17,13 +17,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from presman.analysis.advice.ending import ending, ends_in, victim_of
-from presman.analysis.advice.to_do import to_do
+from presman.actions.remarks import SessionRow, remarks
+from presman.analysis.advice.ending import ending, victim_of
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.analysis.session_list import GV_QUERY
-from presman.base.formats import ABSENT, counted, duration, in_about, listed, spelled
+from presman.base.formats import ABSENT, spelled
 from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
@@ -130,15 +129,13 @@ def question(about: str, command: Command) -> str:
 
 # ---- Offers of the dialog: the commands for a row of a table.
 
-_Row = ParallelStatement | SessionReading
-
 MOST = 9
 """Commands offered for one row: each has a digit."""
 
 
 def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
     """Return the commands for a row, the gentlest first; none for rows that are no session's, or are a server's."""
-    if not isinstance(row, _Row):
+    if not isinstance(row, SessionRow):
         return ()
     if isinstance(row, SessionReading) and row.px_role in {"server", GV_QUERY}:
         return ()  # what is done to a server, is done to its coordinator; and a monitor is nobody's trouble
@@ -151,10 +148,10 @@ def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
 
 def refusal(row: Any, reading: Reading) -> str:
     """Return why nothing is offered for a session or statement, "" where something is or the row is neither."""
-    return ending(row, reading).refused if isinstance(row, _Row) else ""
+    return ending(row, reading).refused if isinstance(row, SessionRow) else ""
 
 
-def _switches(victim: Victim, row: ParallelStatement | SessionReading, reading: Reading) -> list[Command]:
+def _switches(victim: Victim, row: SessionRow, reading: Reading) -> list[Command]:
     """Return a switch to each other group of the active plan; a name that is not a plain one is left out."""
     found = []
     for group in reading.cluster_groups():
@@ -371,94 +368,3 @@ def default_log() -> Path:
 
 def _error_words(error: SourceError) -> str:
     return f"{error.code} {error}" if error.code and error.code not in str(error) else str(error)
-
-
-# ---- Remarks: what to know of a session before a command is sent to it, and what has changed of it meanwhile. Pure.
-
-
-class _Session(NamedTuple):
-    """A session, and in which lists of a reading it stands."""
-
-    queued: QueuedStatement | None
-    running: tuple[RunningStatement, ...]
-
-    @property
-    def state(self) -> tuple[bool, bool]:
-        """Whether it is queued, and whether it holds servers."""
-        return self.queued is not None, bool(self.running)
-
-
-def remarks(row: _Row, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
-    """Return what there is to know: that it is another one than `before`, that it is queued and what its end frees, who
-    blocks it, that it ends by itself.
-    """
-    found = _session(row, reading)
-    return tuple(
-        each
-        for each in (
-            "" if before is None else _meanwhile(_session(row, before), found, reading),
-            "" if found.queued is None else _of_queued(found.queued, found.running, reading),
-            _named_by_do(row, reading),
-            _blocked(row, reading),
-            *_of_itself(row, found.running),
-        )
-        if each
-    )
-
-
-def _session(row: _Row, reading: Reading) -> _Session:
-    mine = (row.inst_id, row.sid, row.serial)
-    queued = next((each for each in reading.queue if (each.inst_id, each.sid, each.serial) == mine), None)
-    return _Session(queued, tuple(each for each in reading.running if (each.inst_id, each.sid, each.serial) == mine))
-
-
-def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
-    """Return what has become of it since one was asked, "" where it is as it was, or no view tells."""
-    if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
-        return ""
-    holds = "it holds servers now" if now.running else "it holds no servers now"
-    if before.queued is None:
-        return f"Meanwhile {holds if now.queued is None else 'it is queued, with another statement'}: Esc leaves."
-    if now.queued is None:
-        return f"Meanwhile it is not queued any more, and {holds}: nothing would be sent. Esc leaves."
-    return ""
-
-
-def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
-    """Return that it is queued, and what its end would free."""
-    waits = "It is queued" if row.waited is None else f"It is queued for {duration(row.waited)}"
-    if reading.why_unavailable("V$PX_SESSION"):
-        return f"{waits}; what its session holds is not known."
-    held = sum(each.servers for each in running)
-    if held:
-        return f"{waits}, and its session holds {counted(held, 'server')} with another statement."
-    return f"{waits} and holds no servers: ending it frees none."
-
-
-def _named_by_do(row: _Row, reading: Reading) -> str:
-    """Return whom the line DO names to be ended where that is somebody else."""
-    step = to_do(reading)
-    victims = {each.victim[:3] for each in step.commands} if step is not None else set()
-    if not victims or (row.inst_id, row.sid, row.serial) in victims:
-        return ""
-    names = [each.who for each in reading.running if (each.inst_id, each.sid, each.serial) in victims]
-    return f"DO names {listed(list(dict.fromkeys(names)))}, not this one."
-
-
-def _blocked(row: _Row, reading: Reading) -> str:
-    blocker = getattr(row, "blocker", "")
-    if not blocker:
-        return ""
-    who = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
-    name = f"{who.user} {blocker}, {who.status.lower()}" if who is not None else f"session {blocker}"
-    return f"It is blocked by {name}: look at that session first."
-
-
-def _of_itself(row: _Row, running: tuple[RunningStatement, ...]) -> Iterator[str]:
-    """Yield that it ends by itself, and what else is lost with it."""
-    left = ends_in(running[0]) if running else None
-    if left is not None:
-        yield f"It should end by itself {in_about(left)}."
-    kind = getattr(row, "kind", None)
-    if kind is not None:
-        yield f"It is {kind.name}: if it is ended, {kind.loss}."

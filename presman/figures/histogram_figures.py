@@ -150,8 +150,8 @@ def _rate(span: Latency) -> str:
 
 
 def _time(microsecond: float | None, digits: str = ",.3f") -> str:
-    if microsecond is None or microsecond >= 1e6:
-        return ABSENT if microsecond is None else microseconds(microsecond)
+    if microsecond is None or microsecond >= 999_500:  # three digits of more milliseconds would be 1e+03
+        return microseconds(microsecond)
     return f"{microsecond / 1000:{digits}} ms"
 
 

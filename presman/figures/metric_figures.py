@@ -38,9 +38,9 @@ from presman.analysis.readings.reading import (
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
 from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, TOTAL, Figure, Unit
-from presman.figures.group_figures import GROUPS
+from presman.figures.group_figures import GROUPS, PDBS
 from presman.figures.history_figures import GOALS
-from presman.figures.instance_figures import DOWNGRADES, PDBS, SERVERS
+from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.measures import groups
 from presman.figures.metric import NAMESPACE, Distribution, Metric, MetricKind, Subject, info, of_figure, of_figures
 from presman.rows.snapshot import Snapshot

@@ -160,7 +160,7 @@ def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: 
 
 
 def written(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """Return a document of another kind, short as those are, as indented text that ends in a newline."""
+    """Return a document of another kind, each of them short, as indented text that ends in a newline."""
     return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
 

@@ -44,11 +44,11 @@ class Area(NamedTuple):
 class ChartData(Struct, frozen=True):
     """What a chart shows: areas one on the other, the lowest first, of `length` equal stretches up to now.
 
-    `ticks` are (stretch, label) on the time axis, `capacity` are the CPUs there are at the instant on screen, None
-    without a line across, which is drawn at those there were in each stretch (`capacities`: None where that is not
-    known, () for as many in all),
-    `cursor` the stretch of the instant on screen while scrolled back, `marks` (stretch, words) where something changed:
-    a plan was activated. The first stretch begins at `start` (seconds since 1970), each is `width` seconds long.
+    `ticks` are (stretch, label) on the time axis. `capacity` are the CPUs at the instant on screen, None for a chart
+    without their line; the line stands at `capacities`, the CPUs of each stretch (None: not known; () stands for
+    `capacity` in all). `cursor` is the stretch of the instant on screen while scrolled back, `marks` are (stretch,
+    words) where a plan was activated. The first stretch begins at `start` (seconds since 1970), each has `width`
+    seconds.
     """
 
     title: str

@@ -31,8 +31,8 @@ TAB = Tab(
         "one before, from any tab; J and : go to a time (:19:08, :-15m). End is live again.",
         "Parameters and directives are read once a minute: a change was made in the minute before its row, one of "
         "PARALLEL_SERVERS_TARGET since the poll before, as V$RSRC_PLAN shows it at each.",
-        "That an alert ended or got better stands there at once, but of one that keeps coming and going only once that "
-        "has lasted for a minute; its row has the time of the first poll that showed it.",
+        "An alert that ended or got better has its row at once; one that keeps coming and going has it only after a "
+        "minute. The time is that of the first poll that showed it.",
         "In a replay these are the events that were recorded: older recordings have no changes of parameters, "
         "directives and instances, and no alerts.",
     ),

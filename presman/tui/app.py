@@ -26,8 +26,8 @@ from presman.tui.panels.panel import PageWanted, QueryWanted
 from presman.tui.saved_view import SavedView, ViewSaver, set_in_tables
 from presman.tui.terminal_app import run_until_ended
 from presman.tui.widgets.chart import Chart
+from presman.tui.widgets.frame_lines import Labelled
 from presman.tui.widgets.grid import Grid
-from presman.tui.widgets.top_lines import Labelled
 
 if TYPE_CHECKING:
     from presman.polling.poll_events import CarryOut, Event

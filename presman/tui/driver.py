@@ -85,7 +85,7 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if not os.isatty(2):  # there Textual writes screens, even with 2>FILE
+        if not os.isatty(2):  # Textual writes the screen there, even to a file
             encoding = sys.__stdout__.encoding if sys.__stdout__ else "utf-8"
             self._file = open(1, "w", encoding=encoding, errors="replace", closefd=False)  # noqa: SIM115
         self.exit_event = WakingEvent()

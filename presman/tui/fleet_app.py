@@ -20,8 +20,8 @@ from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
 from presman.tui.terminal_app import run_until_ended
+from presman.tui.widgets.frame_lines import Labelled
 from presman.tui.widgets.grid import keys_in_table
-from presman.tui.widgets.top_lines import Labelled
 
 if TYPE_CHECKING:
     from presman.services.live_fleet import Fleet

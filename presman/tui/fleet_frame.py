@@ -18,10 +18,10 @@ from presman.services.live_fleet import Fleet
 from presman.tui.keyed_app import KeyedApp
 from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
 from presman.tui.screen import too_small
+from presman.tui.widgets.frame_lines import KeysLine, alert_line
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
-from presman.tui.widgets.top_lines import KeysLine, alert_line
 
 _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}
 

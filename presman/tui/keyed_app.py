@@ -20,7 +20,7 @@ from presman.tabs.parts import Key
 from presman.tui import textual_internals
 from presman.tui.saved_view import ViewSaver
 from presman.tui.terminal_app import TerminalApp
-from presman.tui.widgets.top_lines import Clicked, Labelled
+from presman.tui.widgets.frame_lines import Clicked, Labelled
 
 if TYPE_CHECKING:
     from presman.tui.widgets.grid import Grid

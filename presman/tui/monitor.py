@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _KEPT_READINGS = 2
 """Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
 
-
 _KEPT_FORECASTS = 120
 """Polls whose forecasts are kept; each takes some 100 bytes a queued statement."""
 
@@ -87,13 +86,11 @@ class Timeline:
             self._keep((snapshot.epoch, snapshot.number), reading)
             if reading.alerts is not None or reading.goals:  # how long they had lasted then no snapshot tells
                 self._judged[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
-                while len(self._judged) > len(self._history):
-                    self._judged.popitem(last=False)
+                _keep_newest(self._judged, len(self._history))
             if reading.forecast is not None:  # no more does it tell what was to come
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
                 self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
-                while len(self._foreseen) > min(_KEPT_FORECASTS, len(self._history)):
-                    self._foreseen.popitem(last=False)
+                _keep_newest(self._foreseen, min(_KEPT_FORECASTS, len(self._history)))
         self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
@@ -147,8 +144,12 @@ class Timeline:
 
     def _keep(self, key: tuple[int, int], reading: Reading) -> None:
         self._readings[key] = reading
-        while len(self._readings) > _KEPT_READINGS:
-            self._readings.popitem(last=False)
+        _keep_newest(self._readings, _KEPT_READINGS)
+
+
+def _keep_newest(kept: OrderedDict[tuple[int, int], Any], most: int) -> None:
+    while len(kept) > most:
+        kept.popitem(last=False)
 
 
 # ---- The monitor
@@ -340,7 +341,7 @@ _IN_MESSAGE = 4
 
 
 def beyond(at: datetime, first: datetime, last: datetime, last_one: str) -> str:
-    """Return that no poll is at an instant before the first or after the last, which is called so; else ""."""
+    """Return that no poll is at an instant before the first or after the last one, whose name is given; else ""."""
     from presman.recording.time_words import spelled_instant
 
     if at < first.replace(microsecond=0):  # a time is typed in whole seconds

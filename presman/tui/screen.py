@@ -12,8 +12,8 @@ from presman.figures.drawing.lines import Line
 from presman.tabs.choices import LinkState
 from presman.tui.monitor import Monitor
 from presman.tui.textual_internals import PatientScreen
+from presman.tui.widgets.frame_lines import KeysLine, Labelled, StateView, TabLine, TopLine, TopLines, is_ticking
 from presman.tui.widgets.line_api import Container, LineView, PlainBackground
-from presman.tui.widgets.top_lines import KeysLine, Labelled, StateView, TabLine, TopLine, TopLines, is_ticking
 
 LEAST = (60, 8)
 """The smallest terminal that shows anything useful, in columns and lines."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from asyncio import TimerHandle, get_running_loop
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -72,7 +71,7 @@ class TypedKeys:
         self._is_leaving = is_leaving
         self._keys: deque[events.Key] = deque()
         self._number = 0
-        self._late: TimerHandle | None = None
+        self._late: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -103,7 +102,7 @@ class TypedKeys:
         return target.is_attached and target.screen is self._app.screen
 
     def _look_later(self, target: Widget, looks: int) -> None:
-        self._late = get_running_loop().call_later(PATIENCE, self._look, target, looks - 1)
+        self._late = asyncio.get_running_loop().call_later(PATIENCE, self._look, target, looks - 1)
 
     def _look(self, target: Widget, looks: int) -> None:
         """Go on without what got lost with its widget; on a busy machine it is only late."""

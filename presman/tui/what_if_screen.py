@@ -29,9 +29,9 @@ from presman.tui.what_if_queue import (
     WhatIfAnswers,
     in_background,
 )
+from presman.tui.widgets.frame_lines import KeysLine, Labelled
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
-from presman.tui.widgets.top_lines import KeysLine, Labelled
 
 _LOOK = 0.5
 """Seconds between two looks whether another poll is there."""

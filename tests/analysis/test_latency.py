@@ -122,6 +122,12 @@ def test_a_wait_that_goes_on_is_in_no_histogram_and_that_is_told() -> None:
     assert plain(brief("now", of({}), 80)).split(maxsplit=1) == ["now", "no wait has ended"]
 
 
+def test_an_average_of_nearly_a_second_is_told_in_digits() -> None:
+    """It was `avg 1e+03 ms`."""
+    span = of({1048576: 2}, EventWaits(2, 2 * 999_700))
+    assert "avg 999.7ms" in plain(brief("now", span, 120))
+
+
 def test_what_matters_most_of_a_span_is_whole_at_every_width() -> None:
     """ "p50 <2:14 p99…" stood on 60 columns that had blanks between its parts."""
     span = of({1024: 5, 134217728: 2})

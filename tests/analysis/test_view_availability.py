@@ -25,7 +25,7 @@ from presman.rows.session_rows import NamedSession, PxSession, Session, SessionC
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
-from presman.tui.widgets.top_lines import alert_line
+from presman.tui.widgets.frame_lines import alert_line
 from tests.analysis.make import active_plan, directive, group, instance, row, snapshot
 
 TABS = Path(tabs.__file__).parent

@@ -32,7 +32,7 @@ from presman.tabs.choices import Choices, Link, LinkState
 from presman.tabs.parallel import holders, queue_line
 from presman.tabs.parts import Moment
 from presman.tabs.table_notes import verdict_lines
-from presman.tui.widgets.top_lines import TopLine, top_line
+from presman.tui.widgets.frame_lines import TopLine, top_line
 from tests.analysis.test_simulated import SCENARIOS, Clock
 from tests.scenarios import with_short_past
 from tests.thorough import THOROUGH, some

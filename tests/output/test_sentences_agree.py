@@ -50,8 +50,8 @@ from presman.tabs.parts import Moment
 from presman.tui.copies import Shown, copies
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
+from presman.tui.widgets.frame_lines import alert_line, do_line
 from presman.tui.widgets.line_api import whole_sentences
-from presman.tui.widgets.top_lines import alert_line, do_line
 from tests.analysis.test_simulated import SCENARIOS, Clock, play, started
 from tests.thorough import THOROUGH, some
 from tests.tui.readings import busy

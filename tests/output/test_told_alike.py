@@ -39,7 +39,7 @@ from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as
 from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
-from presman.tui.widgets.top_lines import alert_line, do_line
+from presman.tui.widgets.frame_lines import alert_line, do_line
 from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
 from tests.thorough import THOROUGH

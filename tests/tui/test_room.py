@@ -20,9 +20,9 @@ from presman.tui.keyed_app import always
 from presman.tui.keys import all_keys
 from presman.tui.keys.table_keys import NEXT_TABLE
 from presman.tui.screen import MonitorScreen
+from presman.tui.widgets.frame_lines import Clicked, KeysLine, Labelled, TabLine, alert_line, tab_texts
 from presman.tui.widgets.line_api import whole_sentences
 from presman.tui.widgets.page import narrowed
-from presman.tui.widgets.top_lines import Clicked, KeysLine, Labelled, TabLine, alert_line, tab_texts
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy
 from tests.tui.test_live import playing

@@ -9,7 +9,7 @@ from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.figures.drawing.lines import plain
 from presman.tui.feed import Lost
-from presman.tui.widgets.top_lines import do_line
+from presman.tui.widgets.frame_lines import do_line
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, quiet
 from tests.tui.test_live import playing

@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import Alert, LateView, Reading
 from presman.figures.drawing.lines import Line, length, plain
 from presman.rows.snapshot import GoneInstance
 from presman.tabs.choices import Choices, Link, LinkState
-from presman.tui.widgets.top_lines import (
+from presman.tui.widgets.frame_lines import (
     StateView,
     TopLine,
     _coarse,

@@ -16,7 +16,7 @@ from presman.base.formats import clock
 from presman.tui.feed import Lost
 from presman.tui.what_if_queue import ChoicesTried, LiveAdvice
 from presman.tui.what_if_screen import WhatIfScreen, _changes
-from presman.tui.widgets.top_lines import KeysLine
+from presman.tui.widgets.frame_lines import KeysLine
 from tests import parsed_styles
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted, stage

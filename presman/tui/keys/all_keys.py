@@ -9,7 +9,7 @@ from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, has_tables
 from presman.tui.keys import drill_keys, page_keys, table_keys, take_keys, time_keys
 from presman.tui.keys.page_keys import TABS, TABS_IN_HELP
-from presman.tui.widgets.top_lines import Labelled
+from presman.tui.widgets.frame_lines import Labelled
 
 
 def show_help(app: FrameApp) -> None:

@@ -227,7 +227,7 @@ class LatencyPanel(Panel):
 
     def action_next_span(self) -> None:
         """Show the buckets of the next span; where there is no room, figures and buckets by turns, and the maps."""
-        if self._is_flat():
+        if self._has_only_events():
             return
         self._take((self._step + 1) % len(self._steps()))
         self.remove_class("-maps")
@@ -252,13 +252,13 @@ class LatencyPanel(Panel):
 
     def action_maps(self) -> None:
         """Give the maps the whole tab, or take it back."""
-        if self._is_flat():
+        if self._has_only_events():
             return
         self.toggle_class("-maps")
         self.call_after_refresh(self._show_event)
 
-    def _is_flat(self) -> bool:
-        """Whether a terminal has room for the events alone; then say so."""
+    def _has_only_events(self) -> bool:
+        """Tell who presses a key that only the events have room, where that is so, and return whether it is."""
         if flat := self.screen.has_class("-flat"):
             self.app.notify("Only the events have room here: maps and buckets need 15 lines.")
         return flat
