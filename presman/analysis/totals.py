@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from presman.analysis.latency.system_waits import redo_sizes
 from presman.analysis.readings.group_readings import QueueTotals, SessionTotals, UsageTotals
-from presman.analysis.readings.reading import EventWaits, InstanceTotals, Reading
+from presman.analysis.readings.reading import InstanceTotals, Reading
 from presman.analysis.readings.session_readings import OTHER
 from presman.analysis.readings.statement_readings import RunningStatement, is_downgrade, longest_wait
+from presman.analysis.readings.wait_readings import EventWaits
 from presman.base.sums import added
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb, SystemEvent

@@ -13,7 +13,7 @@ from presman.analysis.latency.histograms import (
     LatencyBucket,
     Percentile,
 )
-from presman.analysis.readings.reading import Outlier, RedoHealth
+from presman.analysis.readings.wait_readings import Outlier, RedoHealth
 from presman.base.formats import ABSENT, compact, count, duration, microseconds, milliseconds, number, throughput
 from presman.figures.figure import COUNT, NUMBER, RATE, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE

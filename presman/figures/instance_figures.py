@@ -1,7 +1,8 @@
 """Figures of the instances: parallel servers, waits, downgrades."""
 
-from presman.analysis.readings.reading import InstanceReading, ServerPool, WaitReading
+from presman.analysis.readings.reading import InstanceReading, ServerPool
 from presman.analysis.readings.statement_readings import Downgrades
+from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import milliseconds, number
 from presman.figures.figure import COUNT, NUMBER, PERCENT, RATE, SESSIONS, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE

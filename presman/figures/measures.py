@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import Bucket, Histogram, Reading, WaitReading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReading
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import count
 from presman.base.measure_names import MEASURES as NAMES

@@ -28,7 +28,6 @@ from presman.analysis.readings.reading import (
     SEVERITY_WORDS,
     Alert,
     Header,
-    Histogram,
     InstanceReading,
     InstanceTotals,
     LateView,
@@ -37,6 +36,7 @@ from presman.analysis.readings.reading import (
 )
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.readings.statement_readings import Downgrades, QueueHead
+from presman.analysis.readings.wait_readings import Histogram
 from presman.figures.figure import BYTES, COUNT, CPUS, SECONDS, TOTAL, Figure, Unit
 from presman.figures.group_figures import GROUPS, PDBS
 from presman.figures.history_figures import GOALS

@@ -10,7 +10,8 @@ from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
-from presman.analysis.readings.reading import CLUSTER, Header, OutlierReading, Reading
+from presman.analysis.readings.reading import CLUSTER, Header, Reading
+from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import before_first
 from presman.base.formats import ABSENT, count, counted, duration, number

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
 
-from presman.analysis.readings.reading import Bucket, Reading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket
 from presman.figures.measures import BucketRow
 from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, KeptFigure, RowTable, kept
 from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS, insert, next_number, run, update

@@ -13,7 +13,7 @@ from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.plans.plan_view import CONTAINER, GROUP, PlanRow
 from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading, WaitReading
+from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
@@ -21,6 +21,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     running_in_words,
 )
+from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER, CpuWaiter
 from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from presman.analysis.assemble import analyse
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
-from presman.analysis.readings.reading import EventWaits, Histogram, Reading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import EventWaits, Histogram
 from presman.figures.drawing.lines import plain
 from presman.figures.histogram_figures import HISTOGRAMS, brief, figures
 from presman.rows.instance_rows import EventHistogram, SystemEvent, WatchedHistogram

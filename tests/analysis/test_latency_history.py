@@ -21,7 +21,8 @@ from presman.analysis.latency.latency_history import (
     Track,
     number_of,
 )
-from presman.analysis.readings.reading import Bucket, EventWaits, Histogram, Reading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.release import Release
 from presman.polling.poller import Poller
 from presman.rows.group_rows import ConsumerGroup

@@ -6,7 +6,7 @@ import pytest
 
 from presman.analysis.assemble import analyse
 from presman.analysis.latency.system_waits import doubts
-from presman.analysis.readings.reading import Bucket, Histogram
+from presman.analysis.readings.wait_readings import Bucket, Histogram
 from presman.output.json_document import dump
 from presman.polling.poller import Poller
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from presman.analysis.facts.plan_book import NOTHING
 from presman.analysis.groups.entitlement import Host, Load, frame_of, has_spare_host, host_of, lacks_little, lasting
 from presman.analysis.readings.group_readings import ActiveSessionPool, GroupReading, Verdict
-from presman.analysis.readings.reading import Bucket, Reading
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import Cause
+from presman.analysis.readings.wait_readings import Bucket
 from presman.analysis.view_availability import believed
 from tests.services.fleet.members import key_figures
 from tests.tui.readings import busy, group, instance

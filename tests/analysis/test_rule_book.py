@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.alerts.rule_book import RULE_BOOK, Asked, asked
-from presman.analysis.readings.reading import Bucket, Evidence, Histogram, Reading, UnavailableView
+from presman.analysis.readings.reading import Evidence, Reading, UnavailableView
+from presman.analysis.readings.wait_readings import Bucket, Histogram
 from tests.output.readings import group, instance, reading
 
 EVENT = "log file sync"

@@ -8,7 +8,7 @@ import pytest
 
 from presman.analysis.assemble import analyse
 from presman.analysis.latency.system_waits import _is_alike
-from presman.analysis.readings.reading import EventWaits, WaitReading
+from presman.analysis.readings.wait_readings import EventWaits, WaitReading
 from presman.rows.instance_rows import EventHistogram, SystemEvent
 from presman.rows.session_rows import Session
 from tests.analysis.make import NOON, instance, row, snapshot

@@ -9,16 +9,7 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
-from presman.analysis.readings.reading import (
-    Bucket,
-    Header,
-    Histogram,
-    InstanceReading,
-    Reading,
-    ServerPool,
-    UnansweredQuery,
-    WaitReading,
-)
+from presman.analysis.readings.reading import Header, InstanceReading, Reading, ServerPool, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -29,6 +20,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     Servers,
 )
+from presman.analysis.readings.wait_readings import Bucket, Histogram, WaitReading
 
 AT = datetime(2026, 3, 1, 22, 15, 30, 250_000, tzinfo=UTC)
 

@@ -10,7 +10,8 @@ from msgspec.structs import fields, replace
 
 from presman.analysis.advice.step import Proof
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import Bucket, Histogram, Reading
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.wait_readings import Bucket, Histogram
 from presman.output.json_document import document, dump
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock, play

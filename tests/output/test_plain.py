@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.forecast_readings import ForecastRecord, QueueForecast
-from presman.analysis.readings.reading import Bucket, EventWaits, Histogram
 from presman.analysis.readings.statement_readings import StartForecast
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.base.formats import clock
 from presman.figures.drawing.lines import ascii_only, cells
 from presman.figures.group_figures import CPU, OVERVIEW

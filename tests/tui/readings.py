@@ -7,15 +7,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from presman.analysis.readings.group_readings import GroupReading, IoRates, QueueTotals, Verdict
-from presman.analysis.readings.reading import (
-    Evidence,
-    Header,
-    InstanceReading,
-    Reading,
-    ServerPool,
-    UnansweredQuery,
-    WaitReading,
-)
+from presman.analysis.readings.reading import Evidence, Header, InstanceReading, Reading, ServerPool, UnansweredQuery
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -28,6 +20,7 @@ from presman.analysis.readings.statement_readings import (
     Shortage,
     WantsSource,
 )
+from presman.analysis.readings.wait_readings import WaitReading
 from presman.figures.drawing.lines import Line, plain
 
 AT = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)

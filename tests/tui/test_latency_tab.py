@@ -10,15 +10,14 @@ from rich.style import Style
 from textual.widget import Widget
 
 from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.reading import (
+from presman.analysis.readings.reading import Reading, UnansweredQuery
+from presman.analysis.readings.wait_readings import (
     Bucket,
     EventWaits,
     Histogram,
     Outlier,
     OutlierReading,
-    Reading,
     RedoHealth,
-    UnansweredQuery,
     WaitReading,
 )
 from presman.rows.group_rows import RsrcPlanHistory

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.reading import Outlier, OutlierReading, UnansweredQuery
+from presman.analysis.readings.reading import UnansweredQuery
+from presman.analysis.readings.wait_readings import Outlier, OutlierReading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlActivity, SqlExecution, SqlPast
 from presman.base.formats import clock

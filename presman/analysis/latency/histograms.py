@@ -9,7 +9,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from presman.analysis.readings.reading import CLUSTER, ESTIMATOR, Bucket, EventWaits, Histogram, Reading, WaitReading
+from presman.analysis.readings.reading import CLUSTER, Reading
+from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, EventWaits, Histogram, WaitReading
 from presman.base.sums import added, grouped
 
 PERMILLES = (500, 900, 950, 990, 999)

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from msgspec import Struct, field, msgpack
 
 from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
-from presman.analysis.readings.reading import CLUSTER, ESTIMATOR, EventWaits, Histogram, Reading
+from presman.analysis.readings.reading import CLUSTER, Reading
+from presman.analysis.readings.wait_readings import ESTIMATOR, EventWaits, Histogram
 
 TOGETHER = 64
 """Blocks that are compressed together: one by one they would hardly get smaller."""

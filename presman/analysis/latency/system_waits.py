@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.latency.histograms import OPEN_FROM
-from presman.analysis.readings.reading import (
-    CLUSTER,
+from presman.analysis.readings.reading import CLUSTER
+from presman.analysis.readings.statement_readings import Downgrades
+from presman.analysis.readings.wait_readings import (
     Bucket,
     EventWaits,
     Histogram,
@@ -23,7 +24,6 @@ from presman.analysis.readings.reading import (
     RedoHealth,
     WaitReading,
 )
-from presman.analysis.readings.statement_readings import Downgrades
 from presman.base.sums import added, grouped, largest
 from presman.rows.instance_rows import EventHistogram, IoOutlier, LgwrioOutlier, Sysstat, SystemEvent, WatchedHistogram
 from presman.rows.snapshot import Snapshot

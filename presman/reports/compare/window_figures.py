@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
-from presman.analysis.readings.reading import ESTIMATOR
+from presman.analysis.readings.wait_readings import ESTIMATOR
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, kept

@@ -17,7 +17,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.samples import Sample
 
 from presman import __version__
-from presman.analysis.readings.reading import Histogram
+from presman.analysis.readings.wait_readings import Histogram
 from presman.base.log_event import Level, LogEvent, Report
 from presman.base.text import clean, one_line, with_more
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit

@@ -7,9 +7,10 @@ from textual.binding import Binding
 
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.group_readings import GroupReading
-from presman.analysis.readings.reading import OutlierReading, Reading
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement, running_in_words
+from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past

@@ -9,8 +9,9 @@ from presman.analysis.groups.verdicts import in_words
 from presman.analysis.parallel.counted_servers import holdings
 from presman.analysis.readings import statement_readings
 from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
-from presman.analysis.readings.reading import InstanceReading, Reading, WaitReading
+from presman.analysis.readings.reading import InstanceReading, Reading
 from presman.analysis.readings.session_readings import SessionReading
+from presman.analysis.readings.wait_readings import WaitReading
 from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table

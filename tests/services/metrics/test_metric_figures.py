@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal, GoalReading
-from presman.analysis.readings.reading import Alert, Bucket, EventWaits, Histogram, LateView
+from presman.analysis.readings.reading import Alert, LateView
 from presman.analysis.readings.statement_readings import StartForecast
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.figures.figure import COUNT, Figure
 from presman.figures.measures import MEASURES
 from presman.figures.metric import Distribution, MetricKind, of_figure
