@@ -167,8 +167,7 @@ class InstanceTotals(Struct, frozen=True):
     """Counters of one instance since it started.
 
     `waits` are those that ended, by wait class (V$SYSTEM_EVENT, without idle waits; classes that were not told in full
-    are left out); `redo_bytes` is the redo that was
-    made (V$SYSSTAT), None where it cannot be read.
+    are left out); `redo_bytes` is the redo that was made (V$SYSSTAT), None where it cannot be read.
     """
 
     inst_id: int
