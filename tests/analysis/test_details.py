@@ -9,7 +9,7 @@ import pytest
 
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.system_facts import operations
+from presman.analysis.facts.session_facts import operations
 from presman.analysis.parallel.detail import cost, plan_step, skew
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import Detail, ServerWork

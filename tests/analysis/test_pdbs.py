@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
+from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_facts import allotments
 from presman.analysis.groups.container_io import io_limited
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import explain

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from presman.analysis.facts.cdb_plan import allotments
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_facts import PlanFacts, allotments
+from presman.analysis.facts.plan_facts import PlanFacts
 from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, GroupMetric, RsrcPlan
 from presman.rows.instance_rows import Database, Osstat, Parameter, Pdb
 from tests.analysis.make import active_plan, directive, instance, row, snapshot

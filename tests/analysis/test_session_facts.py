@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.system_facts import SessionFacts
+from presman.analysis.facts.session_facts import SessionFacts
 from presman.rows.group_rows import ConsumerGroup, ConsumerGroupDefinition
 from presman.rows.instance_rows import Pdb
 from presman.rows.session_rows import PxSession, Session, SessionCount, SessionInfo, SessionLongops

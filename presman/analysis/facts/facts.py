@@ -13,11 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
+from presman.analysis.facts.cdb_plan import Allotment, allotments, directives
 from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
-from presman.analysis.facts.plan_facts import Allotment, PlanFacts, allotments, directives
-from presman.analysis.facts.system_facts import ROOT, SessionFacts, SystemFacts
+from presman.analysis.facts.plan_facts import PlanFacts
+from presman.analysis.facts.session_facts import SessionFacts
+from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.rows.group_rows import (
     CdbPlanDirective,
     ConsumerGroup,

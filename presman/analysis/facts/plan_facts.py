@@ -1,19 +1,17 @@
-"""Plans of a snapshot: which rule where, their directives, how many CPUs they divide, what containers get."""
+"""Plans of a snapshot: which rule where, their directives, how many CPUs they divide."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.deltas import Deltas
-from presman.analysis.facts.plan_book import PENDING, PlanBook, plan_name
+from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
 from presman.base.release import Release
 from presman.base.sums import grouped
 from presman.rows.group_rows import (
-    CdbPlanDirective,
     ConsumerGroup,
     ContainerPlan,
     ContainerPlanDirective,
@@ -22,7 +20,7 @@ from presman.rows.group_rows import (
     PlanDirective,
     RsrcPlan,
 )
-from presman.rows.instance_rows import SEED, Pdb, PdbMetric
+from presman.rows.instance_rows import SEED, Pdb
 from presman.rows.snapshot import Snapshot
 
 NO_BOOK = PlanBook()
@@ -225,197 +223,3 @@ def _books(plans: tuple[ContainerPlan, ...], rows: tuple[ContainerPlanDirective,
     """Return the plans of each container from what the CDB_ views say."""
     named, directives = grouped(plans, lambda row: row.con_id), grouped(rows, lambda row: row.con_id)
     return {con_id: PlanBook.read(named.get(con_id, ()), found) for con_id, found in directives.items()}
-
-
-# ---- What a container database gives each pluggable one: its part of the CPUs, its limit, its limit on servers.
-# Its part goes by SHARES of the CDB plan. Where that plan sets neither SHARES nor UTILIZATION_LIMIT, Resource Manager
-# goes by CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT), and in 18,
-# which has no such parameter, by CPU_COUNT. Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT
-# in the CDB plan, its own CPU_COUNT, and what V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
-
-
-DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
-"""The directive of the containers that no other one names."""
-
-AUTOTASK = "ORA$AUTOTASK"
-"""The directive of maintenance tasks, which is about no container."""
-
-SHARES, BY_MINIMUM = "SHARES", "CPU_MIN_COUNT"
-"""What says a container's part: the first where the CDB plan has any rule about CPU, else the other, from 19 on."""
-
-_BY_CPU_COUNT, BY_CPU_MIN_COUNT = Release(18), Release(19)
-"""The releases from which on these parameters of a container are its part where the CDB plan has no rule."""
-
-_ALIKE = 0.01
-"""Limits closer than this, as fractions, are one and the same: views round."""
-
-
-class Allotment(NamedTuple):
-    """What one container is given. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
-
-    `weight` is its part, against those of the others, and `weighed_by` what says so: SHARES, CPU_MIN_COUNT or
-    CPU_COUNT. `shares` are those of its directive. `limited_by` says what the limit on CPU is, "" without one.
-    """
-
-    shares: int | None = None
-    limit: float | None = None
-    limited_by: str = ""
-    servers: float | None = None
-    weight: float = 1.0
-    weighed_by: str = SHARES
-
-
-def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotment]:
-    """Return the allotment of each pluggable database on an instance that divides `cpus`."""
-    containers = sorted(plans.system.pdbs.keys() | plans.own_containers)
-    if not containers:
-        return {}
-    metrics = {
-        row.con_id: row.running_sessions_limit for row in plans.snapshot.rows(PdbMetric) if row.inst_id == inst_id
-    }
-    given = directives(plans, inst_id)
-    weighed_by = _weighed_by(plans, inst_id, given)
-    found = {}
-    for con_id in containers:
-        row = given.get(con_id)
-        limits = dict(_limits(plans, inst_id, con_id, cpus, row))
-        running = metrics.get(con_id)
-        if running is not None and 0 < running < cpus:
-            limits["RUNNING_SESSIONS_LIMIT"] = running / cpus
-        least = min(limits.values(), default=None)
-        name = next((name for name, limit in limits.items() if least is not None and limit <= least + _ALIKE), "")
-        servers = percent_fraction(row.parallel_server_limit) if row else None
-        shares = row.shares if row else None
-        weight = shares or 1 if weighed_by == SHARES else least_cpus(plans, inst_id, con_id, cpus)
-        found[con_id] = Allotment(shares, least, name, servers, float(weight), weighed_by)
-    if not any(each.weight for each in found.values()):  # no view shows how many CPUs there are: as many for each
-        found = {con_id: each._replace(weight=1.0) for con_id, each in found.items()}
-    return found
-
-
-def _weighed_by(plans: PlanFacts, inst_id: int, given: Mapping[int, CdbPlanDirective]) -> str:
-    """Return what says each container's part: the plan's SHARES if it has any rule about CPU, else a parameter."""
-    release = plans.snapshot.release
-    if release < _BY_CPU_COUNT or _plan(plans, inst_id).rules_cpu or any(map(_rules_cpu, given.values())):
-        return SHARES
-    return BY_MINIMUM if release >= BY_CPU_MIN_COUNT else "CPU_COUNT"
-
-
-def _rules_cpu(row: CdbPlanDirective) -> bool:
-    """Whether a directive sets SHARES or UTILIZATION_LIMIT; every plan has a default one with one share.
-
-    V$RSRC_PLAN, where it stands for the plan, does not tell one share that was set from the default.
-    """
-    if row.pluggable_database == AUTOTASK:
-        return False
-    usual = (None, 1) if row.pluggable_database == DEFAULT_PDB or not row.plan else (None,)
-    return row.shares not in usual or percent_fraction(row.utilization_limit) is not None
-
-
-def least_cpus(plans: PlanFacts, inst_id: int, con_id: int, cpus: float) -> float:
-    """Return CPU_MIN_COUNT of a container (CPU_COUNT in 18): its own, else its CPU_COUNT, else that of the whole."""
-    system = plans.system
-    count = system.parameters.setting(inst_id, con_id, "cpu_count")
-    if plans.snapshot.release < BY_CPU_MIN_COUNT:
-        return count or cpus
-    return system.parameters.amount(inst_id, con_id, "cpu_min_count") or count or whole_least_cpus(plans, inst_id, cpus)
-
-
-def whole_least_cpus(plans: PlanFacts, inst_id: int, cpus: float) -> float:
-    """Return CPU_MIN_COUNT of the whole, which is CPU_COUNT unless it was set."""
-    amounts = (plans.system.parameters.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
-    return next((amount for amount in amounts if amount), cpus)
-
-
-def _limits(
-    plans: PlanFacts, inst_id: int, con_id: int, cpus: float, row: CdbPlanDirective | None
-) -> Iterable[tuple[str, float]]:
-    """Yield the limits that the CDB plan and the container itself set."""
-    shown = plans.plan_rows.get((inst_id, con_id))
-    if plans.autonomous and shown is not None and 0 < (shown.utilization_limit or 0) < cpus:
-        yield "UTILIZATION_LIMIT", (shown.utilization_limit or 0) / cpus
-    cpu_count = plans.system.parameters.setting(inst_id, con_id, "cpu_count")
-    limit = percent_fraction(row.utilization_limit) if row else None
-    # Inside a container whose CPU_COUNT is less than the host has the CPUs of which this is a part are not seen.
-    whole = not cpu_count or plans.inside != con_id or cpu_count >= (plans.system.host_cpus(inst_id) or cpus)
-    if limit is not None and whole:
-        yield "UTILIZATION_LIMIT", limit
-    if cpu_count and cpu_count < cpus:
-        yield "CPU_COUNT", cpu_count / cpus
-
-
-class _CdbPlan(NamedTuple):
-    """The directives of one CDB plan, and whether any of them sets SHARES or UTILIZATION_LIMIT."""
-
-    by_name: Mapping[str, CdbPlanDirective]
-    by_profile: Mapping[str, CdbPlanDirective]
-    rules_cpu: bool
-
-
-_NO_PLAN = _CdbPlan({}, {}, rules_cpu=False)
-
-
-def _plan(plans: PlanFacts, inst_id: int) -> _CdbPlan:
-    """Return the CDB plan that an instance runs, as far as its directives can be read."""
-    known = plans.cache.call(_by_plan, plans.snapshot.rows(CdbPlanDirective))
-    return known.get(plans.plan_of(inst_id, ROOT), _NO_PLAN)
-
-
-def _by_plan(rows: Iterable[CdbPlanDirective]) -> dict[str, _CdbPlan]:
-    found = grouped((row for row in rows if row.status != PENDING), lambda row: row.plan)
-    return {
-        plan: _CdbPlan(
-            {row.pluggable_database: row for row in own if row.pluggable_database},
-            {row.profile: row for row in own if row.profile and not row.pluggable_database},
-            any(map(_rules_cpu, own)),
-        )
-        for plan, own in found.items()
-    }
-
-
-def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
-    """Return the directive of each container: its own, its profile's, what V$RSRC_PLAN shows of it, or the default."""
-    by_name, by_profile, _ = _plan(plans, inst_id)
-    found = {}
-    for con_id in plans.system.pdbs.keys() | plans.own_containers:
-        row = (
-            by_name.get(plans.system.pdb_names.get(con_id, ""))
-            or by_profile.get(profile(plans, inst_id, con_id))
-            or _in_force(plans, inst_id, con_id)
-            or by_name.get(DEFAULT_PDB)
-        )
-        if row is not None:
-            found[con_id] = row
-    return found
-
-
-def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
-    """Return a container's performance profile, "" without one."""
-    row = plans.plan_rows.get((inst_id, con_id))
-    return (row.profile if row else "") or plans.system.parameters.of_container(
-        inst_id, con_id, "db_performance_profile"
-    )
-
-
-def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
-    """Return what V$RSRC_PLAN shows that the CDB gives a container, all that is seen of it from inside.
-
-    On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs: no percentage.
-    """
-    row: RsrcPlan | None = plans.plan_rows.get((inst_id, con_id))
-    if row is None or row.shares is None:
-        return None
-    limit = None if plans.autonomous else row.utilization_limit
-    return CdbPlanDirective(
-        "", plans.system.pdb_names.get(con_id, ""), row.shares, limit, row.parallel_server_limit, "", row.profile
-    )
-
-
-def percent_fraction(percent: int | None) -> float | None:
-    """Return a limit in percent as a fraction, None if it limits nothing."""
-    return None if percent is None or not 0 <= percent < 100 else percent / 100
-
-
-def whole_servers(fraction: float, target: int) -> int:
-    """Return the servers that a fraction of the target allows: 84 percent of 96 is 80.64, and 80 servers ran."""
-    return int(fraction * target + 1e-9)

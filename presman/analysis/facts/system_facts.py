@@ -1,34 +1,20 @@
-"""Facts of the system (instances, parameters, containers, hosts) and of the sessions that a snapshot tells of."""
+"""System: the instances, parameters, containers and hosts that a snapshot tells of."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import isfinite
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from presman.analysis.caches import RowCache
-from presman.analysis.facts.plan_book import PENDING
-from presman.analysis.readings.session_readings import Operation
-from presman.rows.group_rows import ConsumerGroup, ConsumerGroupDefinition, RsrcPlan
+from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.rows.queries import Scope
-from presman.rows.session_rows import (
-    BACKGROUND,
-    IDLE_STATUSES,
-    PxProcess,
-    PxProcessSysstat,
-    PxSession,
-    Session,
-    SessionCount,
-    SessionInfo,
-    SessionLongops,
-)
-from presman.rows.session_state import QUEUE_WAITS, ServerProcesses, is_queued, is_waiting
+from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
 from presman.rows.snapshot import Snapshot
 
 ROOT = 1
@@ -202,187 +188,3 @@ class SystemFacts(Struct, frozen=True, dict=True):
         """Return V$OSSTAT's NUM_CPUS."""
         value = self.osstat.get((inst_id, "NUM_CPUS"))
         return value if value is not None and isfinite(value) and value > 0 else None
-
-
-# ---- Sessions: who is there, in which group, at what, how far long operations are (V$SESSION_LONGOPS).
-
-
-SessionKey = tuple[int, int]
-"""Instance and SID of a session."""
-
-Work = tuple[int, int, str]
-"""Instance and SID of the session or coordinator, and the SQL_ID."""
-
-
-def operations(
-    rows: Iterable[SessionLongops],
-    coordinators: Mapping[SessionKey, SessionKey],
-    age: float = 0.0,
-    *,
-    several: bool = False,
-) -> Mapping[Work, tuple[Operation, ...]]:
-    """Return the operations that are not done, of each statement; the one with most left to do first.
-
-    Each parallel server lists its own part: parts of one operation on one target are added up, and the slowest tells
-    what is left. `coordinators` has a server's coordinator, which may be on another instance and of which the view has
-    the SID alone: with `several` instances, whose work a server does that is not among them is not known. `age` is how
-    many seconds ago the rows were read: what has passed since is not left any more, and how much is left of one that
-    should be over is not known.
-    """
-    parts: dict[Work, dict[tuple[str, str], list[SessionLongops]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        if 0 <= row.sofar < row.totalwork:
-            key = (row.inst_id, row.sid)
-            if several and row.qcsid not in {0, row.sid} and key not in coordinators:
-                continue
-            inst_id, sid = coordinators.get(key, (row.inst_id, row.qcsid or row.sid))
-            parts[inst_id, sid, row.sql_id][row.opname, row.target].append(row)
-    found = {}
-    for work, named in parts.items():
-        whole = [_operation(name, target, parts_of_work, age) for (name, target), parts_of_work in named.items()]
-        found[work] = tuple(sorted(whole, key=lambda each: (-(each.remaining or 0.0), each.name, each.target)))
-    return found
-
-
-def _operation(name: str, target: str, rows: list[SessionLongops], age: float) -> Operation:
-    remaining_times = [row.time_remaining for row in rows if row.time_remaining is not None]
-    remaining = max(remaining_times) - age if remaining_times else None
-    return Operation(
-        name=name,
-        target=target,
-        done=sum(row.sofar for row in rows),
-        total=sum(row.totalwork for row in rows),
-        units=rows[0].units,
-        remaining=remaining if remaining is not None and (remaining > 0 or not age) else None,
-    )
-
-
-class SessionFacts(Struct, frozen=True, dict=True):
-    """Lookups into what a snapshot says of sessions."""
-
-    snapshot: Snapshot
-    system: SystemFacts
-
-    @cached_property
-    def by_key(self) -> Mapping[tuple[int, int], Session]:
-        """V$SESSION by (instance, SID)."""
-        return by_session(self.snapshot.rows(Session))
-
-    @cached_property
-    def users(self) -> Sequence[Session]:
-        """V$SESSION without background processes, which are there where others name them."""
-        return [row for row in self.snapshot.rows(Session) if row.type != BACKGROUND]
-
-    @cached_property
-    def queued(self) -> Sequence[Session]:
-        """The sessions of V$SESSION that wait in the parallel queue."""
-        rows = self.snapshot.rows(Session)
-        return [row for row in rows if row.event in QUEUE_WAITS and is_queued(row.event, row.state)]
-
-    @cached_property
-    def blocked(self) -> Mapping[tuple[int, int], Session]:
-        """The sessions of V$SESSION that wait for another session now, by (instance, SID)."""
-        rows = self.snapshot.rows(Session)
-        return {(row.inst_id, row.sid): row for row in rows if row.blocking_session and is_waiting(row.state)}
-
-    @cached_property
-    def counts(self) -> tuple[SessionCount, ...]:
-        """How many sessions there are by instance, container, group and status: the database's count.
-
-        Where it could not be read, that of the sessions which could.
-        """
-        section = self.snapshot.section(SessionCount)
-        if section.problem is None and SessionCount in self.snapshot.sections:
-            return section.rows
-        found = Counter((row.inst_id, row.con_id, row.resource_consumer_group, row.status) for row in self.users)
-        return tuple(SessionCount(*key, number) for key, number in found.items())
-
-    @cached_property
-    def unlisted(self) -> int | None:
-        """How many sessions, all idle, were counted but not read; None where they could not be counted."""
-        if self.snapshot.lists_idle:
-            return 0
-        if self.snapshot.section(SessionCount).problem is not None:
-            return None
-        counted = sum(row.sessions for row in self.counts if row.status in IDLE_STATUSES)
-        listed = sum(row.status in IDLE_STATUSES for row in self.snapshot.rows(Session))
-        return max(0, counted - listed)
-
-    def find(self, inst_id: int, sid: int, serial: int | None) -> Session | None:
-        """Return a session if it is still the same one: a SID is used again by others."""
-        row = self.by_key.get((inst_id, sid))
-        if row is None or (serial and row.serial and row.serial != serial):
-            return None
-        return row
-
-    @cached_property
-    def servers(self) -> ServerProcesses:
-        """What tells the parallel servers of GV$ queries from those of statements."""
-        rows = self.snapshot.rows
-        return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), len(self.system.inst_ids) > 1)
-
-    @cached_property
-    def infos(self) -> Mapping[tuple[int, int], SessionInfo]:
-        """V$RSRC_SESSION_INFO by (instance, SID)."""
-        return by_session(self.snapshot.rows(SessionInfo))
-
-    @cached_property
-    def group_names(self) -> Mapping[int, str]:
-        """Consumer groups by id: 11.2 names no group in V$RSRC_SESSION_INFO."""
-        names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
-        return names | {
-            row.consumer_group_id: row.consumer_group
-            for row in self.snapshot.rows(ConsumerGroupDefinition)
-            if row.status != PENDING
-        }
-
-    @cached_property
-    def _names_by_container(self) -> Mapping[tuple[int, int], str]:
-        return {(row.con_id, row.id): row.name for row in self.snapshot.rows(ConsumerGroup)}
-
-    def original_group(self, info: SessionInfo) -> str:
-        """Return the group the active plan put a session in at first, "" if not known. Ids are each container's own."""
-        name = self._names_by_container.get((info.con_id, info.orig_consumer_group_id), "")
-        ids_are_unique = info.con_id <= ROOT or len(self.system.pdbs) < 2
-        return name or (self.group_names.get(info.orig_consumer_group_id, "") if ids_are_unique else "")
-
-    def group_of(self, session: Session) -> str:
-        """Return the consumer group a session is in now."""
-        info = self.infos.get((session.inst_id, session.sid))
-        if info is not None:
-            name = info.current_consumer_group or self.group_names.get(info.current_consumer_group_id, "")
-            if name:
-                return name
-        return session.resource_consumer_group
-
-    @cached_property
-    def operations(self) -> Mapping[Work, tuple[Operation, ...]]:
-        """Operations that are not done, by instance and SID of the session or coordinator and SQL_ID."""
-        section = self.snapshot.section(SessionLongops)
-        age = (self.snapshot.at - section.at).total_seconds() if section.at else 0.0
-        several = len(self.system.inst_ids) > 1 or any(row.parallel == "YES" for row in self.system.instances.values())
-        # What a session that ended left behind is not the work of the one that has its SID now.
-        rows = [row for row in section.rows if self._is_of_now(row)]
-        return operations(rows, self._coordinators, max(0.0, age), several=several)
-
-    def _is_of_now(self, row: SessionLongops) -> bool:
-        key = (row.inst_id, row.sid)
-        return key not in self.by_key or self.find(*key, row.serial) is not None
-
-    @cached_property
-    def _coordinators(self) -> Mapping[tuple[int, int], tuple[int, int]]:
-        """The coordinator's instance and SID by those of its server."""
-        return {
-            (row.inst_id, row.sid): (row.qcinst_id, row.qcsid)
-            for row in self.snapshot.rows(PxSession)
-            if row.qcinst_id is not None and row.qcsid
-        }
-
-
-_Sessions = TypeVar("_Sessions", Session, SessionInfo)
-_session_key = itemgetter(0, 2)
-
-
-def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:
-    """Index by (instance, SID). Of both records the first field is the instance and the third the SID."""
-    return dict(zip(map(_session_key, rows), rows, strict=True))

@@ -10,18 +10,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from presman.analysis.facts.cdb_plan import BY_MINIMUM, Allotment, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch, Key, PlanShares
-from presman.analysis.facts.plan_facts import BY_MINIMUM, Allotment, whole_servers
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.groups.container_io import grown_io, held_by, io_verdict, limits_of, worst_io
 from presman.analysis.groups.counter_deltas import of_containers, together
 from presman.analysis.groups.entitlement import held_by_own_limits, slack
 from presman.analysis.readings.container_readings import MissedMinimum, PdbReading
-from presman.analysis.readings.group_readings import (
-    GroupReading,
-)
+from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
 from presman.base.sums import added, grouped, sum_of_known

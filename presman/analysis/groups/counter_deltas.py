@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from presman.analysis.facts.deltas import Deltas, difference
 from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.system_facts import ROOT, by_session
+from presman.analysis.facts.session_facts import by_session
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.group_readings import IoRates
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb

@@ -31,12 +31,7 @@ from presman.analysis.parallel.server_pools import (
 )
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
-from presman.analysis.readings.statement_readings import (
-    Cause,
-    QueuedStatement,
-    QueueHead,
-    is_known,
-)
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, is_known
 from presman.base.formats import instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup

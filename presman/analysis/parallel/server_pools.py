@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from presman.analysis.facts.cdb_plan import percent_fraction, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
-from presman.analysis.facts.plan_facts import percent_fraction, whole_servers
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.view_availability import unavailable

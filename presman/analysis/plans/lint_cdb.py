@@ -5,9 +5,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from presman.analysis.facts.facts import Facts
-from presman.analysis.facts.plan_book import PENDING
-from presman.analysis.facts.plan_facts import (
+from presman.analysis.facts.cdb_plan import (
     AUTOTASK,
     BY_CPU_MIN_COUNT,
     DEFAULT_PDB,
@@ -17,6 +15,8 @@ from presman.analysis.facts.plan_facts import (
     whole_least_cpus,
     whole_servers,
 )
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import PENDING
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.container_io import limits_of
 from presman.analysis.plans.lint_rules import TINY, Found, LintRules, Severity, swapping_windows

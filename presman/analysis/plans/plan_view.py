@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.facts.cdb_plan import SHARES, whole_servers
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import PENDING, UNNAMED, Branch, Key, PlanPosition, leaves, positions
-from presman.analysis.facts.plan_facts import SHARES, whole_servers
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import entitlement
 from presman.analysis.readings.group_readings import GroupReading, Verdict
