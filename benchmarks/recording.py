@@ -100,7 +100,7 @@ def write_cost(scenario: str, place: Path) -> WriteCost:
     from presman.polling.history import History
     from presman.recording.store import Store
     from presman.recording.writer import RecordingWriter
-    from presman.tui.monitor import Timeline
+    from presman.tui.timeline import Timeline
 
     store = Store(str(place), writing=True)
     writer = RecordingWriter(store, scenario, "simulator", STEP)

@@ -1,159 +1,27 @@
-"""The state of the monitor: the polls of the last while, the one on show, the user's choices. Knows no widget."""
+"""The state of the monitor: the data, the poll on show, the user's choices. Knows no widget."""
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from presman.analysis.caches import RowCache
-from presman.analysis.goals import GoalReading
-from presman.analysis.latency.latency_history import LatencyHistory
-from presman.analysis.readings.forecast_readings import QueueForecast
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.readings.statement_readings import Executing, StartForecast
-from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, beside
-from presman.analysis.trends.series import Series
 from presman.base.errors import InputError
 from presman.base.formats import clock
 from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Choices, Link, LinkState
 from presman.tabs.parts import Moment
+from presman.tui.timeline import Timeline
 
 if TYPE_CHECKING:
     from presman.analysis.advice.step import ToDo
-    from presman.analysis.readings.container_readings import PdbReading
     from presman.forecast.forecaster import Foresight
-    from presman.polling.history import History
-
-# ---- The polls of the last while: for scrolling back, for sparklines and for charts
-
-
-_KEPT_READINGS = 2
-"""Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
-
-_KEPT_FORECASTS = 120
-"""Polls whose forecasts are kept; each takes some 100 bytes a queued statement."""
-
-Starts = dict[Executing, StartForecast]
-
-_SAME = 5e-7
-"""Seconds that a float of seconds since 1970 may be off; two polls are a microsecond apart at least."""
-
-
-class Timeline:
-    """Snapshots, and the readings made of them again when somebody looks back."""
-
-    def __init__(self) -> None:
-        self.series = Series()
-        self.watch = Watch()
-        self.latencies = LatencyHistory()
-        self._cache = RowCache()
-        self._times = array("d")
-        """When the snapshots were read that are kept, and some that are not kept any more: seconds since 1970."""
-        self._history: History | None = None
-        self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
-        self._judged: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
-            OrderedDict()
-        )
-        self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return 0 if self._history is None else len(self._history)
-
-    def add(self, reading: Reading, snapshot: Snapshot | None) -> None:
-        """Add a poll."""
-        containers: tuple[PdbReading, ...] = ()
-        if snapshot is not None:
-            if self._history is None:
-                from presman.polling.history import History
-
-                self._history = History()
-                self.series.fill(snapshot)
-            self._keep_snapshot(snapshot)
-            if reading.header.cdb:
-                from presman.analysis.groups.containers import pdbs
-
-                containers = pdbs(reading, *self._history.pair(-1))
-            self._keep((snapshot.epoch, snapshot.number), reading)
-            if reading.alerts is not None or reading.goals:  # how long they had lasted then no snapshot tells
-                self._judged[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
-                _keep_newest(self._judged, len(self._history))
-            if reading.forecast is not None:  # no more does it tell what was to come
-                starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
-                self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
-                _keep_newest(self._foreseen, min(_KEPT_FORECASTS, len(self._history)))
-        self.series.add(reading, containers)
-        self.watch.add(reading)
-        self.latencies.add(reading)
-
-    def begin(self, previous: Snapshot) -> None:
-        """Begin with the poll before the first one to be added; charts are filled by whoever begins so."""
-        from presman.polling.history import History
-
-        self._history = History()
-        self._keep_snapshot(previous)
-
-    def _keep_snapshot(self, snapshot: Snapshot) -> None:
-        assert self._history is not None
-        self._history.append(snapshot)
-        self._times.append(snapshot.at.timestamp())
-        if len(self._times) > 2 * len(self._history):
-            del self._times[: -len(self._history)]
-
-    def first(self) -> datetime | None:
-        """Return when the oldest snapshot that is kept was read; None where there is none."""
-        return datetime.fromtimestamp(self._times[-len(self)], UTC) if len(self) else None
-
-    def behind(self, at: datetime) -> int:
-        """Return how many polls before the newest the last one not after an instant is; else the oldest one."""
-        last = bisect_right(self._times, at.timestamp() + _SAME, len(self._times) - len(self)) - 1
-        return max(0, min(len(self) - 1, len(self._times) - 1 - last))
-
-    def moment(self, behind: int, number: int) -> tuple[Snapshot | None, Snapshot] | None:
-        """Return the snapshots of poll `number`, `behind` polls before the newest, and of the one before it.
-
-        None where it is not kept any more.
-        """
-        if self._history is None or not 0 <= behind < len(self._history):
-            return None
-        pair = self._history.pair(-1 - behind)
-        return pair if pair[1].number == number else None
-
-    def reading(self, behind: int) -> Reading | None:
-        """Return the reading `behind` polls before the newest; None where there is none."""
-        if self._history is None or not 0 <= behind < len(self._history):
-            return None
-        previous, current = self._history.pair(-1 - behind)
-        key = (current.epoch, current.number)
-        if key not in self._readings:
-            from presman.analysis.assemble import analyse
-
-            alerts, goals = self._judged.get(key, (None, ()))
-            found = replace(analyse(previous, current, self._cache), alerts=alerts, goals=goals)
-            self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
-        return self._readings[key]
-
-    def _keep(self, key: tuple[int, int], reading: Reading) -> None:
-        self._readings[key] = reading
-        _keep_newest(self._readings, _KEPT_READINGS)
-
-
-def _keep_newest(kept: OrderedDict[tuple[int, int], Any], most: int) -> None:
-    while len(kept) > most:
-        kept.popitem(last=False)
-
-
-# ---- The monitor
-
 
 _COSTS = 9
 """Polls whose usual cost is shown."""

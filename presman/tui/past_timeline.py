@@ -14,7 +14,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.statement_lives import WATCHED, first_recalled, past_runs
 from presman.recording.window_lines import GroupLines, group_lines
 from presman.rows.snapshot import Snapshot
-from presman.tui.monitor import Timeline
+from presman.tui.timeline import Timeline
 
 CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
 

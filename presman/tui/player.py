@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
     from presman.rows.commands import Command
     from presman.rows.snapshot import Snapshot
-    from presman.tui.monitor import Timeline
     from presman.tui.past_timeline import Recall
+    from presman.tui.timeline import Timeline
 
 # ---- What the player tells the app.
 

@@ -16,7 +16,7 @@ from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.polling.poll_events import Polled
 from presman.services.live import ReadingCame, Readings
 from presman.tui.following import FollowedStatement
-from presman.tui.monitor import Timeline
+from presman.tui.timeline import Timeline
 from tests.tui.drive import Stage, acted, stage
 from tests.tui.readings import busy, queued, running
 from tests.tui.test_live import Play

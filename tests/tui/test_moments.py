@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.charts import Area, ChartData
 from presman.tui.feed import Lost
-from presman.tui.monitor import Moments, Timeline
+from presman.tui.monitor import Moments
+from presman.tui.timeline import Timeline
 from presman.tui.widgets.chart import Chart, chart_lines, instant_at
 from tests.recording.recorded import polled, record
 from tests.tui.drive import Stage, acted

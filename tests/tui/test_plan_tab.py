@@ -22,8 +22,8 @@ from presman.tabs.io import io_source
 from presman.tabs.parts import Moment, once
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
-from presman.tui.monitor import Timeline
 from presman.tui.panels.plan_panel import PlanPanel
+from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.analysis.test_plan_view import NESTED

@@ -26,10 +26,10 @@ from presman.recording.recording_source import RecordingSource
 from presman.recording.writer import RecordingWriter
 from presman.tui.exports import MOST_WAITING, PollRecording
 from presman.tui.feed import Arrived, Lost
-from presman.tui.monitor import Timeline
 from presman.tui.past_timeline import Recall, timeline_before
 from presman.tui.player import SPEEDS, Jumped, Passed, Player, Recalled, Stopped
 from presman.tui.replay_app import scrub_lines
+from presman.tui.timeline import Timeline
 from tests.recording.recorded import START, polled, record
 from tests.tui.drive import NEVER, acted
 from tests.tui.replays import replaying, waited

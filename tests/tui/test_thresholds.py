@@ -13,7 +13,7 @@ from presman.polling.poll_events import FirstLook, Polled
 from presman.services.live import LiveTarget
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived
-from presman.tui.monitor import Timeline
+from presman.tui.timeline import Timeline
 from tests.tui.test_live import Play
 
 

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from presman.tui import monitor
-from presman.tui.monitor import Timeline
+from presman.tui.timeline import _KEPT_READINGS, Timeline
 from tests.recording.recorded import polled
 
 
@@ -50,7 +49,7 @@ def test_a_poll_is_found_by_its_distance_and_its_number(timeline: Timeline) -> N
 def test_readings_are_made_again_but_for_the_last_two(timeline: Timeline) -> None:
     newest = timeline.reading(0)
     assert timeline.reading(0) is newest
-    assert len(timeline._readings) == monitor._KEPT_READINGS == 2
+    assert len(timeline._readings) == _KEPT_READINGS == 2
     old = timeline.reading(5)
     timeline.reading(4)
     timeline.reading(3)
