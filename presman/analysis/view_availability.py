@@ -160,6 +160,8 @@ _TOTALS_OF = {
 def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
     """Return the groups without figures that are made of columns which are not there: they are not zero."""
     absent = snapshot.section(ConsumerGroup).absent
+    if untold := unavailable(snapshot, ConsumerGroup):
+        return tuple(row._replace(doubt=untold) for row in rows)
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
     lost = {
         field: {name: None for name, column in columns.items() if column in absent}

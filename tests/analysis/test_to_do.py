@@ -135,8 +135,22 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     waits = f"{nobody} (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}"
     assert [told(each).text for each in soon] == [waits, found.text], "of forecasts that do not hold it tells nothing"
     several = told(one_queue(running(526, servers=16), running(144, servers=16)))
-    assert several.short == "wait, or cancel MARTIN 1:144 and 1 other: you decide"
+    assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
     assert told(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
+
+
+def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() -> None:
+    """It said to cancel the idle one, whose work would be lost, and did not name the other."""
+    idle = running(526, servers=16, **IDLE)
+    found = told(one_queue(idle, running(144, servers=16)))
+    together = "end MARTIN 1:526 and cancel MARTIN 1:144"
+    lets = "then the head of BATCH can start, and the work of MARTIN 1:144 is lost"
+    assert found.text.endswith(f"; wait, or decide whether to {together}: {lets}")
+    assert (found.short, found.commands) == (f"wait, or {together}: you decide", ())
+    smaller = replace(idle, servers=8)
+    both = told(one_queue(smaller, running(144, servers=16), running(145, servers=8)))
+    lost = "then the head of BATCH can start, and the work of 2 of them is lost"
+    assert both.text.endswith(f"whether to end MARTIN 1:526, cancel MARTIN 1:145 and 1 other: {lost}")
 
 
 @pytest.mark.parametrize(

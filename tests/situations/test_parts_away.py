@@ -16,8 +16,8 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import all_clear, not_known, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs
-from presman.analysis.groups.verdicts import conformance
-from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.groups.verdicts import Judged, conformance, explain
+from presman.analysis.readings.container_readings import IoVerdict, PdbReading
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
 from presman.figures.statement_figures import running_state
@@ -101,6 +101,17 @@ def well_without_figures(reading: Reading) -> Iterator[str]:
         unknown = [row.name for row in reading.instance_groups(each.inst_id) if row.in_plan and row.used is None]
         if unknown and each.sentence.startswith("The plan is met"):
             yield f"nothing is known of {unknown}: {each.sentence}"
+        if reading.basis[1].lacking in {view.why for view in reading.unseen} and "The plan is" in each.sentence:
+            yield f"{reading.basis[1].lacking}: {each.sentence}"
+
+
+def put_down_to_something_else(reading: Reading, containers: tuple[PdbReading, ...]) -> Iterator[str]:
+    """Yield what is said to need another poll though its view does not answer."""
+    seen_by: dict[str, tuple[Judged, ...]] = {"V$RSRC_CONSUMER_GROUP": reading.groups, "V$RSRC_PDB": containers}
+    for view in reading.unseen:
+        for row in seen_by.get(view.view.removeprefix("G"), ()):
+            if "two polls" in explain(row):
+                yield f"{view.why}: {explain(row)}"
 
 
 def counted_otherwise(reading: Reading) -> Iterator[str]:
@@ -128,6 +139,7 @@ def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
     for what, first, second in pairs(before, now):
         reading = analyse(first, second)
         assert list(well_without_figures(reading)) == [], what
+        assert list(put_down_to_something_else(reading, pdbs(reading, first, second))) == [], what
         assert "PDB" in what or list(counted_otherwise(reading)) == [], what
         assert lost_in_silence(reading) == [], what
         for text in texts(reading):

@@ -31,7 +31,7 @@ from presman.analysis.readings.statement_readings import (
     is_known,
 )
 from presman.base.formats import counted, in_about, listed
-from presman.rows.commands import Command
+from presman.rows.commands import Command, CommandKind
 
 
 class Candidate(Struct, frozen=True):
@@ -64,6 +64,14 @@ class Candidate(Struct, frozen=True):
     def is_named(self) -> bool:
         """Whether one may end it, or wait for it."""
         return bool(self.commands) or self.ends_in is not None
+
+    @property
+    def verb(self) -> str:
+        """What its first command does to it, "" where there is none: one waits for it."""
+        return _VERBS.get(self.commands[0].kind, "") if self.commands else ""
+
+
+_VERBS = {CommandKind.CANCEL: "cancel", CommandKind.KILL: "end"}
 
 
 def _step_left(candidate: Candidate) -> float:

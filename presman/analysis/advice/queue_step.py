@@ -320,20 +320,49 @@ def _wait_or_decide(found: Unblock, reading: Reading) -> str:
     told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
     low, high = (starts.low, starts.high) if starts is not None and told else (None, None)
     wait = "wait" if low is None else f"wait (it should start in {duration(low)}-{duration(high)}, by its forecast)"
+    if not (whom := _whom(found)):
+        return f"{wait}, or decide whose work to end"
     can = "may" if found.rivals else "can"
-    then = f": then {_head_in_words(found.head)} {can} start, and that work is lost"
-    return f"{wait}, or decide {f'whether to cancel {whom}{then}' if whom else 'whose work to end'}"
+    then = f"then {_head_in_words(found.head)} {can} start{_work_lost(_answer(found))}"
+    return f"{wait}, or decide whether to {whom}: {then}"
+
+
+def _answer(found: Unblock) -> list[Candidate]:
+    """Return those whom TO START IT names first, [] where it names nobody."""
+    first = next(iter(found.answers), ())
+    return [each for each in found.candidates if each.statement in first]
 
 
 def _whom(found: Unblock) -> str:
-    """Return whose work TO START IT names first, "" where it names nobody's."""
-    first, *others = next(iter(found.answers), ()) or (None,)
-    return "" if first is None else " and ".join([first.who, *([counted(len(others), "other")] if others else [])])
+    """Return what the commands do to those whom TO START IT names first: one executes nothing that could be cancelled,
+    of another the statement is. It is "" where it names nobody.
+    """
+    answer = _answer(found)
+    words: list[str] = []
+    for before, each in zip([None, *answer], answer[:_TOLD], strict=False):
+        is_same = before is not None and before.verb == each.verb
+        words.append(each.statement.who if is_same else f"{each.verb} {each.statement.who}")
+    more = [counted(len(answer) - _TOLD, "other")] if len(answer) > _TOLD else []
+    return listed([*words, *more])
+
+
+def _work_lost(answer: Sequence[Candidate]) -> str:
+    """Return whose work is lost if they are ended: "" where all are users' idle sessions."""
+    busy = [each.statement.who for each in answer if each.statement.idle is None or each.statement.kind is not None]
+    if not busy:
+        return ""
+    of = busy[0] if len(busy) == 1 else f"{len(busy)} of them"
+    whose = "that work" if len(busy) == len(answer) else f"the work of {of}"
+    return f", and {whose} is lost"
+
+
+_TOLD = 2
+"""Those whose ends together are enough that DO tells of by name."""
 
 
 def _shortly(found: Unblock, otherwise: str) -> str:
     """Return the same in short, `otherwise` where it names nobody."""
-    return f"wait, or cancel {whom}: you decide" if (whom := _whom(found)) else otherwise
+    return f"wait, or {whom}: you decide" if (whom := _whom(found)) else otherwise
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:

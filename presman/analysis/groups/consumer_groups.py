@@ -209,8 +209,8 @@ def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
 
     Inside a container V$RSRC_PLAN stands for the CDB plan.
     """
-    if facts.plans.server_wide(inst_id):
-        return entitlement.SERVER_WIDE
+    if undivided := entitlement.why_not_divided(facts, inst_id):
+        return undivided
     if not any(con_id > 2 for con_id in con_ids) or facts.snapshot.rows(CdbPlanDirective):
         return ""
     return "" if facts.division.cdb_directives(inst_id) else "the CDB plan above it cannot be read"

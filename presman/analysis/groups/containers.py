@@ -22,6 +22,7 @@ from presman.analysis.readings.container_readings import MissedMinimum, PdbReadi
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
+from presman.analysis.view_availability import unavailable
 from presman.base.sums import added, grouped, sum_of_known
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import SEED, PdbCpuExhausted, PdbMetric, RsrcPdb
@@ -70,13 +71,13 @@ def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
     hidden, given = _hidden(facts, inst_id), facts.division.allotments(inst_id)
     frame = entitlement.frame_of(instance, PlanShares.of(_tree(names, given)), loads(facts, inst_id, names), not hidden)
     metrics = {row.con_id: row for row in facts.snapshot.rows(PdbMetric) if row.inst_id == inst_id}
-    found, no_metric = [], null_row(PdbMetric)
+    found, no_metric, doubt = [], null_row(PdbMetric), unavailable(facts.snapshot, RsrcPdb)
     for key in sorted(names.items()):
         con_id = key[0]
         row = _row(facts, inst_id, key, frame, rows.get(con_id), metrics.get(con_id, no_metric))
         io, shares = grown_io(facts, grown.get(con_id)), given[con_id].shares if con_id in given else None
         row = replace(row, io=io, shares=shares, hidden=hidden, cpu_exhausted=exhausted.get(con_id))
-        found.append(replace(row, io_verdict=io_verdict(row)))
+        found.append(replace(row, io_verdict=io_verdict(row), doubt=doubt))
     return found
 
 
@@ -102,8 +103,8 @@ def _exhausted(facts: Facts, inst_id: int) -> dict[int, float | None]:
 
 def _hidden(facts: Facts, inst_id: int) -> str:
     """Return why no container's due is known, "" if it is."""
-    if facts.plans.server_wide(inst_id):
-        return entitlement.SERVER_WIDE
+    if undivided := entitlement.why_not_divided(facts, inst_id):
+        return undivided
     if facts.plans.inside is not None:
         return "what other containers want cannot be seen from inside one"
     return "" if facts.division.cdb_directives(inst_id) else "the CDB plan cannot be read"

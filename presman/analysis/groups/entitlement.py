@@ -7,9 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import InstanceReading
+from presman.analysis.view_availability import unavailable
+from presman.rows.group_rows import RsrcPlan
 
 QUIET = 0.02
 """CPUs: less used or waited for than this is noise."""
@@ -37,6 +40,16 @@ NOT_EXHAUSTED = 0.5
 
 SERVER_WIDE = "CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
 """Why nobody's due is known where it is not the CPUs of one instance that are shared."""
+
+
+def why_not_divided(facts: Facts, inst_id: int) -> str:
+    """Return why nobody's due on an instance is known, whatever its plans are; "" if it may be.
+
+    Which plan is in force and whether it steers CPU is told by V$RSRC_PLAN alone.
+    """
+    if facts.plans.server_wide(inst_id):
+        return SERVER_WIDE
+    return unavailable(facts.snapshot, RsrcPlan, ("cpu_managed",))
 
 
 class Host(Enum):

@@ -108,16 +108,13 @@ def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
     return [run for run in runs if run[0]]
 
 
-_VERBS = {CommandKind.CANCEL: "cancel ", CommandKind.KILL: "end "}
-
-
 def _verb(candidate: Candidate) -> str:
     """Return what the first command for somebody does to him, "" where there is none: one waits for him.
 
     Whether work may be lost is for a person to say.
     """
     decide = "decide: " if Proof.DBA_DECIDES in candidate.proven else ""
-    return f"{decide}{_VERBS.get(candidate.commands[0].kind, '')}" if candidate.commands else ""
+    return f"{decide}{candidate.verb} " if candidate.verb else decide
 
 
 def _hint(found: Unblock) -> Line:
