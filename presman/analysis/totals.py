@@ -161,7 +161,7 @@ def queued_now(reading: Reading) -> int | None:
     """Return how many statements are queued; where V$SESSION does not tell, as V$RSRC_CONSUMER_GROUP counts them."""
     if not reading.why_unknown("queue"):
         return len(reading.queue)
-    return sum(reading.queued_by_group.values()) or len(reading.queue) or None
+    return sum(reading.queued_by_group().values()) or len(reading.queue) or None
 
 
 def _idle_held(reading: Reading) -> int | None:

@@ -29,7 +29,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
-        lines += [f"not known: {each}" for each in reading.not_known]
+        lines += [f"not known: {each}" for each in reading.not_known()]
     if reading is not None and any(each.hold for each in settings):
         lines.append("two polls do not show how long anything has lasted: alerts with for= count at once here")
     return "\n".join(lines) + "\n"

@@ -169,7 +169,7 @@ def _state(found: tuple[Alert, ...]) -> PluginState:
 def _unavailable(reading: Reading) -> tuple[str, ...]:
     """Return what could not be seen, with the reason."""
     late = ", ".join(each.view for each in reading.late)
-    return (*reading.not_known, *([f"{late}: no answer in time"] if late else []))
+    return (*reading.not_known(), *([f"{late}: no answer in time"] if late else []))
 
 
 def _summary(

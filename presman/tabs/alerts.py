@@ -34,7 +34,7 @@ def availability_notes(reading: Reading) -> tuple[str, ...]:
 def no_queue(reading: Reading) -> Line:
     """Return the line for an empty queue: by which view it is empty, how many are counted, or why it is not known."""
     basis = next((each for each in reading.basis if each.what == "queue"), None)
-    if queued := sum(reading.queued_by_group.values()):
+    if queued := sum(reading.queued_by_group().values()):
         are = f"{counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued (by V$RSRC_CONSUMER_GROUP)"
         return ((f" ▲ {are}; which and why is not known{_because(basis)}.", "warn"),)
     if basis is None or basis.lacking:

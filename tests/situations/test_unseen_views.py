@@ -46,10 +46,10 @@ def test_who_cannot_be_seen_is_not_said_to_be_nowhere(tmp_path: Path) -> None:
 def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path) -> None:
     whole, blind = unseen(tmp_path), unseen(tmp_path, "V$SESSION")
     number = len(whole.queue)
-    assert blind.queued_by_group == {row.title: row.px_queued for row in whole.cluster_groups() if row.px_queued}
-    assert sum(blind.queued_by_group.values()) == number > 0
+    assert blind.queued_by_group() == {row.title: row.px_queued for row in whole.cluster_groups() if row.px_queued}
+    assert sum(blind.queued_by_group().values()) == number > 0
     by_group = {alert.subject: alert.short for alert in wrong(blind) if alert.key == "queue_waits"}
-    assert by_group == {name: f"{name}: {n} queued, why is not known" for name, n in blind.queued_by_group.items()}
+    assert by_group == {name: f"{name}: {n} queued, why is not known" for name, n in blind.queued_by_group().items()}
     line = " ".join(each.text for each in alerts(blind, Link()))
     assert "Whether there is a queue" not in line
     assert "No starved group" not in line
@@ -64,6 +64,6 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
 
 def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
     blind = unseen(tmp_path, "V$SESSION", "V$RSRC_CONSUMER_GROUP")
-    assert blind.queued_by_group == {}
+    assert blind.queued_by_group() == {}
     assert key_figures_of(blind).queued is None
     assert "Whether a statement is queued is not known" in plain(no_queue(blind))

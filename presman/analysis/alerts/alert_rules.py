@@ -374,7 +374,7 @@ def _full(reading: Reading) -> dict[InstanceReading, float]:
 
 def not_known(reading: Reading) -> list[Alert]:
     """Say of what nothing is known, and why; of a queue that is counted its alert says it."""
-    told = {"queue"} if reading.queued_by_group else set()
+    told = {"queue"} if reading.queued_by_group() else set()
     lacking = [each for each in reading.basis if each.lacking and each.what not in told]
     unknown = [f"a {each.what} ({each.lacking})" for each in lacking]
     short = f"not known: {', '.join(f'a {each.what}' for each in lacking)}"

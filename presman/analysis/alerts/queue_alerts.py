@@ -35,7 +35,7 @@ def counted_only(reading: Reading) -> list[Alert]:
     if reading.queue:  # as it was when V$SESSION answered last
         return []
     found = []
-    for name, number in reading.queued_by_group.items():
+    for name, number in reading.queued_by_group().items():
         short = f"{name}: {number} queued, why is not known"
         text = f"{short} (counted by V$RSRC_CONSUMER_GROUP): {reading.why_unknown('queue')}"
         found.append(Alert("warn", "▲", text, short, "queue_waits", name))

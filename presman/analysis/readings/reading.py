@@ -353,7 +353,6 @@ class Reading(Struct, frozen=True, dict=True):
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" where that is known."""
         return next((each.lacking for each in self.basis if each.what == what), "")
 
-    @property
     def queued_by_group(self) -> dict[str, int]:
         """How many statements each group has queued by V$RSRC_CONSUMER_GROUP, the most first.
 
@@ -364,10 +363,9 @@ class Reading(Struct, frozen=True, dict=True):
         found = {row.title: row.px_queued for row in self.cluster_groups() if row.px_queued}
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
-    @property
     def not_known(self) -> tuple[str, ...]:
         """What is not known of what the all-clear rests on, in words with the reason."""
-        whether = {"queue": "which statements are queued, and why"} if self.queued_by_group else {}
+        whether = {"queue": "which statements are queued, and why"} if self.queued_by_group() else {}
         return tuple(
             f"{whether.get(each.what, f'whether there is a {each.what}')} ({each.lacking})"
             for each in self.basis
