@@ -67,6 +67,8 @@ def run(options: Namespace) -> int:
         console.put(as_json(came.reading, asked, history, ascii_only=console.wants_ascii()))
     else:
         console.show(as_text(came.reading, asked, history))
+    if polling.unread:
+        console.note(polling.unread, "damaged", "warning")
     if why_unseen(came.reading, asked):
         return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS
