@@ -236,7 +236,7 @@ def _managed(header: Header) -> Line:
 
 def _may_queue(reading: Reading) -> bool:
     """Tell whether statements wait in the queue, as far as that can be seen."""
-    return bool(reading.queue) or any(each.what == "queue" and each.lacking for each in reading.basis)
+    return bool(reading.queue) or bool(reading.why_unknown("queue"))
 
 
 def _servers(pool: ServerPool, *, queued: bool) -> Line:
