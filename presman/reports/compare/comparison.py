@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from presman.analysis.goals import Goal
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.errors import InputError
@@ -50,7 +51,6 @@ from presman.reports.compare.window_figures import (
     thinned,
     window_figures,
 )
-from presman.tabs.choices import plan_name
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
