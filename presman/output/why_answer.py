@@ -24,6 +24,7 @@ from presman.analysis.readings.statement_readings import (
     RunningStatement,
     group_title,
 )
+from presman.analysis.view_availability import listed as listed_views
 from presman.base.formats import clock, counted, duration, listed, spelled
 from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
@@ -127,7 +128,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     if row is None:
         lines: Iterable[str] = _nobody(reading, asked)
     elif isinstance(row, RunningStatement):
-        lines = _running(row, history)
+        lines = _running(row, why_unseen(reading, asked), history)
     else:
         lines = _queued(row, reading, asked, history)
     return "".join(f"{line}\n" for line in lines)
@@ -141,6 +142,16 @@ def _held(reading: Reading, asked: AskedStatement) -> SessionReading | None:
     return max(held, key=lambda row: row.waited or 0.0, default=None)
 
 
+def why_unseen(reading: Reading, asked: AskedStatement) -> str:
+    """Return why it cannot be told whether, or how, a statement is queued or runs; "" where it can."""
+    row = found_in(reading, asked)
+    if isinstance(row, QueuedStatement) or (row is None and _held(reading, asked) is not None):
+        return ""
+    if isinstance(row, RunningStatement):
+        return "" if row.seen or row.orphaned else reading.why_unavailable("V$SESSION")
+    return listed_views(filter(None, (reading.why_unknown("queue"), reading.why_unavailable("V$PX_SESSION"))))
+
+
 def _nobody(reading: Reading, asked: AskedStatement) -> Iterator[str]:
     row = _held(reading, asked)
     if row is not None:
@@ -148,12 +159,19 @@ def _nobody(reading: Reading, asked: AskedStatement) -> Iterator[str]:
         yield f"{who} has waited for {spelled(row.waited)}: {QueueReason.QUIESCED.value} ({word(QueueReason.QUIESCED)})"
         yield from (f"  {alert.text}" for alert in quiesced(reading))
         return
+    if unseen := why_unseen(reading, asked):
+        yield f"cannot tell whether {asked} is queued or runs in parallel: {unseen}"
+        return
     running = sum(not each.orphaned for each in reading.running)
     counts = f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel"
     yield f"{asked} is neither queued nor running in parallel ({counts})"
 
 
-def _running(row: RunningStatement, history: ReasonHistory) -> Iterator[str]:
+def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iterator[str]:
+    if unseen:
+        yield f"session {row.inst_id}:{row.sid},{row.serial} holds {counted(row.servers, 'server')}"
+        yield f"  cannot tell whether it runs or is idle, nor of whom it is: {unseen}"
+        return
     if row.orphaned:
         yield f"{_who(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
         return
@@ -238,17 +256,22 @@ def _who(row: QueuedStatement | RunningStatement) -> str:
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 
 
-def _state(row: QueuedStatement | RunningStatement | None) -> str:
+def _state(row: QueuedStatement | RunningStatement | None, unseen: str) -> str:
+    if unseen:
+        return "unknown"
     if isinstance(row, QueuedStatement):
         return "queued"
     return "gone" if row is None or row.orphaned else "running"
 
 
 def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
-    """Return the answer as a JSON document: `state` is queued, running, gone, or held by a quiesce."""
+    """Return the answer as a JSON document: `state` is queued, running, gone, held by a quiesce, or unknown."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
-    found["state"] = _state(row)
+    unseen = why_unseen(reading, asked)
+    found["state"] = _state(row, unseen)
+    if unseen:
+        found["not_known"] = unseen
     if row is None and _held(reading, asked) is not None:
         found |= {"state": "held", "reason": word(QueueReason.QUIESCED)}
     if row is not None:
