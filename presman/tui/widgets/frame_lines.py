@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.events import Click
 from textual.message import Message
 
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert, Header, Reading, ServerPool
 from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
 from presman.figures.drawing.lines import Line, Run, bar_runs, cells, fit, length, merge
 from presman.tabs import tab_names
-from presman.tabs.choices import Choices, Link, LinkState, plan_name
+from presman.tabs.choices import Choices, Link, LinkState
 from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
