@@ -9,6 +9,7 @@ from presman.analysis.alerts.alert_rules import all_clear, not_known, worst_firs
 from presman.analysis.readings.group_readings import Marked, throttled_percent
 from presman.analysis.readings.reading import Reading, Severity
 from presman.analysis.readings.statement_readings import longest_wait
+from presman.analysis.totals import queued_now
 from presman.base.sums import sum_of_known
 
 
@@ -106,14 +107,13 @@ def key_figures_of(reading: Reading) -> KeyFigures:
     """Return what a fleet shows of a reading."""
     header, groups = reading.header, reading.cluster_groups()
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
-    is_unknown = any(each.what == "queue" and each.lacking for each in reading.basis)
     return KeyFigures(
         database=header.database,
         plan=header.plan,
         used=sum_of_known(group.used for group in groups),
         waiting=sum_of_known(group.waiting for group in groups),
         capacity=header.num_cpus or None,
-        queued=None if is_unknown and not reading.queue else len(reading.queue),
+        queued=queued_now(reading),
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,

@@ -110,8 +110,9 @@ def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
 class Totals(Struct, frozen=True):
     """Figures over all groups and instances; None where what they are made of could not be read.
 
-    `queued` statements wait in the parallel statement queue (V$SESSION), the one that came first for `longest` seconds;
-    `pool_queued` sessions wait for their group's active session pool, `held` until the database is no longer quiesced.
+    `queued` statements wait in the parallel statement queue (V$SESSION, else V$RSRC_CONSUMER_GROUP), the one that came
+    first for `longest` seconds; `pool_queued` sessions wait for their group's active session pool, `held` until the
+    database is no longer quiesced.
     `servers` processes are in use (V$PX_PROCESS_SYSSTAT), of `target` (PARALLEL_SERVERS_TARGET) and at most `maximum`;
     `idle_held` of them are held by idle statements. `downgraded` statements run with fewer than they asked for;
     `downgrades` operations were downgraded per minute since the last poll (V$SYSSTAT). `used` and `waiting` are CPUs
@@ -135,19 +136,18 @@ class Totals(Struct, frozen=True):
 
 def totals(reading: Reading) -> Totals:
     """Return the totals of a reading."""
-    lacking = {each.what for each in reading.basis if each.lacking}
-    queue = None if "queue" in lacking else reading.queue
+    queue = None if reading.why_unknown("queue") else reading.queue
     running = None if reading.why_unavailable("V$PX_SESSION") else reading.running
     has_degrees = all(each.degree is not None and each.requested is not None for each in running or ())
     groups, pool = reading.cluster_groups(), reading.header.servers
     return Totals(
-        queued=None if queue is None else len(queue),
+        queued=queued_now(reading),
         longest=None if queue is None else longest_wait(queue) if queue else 0.0,
         pool_queued=_pool_queued(reading, sessions_visible=queue is not None),
         servers=pool.in_use,
         target=pool.target,
         maximum=pool.maximum,
-        idle_held=None if running is None else sum(each.servers for each in running if each.idle is not None),
+        idle_held=_idle_held(reading),
         downgraded=None if running is None or not has_degrees else len(downgraded(running)),
         downgrades=downgrades_in_a_minute(reading),
         used=added(None if each.doubt else each.used for each in groups) if groups else None,
@@ -155,6 +155,20 @@ def totals(reading: Reading) -> Totals:
         cpus=reading.header.num_cpus or None,
         held=reading.quiesce.waiting if reading.quiesce is not None else None if queue is None else 0,
     )
+
+
+def queued_now(reading: Reading) -> int | None:
+    """Return how many statements are queued; where V$SESSION does not tell, as V$RSRC_CONSUMER_GROUP counts them."""
+    if not reading.why_unknown("queue"):
+        return len(reading.queue)
+    return sum(reading.queued_by_group().values()) or len(reading.queue) or None
+
+
+def _idle_held(reading: Reading) -> int | None:
+    """Return the servers of idle holders; None where no view tells who holds servers, or who of them is idle."""
+    if any(map(reading.why_unavailable, ("V$PX_SESSION", "V$SESSION"))):
+        return None
+    return sum(each.servers for each in reading.running if each.idle is not None)
 
 
 def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:

@@ -73,6 +73,8 @@ def run(options: Namespace) -> int:
             raise Failure(f"--interval {options.interval:g} must be below {most:g}, {SHARE:.0%} of --timeout")
         polling = Polling(resolved, timeout=SHARE * options.timeout - options.interval)
         came = polling.once(options.interval)
+        if polling.unread:
+            return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
         reading, lacking, problems = _judged(
             came.reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
         )

@@ -23,7 +23,8 @@ exit codes:
   0    done (also: the reader closed the pipe, nothing is configured yet)
   1    an error in presman itself
   2    wrong use or configuration
-  3    the database (spool, store) cannot be reached or read; presman status: nothing runs;
+  3    the database (spool, store) cannot be reached or read; presman status: nothing runs; presman why: views
+       that would tell cannot be read;
        memory, open files, processes or threads have run out
   4    the output cannot be written
   5    presman lint found something at least as severe as --fail-on; presman trace understood no WAIT line;

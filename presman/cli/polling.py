@@ -82,6 +82,8 @@ class Polling:
         self.trouble = ""
         """Why there is no connection, "" while there is one; `next_try` is when it is tried next."""
         self.next_try: datetime | None = None
+        self.unread = ""
+        """Why the newest poll of a recording is not that of the instant that was asked for, "" where it is."""
         self._source: Source | None = None
         self._told: set[str] = set()
         """What of a recording is damaged, as far as it was told: it may be read twice."""
@@ -243,6 +245,8 @@ class Polling:
             console.note(text)
         if newest is not None and isinstance(source, Finite):
             source.leave_only(newest)
+        self.unread = source.find_newest() if isinstance(source, WholePolls) else ""
+        self._tell_damage(source)
 
     def _budget(self, interval: float, deadline: float | None, polls: int) -> float:
         """Return the seconds the next poll may take: its share of what is left for so many `polls`."""

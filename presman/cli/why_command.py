@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.forecast.forecaster import LEADING_POLLS
-    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_unseen
 
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
@@ -67,4 +67,8 @@ def run(options: Namespace) -> int:
         console.put(as_json(came.reading, asked, history, ascii_only=console.wants_ascii()))
     else:
         console.show(as_text(came.reading, asked, history))
+    if polling.unread:
+        console.note(polling.unread, "damaged", "warning")
+    if why_unseen(came.reading, asked):
+        return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS

@@ -29,9 +29,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
-        lines += [
-            f"not known: whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking
-        ]
+        lines += [f"not known: {each}" for each in reading.not_known()]
     if reading is not None and any(each.hold for each in settings):
         lines.append("two polls do not show how long anything has lasted: alerts with for= count at once here")
     return "\n".join(lines) + "\n"
@@ -63,7 +61,8 @@ def _unavailable(reading: Reading) -> set[str]:
     """Return what is not known of a database, by what rules rest on."""
     now, header = totals(reading), reading.header
     known = {
-        "holders": not reading.why_unavailable("V$PX_SESSION"),
+        "holders": now.idle_held is not None,
+        "degrees": now.downgraded is not None,
         "pools": now.pool_queued is not None,
         "CPU": now.used is not None and bool(now.cpus),
         "host": now.used is not None and all(each.host_busy is not None for each in header.instances),

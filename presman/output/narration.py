@@ -120,7 +120,7 @@ def summary(now: Totals, alerts: int, target: str) -> str:
     if now.servers is not None:
         parts.append(f"{counted(now.servers, 'parallel server')} in use{of_target}")
     if now.queued is not None:
-        longest = f", the first for {spelled(now.longest)}" if now.queued else ""
+        longest = f", the first for {spelled(now.longest)}" if now.queued and now.longest is not None else ""
         parts.append(f"{counted(now.queued, 'statement')} queued{longest}")
     if now.pool_queued:
         parts.append(f"{counted(now.pool_queued, 'session')} waiting for an active session pool")

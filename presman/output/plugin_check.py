@@ -168,9 +168,8 @@ def _state(found: tuple[Alert, ...]) -> PluginState:
 
 def _unavailable(reading: Reading) -> tuple[str, ...]:
     """Return what could not be seen, with the reason."""
-    unknown = [f"whether there is a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
     late = ", ".join(each.view for each in reading.late)
-    return (*unknown, *([f"{late}: no answer in time"] if late else []))
+    return (*reading.not_known(), *([f"{late}: no answer in time"] if late else []))
 
 
 def _summary(
@@ -215,7 +214,7 @@ def _whole_words(text: str) -> str:
 
 def _in_full(alert: Alert) -> str:
     """Return the sentence of an alert; of a queue first how many wait, and how long."""
-    if alert.key != "queue_waits":
+    if alert.key != "queue_waits" or alert.text.startswith(alert.short):
         return alert.text
     return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 

@@ -10,6 +10,7 @@ from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.plans.lint import LintCoverage
 from presman.analysis.plans.lint_rules import Finding, Severity
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import CLUSTER, Header, Reading
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.trends import Watch
@@ -23,7 +24,7 @@ from presman.figures.statement_figures import QUEUE, forecast_record, why_unfore
 from presman.output.cells import instant, table
 from presman.tabs import tab, tab_names
 from presman.tabs.alerts import availability_notes
-from presman.tabs.choices import Choices, plan_name
+from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Pair, Rows, servers_scale
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}

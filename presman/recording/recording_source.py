@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice
 
+from msgspec.structs import replace
+
 from presman.analysis.goals import Goal
+from presman.base.formats import counted, duration
 from presman.base.release import Release
 from presman.recording.playback import Playback
 from presman.recording.reader import Recording
@@ -50,6 +53,8 @@ class RecordingSource:
         """Goals of service that whoever reads it judges."""
         self.notes: list[str] = []
         """Which of two instants was taken where a time comes twice, and what of the window was not recorded."""
+        self._unread = -1, ""
+        """The newest poll that can be read, where those behind it cannot, and the sentence that says so."""
         self._recording: Recording | None = None
         self._playback: Playback | None = None
         self._first = 0
@@ -155,6 +160,21 @@ class RecordingSource:
         if len(found) == newest:
             self._next = found[-1]
 
+    def find_newest(self) -> str:
+        """Look for the newest poll that can be read; say how old it is where those behind it cannot, else ""."""
+        newest, last = self.readable(self._end - 1, back=True), self._end - 1
+        if newest is None or newest == last:
+            return ""
+        wanted, there = self.playback.at(last), self.playback.at(newest)
+        polls = "The last poll, of" if last - newest == 1 else f"The last {counted(last - newest, 'poll')}, up to"
+        older = f"{spelled_instant(there)}, {duration((wanted - there).total_seconds())} older"
+        unread = (
+            f"{polls} {spelled_instant(wanted)}, cannot be read: the recording is damaged there. The newest before is"
+            f" of {older}."
+        )
+        self._unread = newest, unread
+        return unread
+
     def advance(self) -> None:
         """Go to the next poll that can be read. Raises Exhausted."""
         found = next(self.playback.readable(range(self._next, self._end)), self._end)
@@ -163,8 +183,10 @@ class RecordingSource:
             raise Exhausted
 
     def snapshot(self) -> Snapshot:
-        """Return the present poll as it was."""
-        return self.playback.snapshot(self._next - 1)
+        """Return the present poll as it was; with a note if `find_newest` had something to say of it."""
+        found = self.playback.snapshot(self._next - 1)
+        newest, unread = self._unread
+        return replace(found, notes=(*found.notes, unread)) if newest == self._next - 1 else found
 
     def before(self) -> Snapshot | None:
         """Return the poll that the rates of the present one were taken from; None where there was none."""

@@ -133,6 +133,9 @@ class WholePolls(Protocol):
     def notes(self) -> Sequence[str]:
         """Sentences about how what was asked for is understood."""
 
+    def find_newest(self) -> str:
+        """Look for the newest poll that can be read; say how old it is where those behind it cannot, else ""."""
+
     @property
     def damage(self) -> Sequence[str]:
         """Sentences about what could not be read until now."""

@@ -4,6 +4,7 @@ import re
 
 from presman.analysis.alerts.alert_rules import all_clear, is_wrong, not_known, worst_first, wrong
 from presman.analysis.readings.reading import Alert, Evidence, Reading
+from presman.base.formats import counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState
@@ -31,8 +32,11 @@ def availability_notes(reading: Reading) -> tuple[str, ...]:
 
 
 def no_queue(reading: Reading) -> Line:
-    """Return the line for an empty queue: by which view it is empty, or why nothing is known of it."""
+    """Return the line for an empty queue: by which view it is empty, how many are counted, or why it is not known."""
     basis = next((each for each in reading.basis if each.what == "queue"), None)
+    if queued := sum(reading.queued_by_group().values()):
+        are = f"{counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued (by V$RSRC_CONSUMER_GROUP)"
+        return ((f" ▲ {are}; which and why is not known{_because(basis)}.", "warn"),)
     if basis is None or basis.lacking:
         return ((f" ? Whether a statement is queued is not known{_because(basis)}.", "note"),)
     return ((f" ● Nothing is queued (by {', '.join(basis.views)}).", "good"),)

@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field
 
-from presman.analysis.readings.reading import Reading
-
 ARROW = " › "
 """What stands between two steps of the breadcrumb."""
 
@@ -134,10 +132,3 @@ class Link(Struct, frozen=True):
         """Return seconds since the newest data were read, 0 while they are at most two intervals old, or recorded."""
         age, is_recorded = now - self.fresh, self.state in {LinkState.REPLAY, LinkState.ENDED}
         return 0.0 if is_recorded or (self.state is LinkState.LIVE and age <= 2 * refresh) else age
-
-
-def plan_name(reading: Reading) -> str:
-    """Return the plan's name; none if no plan is active, and not known if no view tells."""
-    if reading.header.plan:
-        return reading.header.plan
-    return "not known" if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"

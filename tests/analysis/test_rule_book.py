@@ -116,6 +116,8 @@ def test_the_queue_of_each_group_or_of_the_one_that_is_meant() -> None:
     assert (alert.text, alert.amount) == ("ETL: 3 statements queued", 3)
     assert one(found, "queue_length", "NIGHT").unknown == "queue_length: there is no group NIGHT"
     blind = replace(found, basis=(Evidence("starved group", (), "x"), Evidence("queue", (), "no right to V$SESSION")))
+    assert amounts(one(blind, "queue_length")) == {"ETL": 3, "BATCH": 0}, "by V$RSRC_CONSUMER_GROUP"
+    blind = replace(blind, groups=grouped(ETL=None).groups)
     assert one(blind, "queue_length").unknown == "queue_length: no right to V$SESSION"
 
 

@@ -16,8 +16,11 @@ def test_an_empty_queue_has_waited_for_no_time_and_one_that_is_not_seen_is_not_k
     assert (empty.queued, empty.longest) == (0, 0.0)
     two = totals(replace(found, queue=(replace(queued(), waited=10.0), replace(queued(), waited=75.0)), basis=()))
     assert (two.queued, two.longest) == (2, 75.0)
-    unseen = totals(replace(found, queue=(), basis=(Evidence("queue", ("V$SESSION",), "no grant"),)))
-    assert (unseen.queued, unseen.longest) == (None, None)
+    blind = replace(found, queue=(), basis=(Evidence("queue", ("V$SESSION",), "no grant"),))
+    unseen = totals(blind)
+    assert (unseen.queued, unseen.longest) == (2, None), "V$RSRC_CONSUMER_GROUP counts them"
+    uncounted = totals(replace(blind, groups=(group("A", px_queued=0),)))
+    assert (uncounted.queued, uncounted.longest) == (None, None)
 
 
 @pytest.mark.parametrize(

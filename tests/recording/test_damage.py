@@ -255,8 +255,21 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
         connection.execute("UPDATE blocks SET content = ? WHERE poll = 4", (content[:-1] + b"!",))
     done = inside("once", str(path), "--format", "json")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["number"] == 4
+    found = json.loads(done.stdout)
+    assert found["number"] == 4
     assert "4 polls" in done.stderr
+    ends = [f"{moments[place][0].at.astimezone():%Y-%m-%d %H:%M:%S}" for place in (3, 7)]
+    (note,) = [each for each in found["notes"] if "cannot be read" in each]
+    assert f"The last 4 polls, up to {ends[1]}, cannot be read" in note
+    assert f"newest before is of {ends[0]}, " in note
+    checked = inside("check", str(path))
+    assert (checked.returncode, "queued=" in checked.stdout) == (3, False)
+    assert checked.stdout.startswith("PRESMAN UNKNOWN - ")
+    assert note in checked.stdout
+    assert note in inside("replay", str(path), "--at", "last").stdout
+    assert note in inside("why", str(path), "1", "--at", "last").stderr
+    assert inside("check", str(path), "--at", ends[0]).returncode == 0
+    assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "told before the first line"
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:

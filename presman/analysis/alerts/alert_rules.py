@@ -249,6 +249,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     quiesced,
     instances_gone,
     queue_alerts.heads,
+    queue_alerts.counted_only,
     queue_alerts.timeouts,
     queue_alerts.goals_missed,
     groups_held_off,
@@ -372,7 +373,9 @@ def _full(reading: Reading) -> dict[InstanceReading, float]:
 
 
 def not_known(reading: Reading) -> list[Alert]:
-    """Say of what nothing is known, and why."""
-    unknown = [f"a {each.what} ({each.lacking})" for each in reading.basis if each.lacking]
-    short = f"not known: {', '.join(f'a {each.what}' for each in reading.basis if each.lacking)}"
+    """Say of what nothing is known, and why; of a queue that is counted its alert says it."""
+    told = {"queue"} if reading.queued_by_group() else set()
+    lacking = [each for each in reading.basis if each.lacking and each.what not in told]
+    unknown = [f"a {each.what} ({each.lacking})" for each in lacking]
+    short = f"not known: {', '.join(f'a {each.what}' for each in lacking)}"
     return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

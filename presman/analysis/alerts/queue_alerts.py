@@ -30,6 +30,18 @@ def heads(reading: Reading) -> list[Alert]:
     return [_head(head, reading) for head in longest_first]
 
 
+def counted_only(reading: Reading) -> list[Alert]:
+    """Tell which groups have statements queued that no view shows: V$RSRC_CONSUMER_GROUP still counts them."""
+    if reading.queue:  # as it was when V$SESSION answered last
+        return []
+    found = []
+    for name, number in reading.queued_by_group().items():
+        short = f"{name}: {number} queued, why is not known"
+        text = f"{short} (counted by V$RSRC_CONSUMER_GROUP): {reading.why_unknown('queue')}"
+        found.append(Alert("warn", "▲", text, short, "queue_waits", name))
+    return found
+
+
 def head_sentence(head: QueueHead, first: str = "") -> str:
     """Return why a queue waits, with the group and the statement it is about; `first` is said before that."""
     who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"

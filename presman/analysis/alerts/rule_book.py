@@ -41,11 +41,6 @@ def _alert(setting: AlertSetting, subject: str, short: str, amount: float | None
     return Alert("warn", "▲", short, short, setting.key, subject, amount)
 
 
-def _lacking(reading: Reading, what: str) -> str:
-    """Return why it is not known whether there is a `what`."""
-    return next((each.lacking for each in reading.basis if each.what == what), "")
-
-
 def _groups(
     reading: Reading, setting: AlertSetting, amounts: dict[str, float | None], say: Callable[[str, float], str]
 ) -> Asked:
@@ -58,16 +53,16 @@ def _groups(
         names = list(amounts)
     unknown = [name for name in names if amounts[name] is None]
     known = [(name, amount) for name in names if (amount := amounts[name]) is not None]
-    lacking = _lacking(reading, "starved group") or "it takes two polls"
+    lacking = reading.why_unknown("starved group") or "it takes two polls"
     why = f"{setting.key} of {', '.join(unknown)}: {lacking}" if unknown else ""
     return Asked(tuple(_alert(setting, name, say(name, amount), amount) for name, amount in known), why)
 
 
 def _queue_length(reading: Reading, setting: AlertSetting) -> Asked:
-    lacking = _lacking(reading, "queue")
-    if lacking:
-        return Asked(unknown=f"{setting.key}: {lacking}")
     amounts: dict[str, float | None] = {row.title: row.px_queued for row in reading.cluster_groups()}
+    lacking = reading.why_unknown("queue")
+    if lacking and (not amounts or None in amounts.values()):
+        return Asked(unknown=f"{setting.key}: {lacking}")
     return _groups(
         reading, setting, amounts, lambda name, amount: f"{name}: {counted(round(amount), 'statement')} queued"
     )
@@ -130,7 +125,7 @@ class AlertRule(NamedTuple):
 
     `unit` is what thresholds are in: s, % or "" for a count; None where it takes none. `amount` says what is compared
     with them, `subject` what such an alert is about ("" for the database). It `rests_on` what must be seen for it to be
-    silent with reason: one of `Reading.basis`, holders, pools, CPU, host or servers; "" for nothing in particular.
+    silent with reason: one of `Reading.basis`, holders, degrees, pools, CPU, host or servers; "" for nothing.
     """
 
     key: str
@@ -183,7 +178,7 @@ _RULES = (
     AlertRule("blocked_holder", "warning", "a session that holds parallel servers waits for another one",
               "", "", "servers these sessions hold", rests_on="holders"),
     AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
-              "", "", "statements downgraded", rests_on="holders"),
+              "", "", "statements downgraded", rests_on="degrees"),
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
               "", "", "operations downgraded since the last poll, per minute where that is longer ago",
               rests_on="downgrade"),

@@ -349,6 +349,29 @@ class Reading(Struct, frozen=True, dict=True):
         """Return why a view (``V$PX_SESSION``) told nothing, "" where it told something or was not asked."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
 
+    def why_unknown(self, what: str) -> str:
+        """Return why it is not known whether there is a `what` of the basis (queue, ...), "" where that is known."""
+        return next((each.lacking for each in self.basis if each.what == what), "")
+
+    def queued_by_group(self) -> dict[str, int]:
+        """How many statements each group has queued by V$RSRC_CONSUMER_GROUP, the most first.
+
+        It has none where V$SESSION tells which they are.
+        """
+        if not self.why_unknown("queue"):
+            return {}
+        found = {row.title: row.px_queued for row in self.cluster_groups() if row.px_queued}
+        return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+    def not_known(self) -> tuple[str, ...]:
+        """What is not known of what the all-clear rests on, in words with the reason."""
+        whether = {"queue": "which statements are queued, and why"} if self.queued_by_group() else {}
+        return tuple(
+            f"{whether.get(each.what, f'whether there is a {each.what}')} ({each.lacking})"
+            for each in self.basis
+            if each.lacking
+        )
+
     def instance_groups(self, inst_id: int) -> tuple[GroupReading, ...]:
         """Return the groups of one instance (the cluster's if `inst_id` is 0 or there is just one instance)."""
         alone = len(self.header.instances) < 2

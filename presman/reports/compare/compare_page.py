@@ -8,7 +8,16 @@ from itertools import groupby
 from presman.base.colours import GROUP_STYLES, HUES, OTHERS
 from presman.base.formats import counted, microseconds
 from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
-from presman.reports.compare.compare_text import MARKS, percent_of, said, shown, summary, value_of, window_sentence
+from presman.reports.compare.compare_text import (
+    MARKS,
+    no_plan_differs,
+    percent_of,
+    said,
+    shown,
+    summary,
+    value_of,
+    window_sentence,
+)
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
 from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
@@ -93,8 +102,7 @@ def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
 
 def _plan(found: ComparedWindows) -> Markup:
     if not found.plan:
-        text = "The plans at the ends of the windows are the same, as far as presman could see."
-        return section("Plan at the end", element("p", text))
+        return section("Plan at the end", element("p", no_plan_differs(found)))
     rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
     return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))
 

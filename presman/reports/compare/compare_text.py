@@ -45,6 +45,13 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
     return f"{'; '.join(told)}."
 
 
+def no_plan_differs(found: ComparedWindows) -> str:
+    """Return what it means that no difference of the plans was found: nothing, where one of them is not known."""
+    if found.first.plan is None or found.second.plan is None:
+        return "Whether the plans at the ends of the windows are the same is not known."
+    return "The plans at the ends of the windows are the same, as far as presman could see."
+
+
 def said(value: str | float | bool | None) -> str:
     """Return what a plan says; None is the name of one that cannot be read."""
     if value is None:
@@ -100,7 +107,7 @@ def _window(name: str, window: ComparedWindow, cells: int) -> list[str]:
 
 def _plan(found: ComparedWindows, subject: int) -> list[str]:
     if not found.plan:
-        return ["", "The plans at the ends of the windows are the same, as far as presman could see."]
+        return ["", no_plan_differs(found)]
     return ["", _head("plan at the end", subject, judged=False), *(_plan_row(each, subject) for each in found.plan)]
 
 

@@ -11,6 +11,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from presman.analysis.goals import Goal
+from presman.analysis.plans.plan_view import plan_name
+from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
 from presman.base.errors import InputError
 from presman.base.formats import counted, spelled
@@ -390,24 +392,26 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
 def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
     recording, playback, start, end, polls, twice, goals = found
     figures = window_figures(playback, start, end, polls, sql_ids)
-    plan = _plan(playback, start, end)
+    newest = _last_reading(playback, start, end)
+    name = NOT_KNOWN if newest is None else plan_name(newest)
+    plan = None if name == NOT_KNOWN else name
     notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
     notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
     if (step := step_for(len(polls.times))) > 1:
         notes.append(f"groups and waits are those of 32 polls in every {32 * step}: it is long")
     notes += _still_queued(polls.values["queued"])
-    if plan is None:
+    if newest is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     first, last = instant(polls.times[0]), instant(polls.times[-1])
     told = ComparedWindow(recording.name, playback.target, first, last, len(polls.times), plan, tuple(notes))
     return told, figures
 
 
-def _plan(playback: Playback, start: datetime, end: datetime) -> str | None:
-    """Return the plan at the last poll that can be read, "none" without one; None if none of the last can be."""
+def _last_reading(playback: Playback, start: datetime, end: datetime) -> Reading | None:
+    """Return what the last poll that can be read means; None if none of the last can be."""
     for index in reversed(playback.indexes(start, end)[-_TRIED:]):
         try:
-            return playback.reading(index).header.plan or "none"
+            return playback.reading(index)
         except LostPollError:
             continue
     return None

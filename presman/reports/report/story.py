@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import ALERT_THERE, QUEUE_BEGAN, QUEUE_ENDED, kind_in_words
 from presman.base.formats import count, counted, number, server_time, spelled
@@ -12,7 +13,6 @@ from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
 from presman.reports.report.incident import CHECKED, Incident, Look
 from presman.reports.report.report_charts import between
-from presman.tabs.choices import plan_name
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
            "directive changed": "changes of directives", "parameter changed": "changes of parameters",

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.events import Click
 from textual.message import Message
 
+from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert, Header, Reading, ServerPool
 from presman.base.formats import ABSENT, count, counted, duration, retry
 from presman.base.release import named
 from presman.figures.drawing.lines import Line, Run, bar_runs, cells, fit, length, merge
 from presman.tabs import tab_names
-from presman.tabs.choices import Choices, Link, LinkState, plan_name
+from presman.tabs.choices import Choices, Link, LinkState
 from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _managed(header: Header) -> Line:
 
 def _may_queue(reading: Reading) -> bool:
     """Tell whether statements wait in the queue, as far as that can be seen."""
-    return bool(reading.queue) or any(each.what == "queue" and each.lacking for each in reading.basis)
+    return bool(reading.queue) or bool(reading.why_unknown("queue"))
 
 
 def _servers(pool: ServerPool, *, queued: bool) -> Line:

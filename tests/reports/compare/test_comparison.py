@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from presman.analysis.assemble import analyse
 from presman.recording.playback_values import StatementLife
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
 from presman.recording.window_lines import poll_lines
 from presman.reports.compare import window_figures
+from presman.reports.compare.compare_page import compare_page
 from presman.reports.compare.compare_text import compare_text, summary
 from presman.reports.compare.comparison import (
     Line,
@@ -38,6 +45,8 @@ from presman.reports.compare.window_figures import (
     WindowFigures,
     servers_held,
 )
+from presman.rows.group_rows import RsrcPlan
+from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
 
@@ -311,3 +320,27 @@ def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
     assert of(few, few, apart, more) == f"1 of 4 figures differs by more than noise, marked *; {unsure}; {rest}"
     assert of(apart) == f"No figure is known to differ by more than noise; {unsure}."
     assert of(few, few) == "Nothing can be compared: there are too few polls or statements."
+
+
+def test_plans_of_which_one_is_not_known_are_not_called_the_same(tmp_path: Path) -> None:
+    """Neither where the polls at the end are damaged, nor where V$RSRC_PLAN did not answer."""
+    moments = list(polled("noplan", 6))
+    damaged, unanswered = tmp_path / "damaged.presman", tmp_path / "unanswered.presman"
+    record(damaged, moments)
+    with closing(sqlite3.connect(damaged)) as connection, connection:
+        connection.execute("UPDATE blocks SET content = 'x'")
+        connection.execute("DELETE FROM group_rows")
+    blind = [replace(snapshot, sections=_without_plan(snapshot)) for snapshot, _ in moments]
+    record(unanswered, [(each, analyse(before, each)) for before, each in pairwise([None, *blind])])
+    for path in (damaged, unanswered):
+        found = compare(index(path), index(path))
+        assert (found.first.plan, found.second.plan, found.plan) == (None, None, ())
+        told = "Whether the plans at the ends of the windows are the same is not known."
+        assert told in compare_text(found)
+        assert told in compare_page(found, START)
+        assert any("those polls are damaged" in note for note in found.first.notes) == (path is damaged)
+
+
+def _without_plan(snapshot: Snapshot) -> MappingProxyType[Any, Section]:
+    lost = Section((), snapshot.at, problem=Problem("", "no answer", "GV$RSRC_PLAN"))
+    return MappingProxyType({**snapshot.sections, RsrcPlan: lost})
