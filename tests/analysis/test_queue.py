@@ -207,6 +207,33 @@ def test_both_limits_are_named_where_both_bind() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("in_use", "wants", "cause", "words"),
+    [
+        (100, 8, Cause.UNKNOWN, "wants 8 servers (DOP 8, one set); "),
+        (124, 8, Cause.SYSTEM, "124 of the target's 128 are in use; short by 4 servers; "),
+    ],
+)
+def test_a_limit_of_which_nobody_tells_what_it_counts_is_no_cause(
+    in_use: int, wants: int, cause: Cause, words: str
+) -> None:
+    """Statements that did not queue hold servers, too, and V$RSRC_CONSUMER_GROUP alone does not count them."""
+    limit = ServerLimit("G", 80, 64, " (50 % of 128)", 0, "G", "V$RSRC_CONSUMER_GROUP")
+    told, short, sentence = explain(Servers(wants, wants), 8, QueueState(ServerBudget(in_use, 128), (limit,)))
+    assert (told, short) == (cause, None)
+    assert sentence.endswith(
+        f"{words}which of the 80 servers held the limit of G, 64 (50 % of 128), counts is not known "
+        "(V$RSRC_CONSUMER_GROUP)"
+    )
+
+
+def test_one_that_fits_whatever_its_limit_counts_has_room() -> None:
+    limit = ServerLimit("G", 40, 64, "", 0, "G", "V$RSRC_CONSUMER_GROUP")
+    told, _, sentence = explain(Servers(8, 8), 8, QueueState(ServerBudget(100, 128), (limit,)))
+    assert told is Cause.NOT_CHOSEN
+    assert "and 24 are free" in sentence
+
+
 def test_one_queue_for_all_groups_serves_the_oldest_first() -> None:
     plan = active_plan(active=10, target=128, parallel_execution_managed="FIFO")
     rows = [plan, *waiting(8, 7, "A", 50), *waiting(64, 8, "B", 90), *twin(3, "sql7", 8, 2)]

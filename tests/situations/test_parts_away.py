@@ -122,6 +122,14 @@ def counted_otherwise(reading: Reading) -> Iterator[str]:
         yield f"{running} run, {counts} by group"
 
 
+def counted_without_its_view(reading: Reading) -> Iterator[str]:
+    """Yield what is said to count against a group's limit though the view that alone tells it does not answer."""
+    if any(view.view.removeprefix("G") == "V$RSRC_CONSUMER_GROUP" for view in reading.unseen):
+        for head in reading.heads:
+            if f"{head.group} holds" in head.sentence or "group limit" in head.why:
+                yield f"{head.why}: {head.sentence}"
+
+
 def lost_in_silence(reading: Reading) -> list[str]:
     """Return the statements that are told as gone with an instance of which no alert speaks."""
     told = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
@@ -139,6 +147,7 @@ def test_nothing_is_called_well_that_is_not_known(scenario: str) -> None:
     for what, first, second in pairs(before, now):
         reading = analyse(first, second)
         assert list(well_without_figures(reading)) == [], what
+        assert list(counted_without_its_view(reading)) == [], what
         assert list(put_down_to_something_else(reading, pdbs(reading, first, second))) == [], what
         assert "PDB" in what or list(counted_otherwise(reading)) == [], what
         assert lost_in_silence(reading) == [], what

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -70,10 +70,10 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     """Return the cause, the servers short (None where not exactly known) and the sentence.
 
     A statement starts when it fits below the target and below its limits; a limit that binds is the cause even
-    if the target binds as well, because only servers of its own group help then. One that wants more than the
-    whole target was seen to start on 12.1 once nothing else ran; for a group's limit nothing is known.
+    if the target binds as well, because only servers of its own group help then. A limit of which it is not known what
+    it counts is no cause: it may bind. One that wants more than the whole target was seen to start on 12.1 once nothing
+    else ran; for a group's limit nothing is known.
     """
-    system, tightest = state.system, state.tightest
     if wants is None or wants.source is WantsSource.MEAN:
         mean = (
             f" (those queued in its group wanted {counted(wants.low, 'server')} each in the last minute)"
@@ -88,23 +88,35 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
     if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
     if wants.high <= free:
-        return _fitting(f"{_want(wants, dop)} and {free} are free{system.where}", state)
+        return _fitting(f"{_want(wants, dop)} and {free} are free{state.system.where}", state)
     if state.ahead:
         behind = f"one queue for all groups, {_statements_ahead(state)} ahead of it"
         return Cause.BEHIND, None, "; ".join([_want(wants, dop), behind, *_figures(state)])
-    by_ceiling = tightest is not None and wants.high > tightest.free
+    return _short_of_servers(wants, dop, state)
+
+
+def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
+    """Explain a head for which the target or a limit leaves too few, or may do so."""
+    system = state.system
+    binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: limit.free)
+    untold = [str(each) for each in binding if each.uncounted]
+    tightest = next((each for each in binding if not each.uncounted), None)
     by_system = system.free is not None and wants.high > system.free
-    figures = [str(tightest)] if by_ceiling else []
-    figures += [_used(system)] if by_system else []
-    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, state)])
-    short = wants.high - free if wants.low == wants.high else None
-    return (Cause.GROUP if by_ceiling else Cause.SYSTEM), short, sentence
+    if tightest is None and not by_system:
+        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *untold])
+    figures = ([str(tightest)] if tightest else []) + ([_used(system)] if by_system else [])
+    lacking = {"group limit": tightest and tightest.free, "target": system.free if by_system else None}
+    left = {name: free for name, free in lacking.items() if free is not None}
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *untold])
+    short = wants.high - min(left.values()) if wants.low == wants.high and not untold else None
+    return (Cause.GROUP if tightest else Cause.SYSTEM), short, sentence
 
 
 def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
     """Return what must be freed under each limit that binds; nothing where that is not known or would not help.
 
     One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
+    Of a limit of which it is not known what it counts it is what would surely do.
     """
     system = state.system
     if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
@@ -179,10 +191,8 @@ def _used(system: ServerBudget) -> str:
     return f"{system.in_use} of the target's {system.target}{system.where} are in use{added}"
 
 
-def _short(wants: Servers, state: QueueState) -> str:
+def _short(wants: Servers, binding: Mapping[str, int]) -> str:
     """Return by how many it is short, under each of two that bind, as :attr:`QueueHead.why` names them."""
-    free = {"group limit": state.tightest and state.tightest.free, "target": state.system.free}
-    binding = {name: left for name, left in free.items() if left is not None and wants.high > left}
     if len(binding) == 1:
         (left,) = binding.values()
         return f"short by {_least_of(wants, left)}{counted(wants.high - left, 'server')}"

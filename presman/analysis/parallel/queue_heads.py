@@ -32,6 +32,7 @@ from presman.analysis.parallel.server_pools import (
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, is_known
+from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
@@ -80,7 +81,8 @@ class Queues(NamedTuple):
         limit, percent = allowed(key, self.facts, self.budgets, inst_id)
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
-            yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name)
+            uncounted = view_of(self.facts.snapshot, ConsumerGroup) if _counts_nothing(self.facts) else ""
+            yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name, uncounted)
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
         """Return what a head waits among."""
@@ -144,7 +146,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         statement=head,
         cause=cause,
         wants=head.wants,
-        held=tightest.held if tightest else group.px_servers if group else None,
+        held=_held_now(tightest, group),
         allowed=tightest.allowed if tightest else None,
         in_use=state.system.in_use,
         target=state.system.target,
@@ -160,6 +162,21 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         was_critical=(head.con_id, head.group) in facts.snapshot.rows(CriticalQueue),
         fits_with=fits_with,
     )
+
+
+def _held_now(tightest: ServerLimit | None, group: GroupReading | None) -> int | None:
+    """Return the servers that a head's tightest limit counts, without one those of its group; None if not known."""
+    if tightest is None:
+        return group.px_servers if group else None
+    return None if tightest.uncounted else tightest.held
+
+
+def _counts_nothing(facts: Facts) -> bool:
+    """Whether it is not told which servers the limits of groups count: those of statements that did not queue are none.
+
+    The views of sessions tell only what all hold.
+    """
+    return bool(unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",)))
 
 
 def _while_gone(inst_ids: Sequence[int]) -> str:
@@ -188,7 +205,8 @@ def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) 
     """
     if (other.con_id, other.group) == (head.con_id, head.group):
         return False
-    rooms = [limit.free for limit in queues.limits((other.con_id, other.group), other.inst_id)]
+    limits = queues.limits((other.con_id, other.group), other.inst_id)
+    rooms = [limit.allowed if limit.uncounted else limit.free for limit in limits]
     if not is_known(other.wants):
         return all(room > 0 for room in rooms)
     free = queues.budgets[ROOT].free
@@ -250,6 +268,8 @@ def passed_over(
     if facts.deltas.previous is None or head.wants is None:
         return False
     before = Facts.of(None, facts.deltas.previous)
+    if limits and _counts_nothing(before):
+        return False
     session = before.sessions.find(head.inst_id, head.sid, head.serial)
     if session is None or not is_queued(session.event, session.state) or session.sql_id != head.sql_id:
         return False

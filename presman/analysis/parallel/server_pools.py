@@ -10,6 +10,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.view_availability import unavailable
+from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
@@ -43,7 +44,8 @@ class ServerBudget(NamedTuple):
 class ServerLimit(NamedTuple):
     """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
 
-    `con_id` is the container's; `group` is "" for a container as a whole.
+    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that alone tells
+    which of those held it counts, where that tells nothing: it may count none of them.
     """
 
     owner: str
@@ -52,13 +54,17 @@ class ServerLimit(NamedTuple):
     part: str = ""
     con_id: int = 0
     group: str = ""
+    uncounted: str = ""
 
     @property
     def free(self) -> int:
-        """Servers left below the limit."""
+        """Servers left below the limit, at least."""
         return self.allowed - self.held
 
     def __str__(self) -> str:
+        if self.uncounted:
+            limit = f"the limit of {self.owner}, {self.allowed}{self.part},"
+            return f"which of the {counted(self.held, 'server')} held {limit} counts is not known ({self.uncounted})"
         return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
 
 
@@ -76,14 +82,14 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
-        counted = row.parallel_servers_active if row else None
+        told = row.parallel_servers_active if row else None
         in_use = statistics.get((inst_id, "servers in use"))
         target = row.parallel_servers_total if row and row.parallel_servers_total > 0 else None
         found[inst_id] = ServerPool(
             inst_id=inst_id,
-            in_use=in_use if in_use is not None else busy[inst_id] or counted or (0 if sees_sessions else counted),
+            in_use=in_use if in_use is not None else busy[inst_id] or told or (0 if sees_sessions else told),
             available=statistics.get((inst_id, "servers available")),
-            counted=counted,
+            counted=told,
             target=target if target is not None else facts.system.parameters.number(inst_id, "parallel_servers_target"),
             maximum=facts.system.parameters.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),
