@@ -194,6 +194,10 @@ class Month:
             known = self._changed[id(section)] = replace(section, rows=rows, at=at)
         return known
 
+    def find_newest(self) -> str:
+        """Every poll can be read."""
+        return ""
+
     def before(self) -> Snapshot | None:
         """Return nothing: it is not asked."""
         return None
