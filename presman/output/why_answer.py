@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
@@ -14,7 +14,7 @@ from presman.analysis.advice.step import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
 from presman.analysis.parallel.queue_order import has_waited_alike
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import LateView, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     Executing,
@@ -34,6 +34,9 @@ from presman.rows.session_state import POOL_WAIT
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
 """Ways to let it start that are named."""
+
+_RESTS_ON = frozenset({"V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"})
+"""Views that say who waits, and for what."""
 
 
 class AskedStatement(NamedTuple):
@@ -69,20 +72,45 @@ class ReasonSince(NamedTuple):
     reason: QueueReason
 
 
+def _outdated(reading: Reading) -> list[LateView]:
+    """Return the views of which an answer tells what they were before: they did not answer at this poll."""
+    return [each for each in reading.late if each.age is not None and each.view.removeprefix("G") in _RESTS_ON]
+
+
+class UnseenSpan(NamedTuple):
+    """The polls in a row at which views did not answer that say who waits, and for what."""
+
+    since: datetime
+    until: datetime
+    views: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"from {clock(self.since)} to {clock(self.until)} ({listed(sorted(self.views))} did not answer)"
+
+
 class ReasonHistory:
     """The reasons for which each statement waited, while one watched: `begun` is the first reading, None before it.
 
-    `sparse_to` is up to when one poll in `apart` was read only, None where each was.
+    `sparse_to` is up to when one poll in `apart` was read only, None where each was. Of a poll at which a view did not
+    answer there is no reason: its rows are those of a poll before. `unseen` are the spans of such polls.
     """
 
     def __init__(self) -> None:
         self._reasons: dict[Executing, list[ReasonSince]] = {}
+        self.unseen: list[UnseenSpan] = []
+        self._is_unseen = False
         self.begun: datetime | None = None
         self.sparse_to: datetime | None = None
         self.apart = 1
 
     def add(self, reading: Reading) -> None:
         """Take the next reading."""
+        views = frozenset(each.view for each in _outdated(reading))
+        was_unseen, self._is_unseen = self._is_unseen, bool(views)
+        if views:
+            last = self.unseen.pop() if was_unseen else UnseenSpan(reading.at, reading.at, views)
+            self.unseen.append(UnseenSpan(last.since, reading.at, last.views | views))
+            return
         self.begun = self.begun or reading.at
         for row in reading.queue:
             reasons = self._reasons.setdefault(row.executing(), [])
@@ -100,6 +128,10 @@ class ReasonHistory:
             later = self._reasons.get(key, [])
             is_same = bool(later) and later[0].reason is reasons[-1].reason
             self._reasons[key] = reasons + later[is_same:]
+        if before._is_unseen and self.unseen and (self.begun is None or self.unseen[0].since < self.begun):
+            last, first = before.unseen.pop(), self.unseen.pop(0)
+            before.unseen.append(UnseenSpan(last.since, first.until, last.views | first.views))
+        self.unseen = before.unseen + self.unseen
         self.sparse_to, self.apart = self.begun if apart > 1 else None, apart
         self.begun = before.begun
 
@@ -108,9 +140,9 @@ class ReasonHistory:
         return tuple(self._reasons.get(row.executing(), ()))
 
     def was_there(self, row: ParallelStatement) -> bool:
-        """Whether a statement waited at the first reading already: what it waited for before is not known."""
+        """Whether a statement may have waited before the first reading that tells of it: for what is not known."""
         reasons = self.of(row)
-        return bool(reasons) and reasons[0].since == self.begun
+        return not reasons or reasons[0].since == self.begun
 
 
 def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
@@ -124,13 +156,16 @@ def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | Runni
 
 def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> str:
     """Return the answer in a few lines. Ends in a newline."""
-    row = found_in(reading, asked)
+    row, late = found_in(reading, asked), _outdated(reading)
     if row is None:
         lines: Iterable[str] = _nobody(reading, asked)
     elif isinstance(row, RunningStatement):
         lines = _running(row, why_unseen(reading, asked), history)
     else:
         lines = _queued(row, reading, asked, history)
+    lines = [*lines]
+    if row is not None:
+        lines[1:1] = [f"  as it was {duration(each.age)} before: {each.view} did not answer" for each in late]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -203,7 +238,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     useless = ((each, no_use(each, reading).get(group_title(row))) for each in idle)
     for each, why in [one for one in useless if one[1]][:_NAMED]:
         yield f"    ending {_holder(each)} does not help: {why}"
-    yield from _past(row, history)
+    yield from _past(row, history, None if row.waited is None else reading.at - timedelta(seconds=row.waited))
 
 
 def _sessions(rows: Sequence[QueuedStatement]) -> str:
@@ -238,16 +273,18 @@ def _holder(each: RunningStatement) -> str:
     return f"{each.who},{each.serial} ({doing}, {counted(each.servers, 'server')})"
 
 
-def _past(row: ParallelStatement, history: ReasonHistory) -> Iterator[str]:
+def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None = None) -> Iterator[str]:
     """Yield the reasons for which it waited; one at the first poll looked at may have been so before."""
     reasons = history.of(row)
     from_start = history.was_there(row)
-    if len(reasons) > 1 or from_start:
+    if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
         told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
         first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
             looked += f"; up to {clock(history.sparse_to)} one poll in {history.apart} was read"
+        spans = [str(span) for span in history.unseen if span.until > (came or reasons[0].since)]
+        looked += f"; not known {listed(spans)}" if spans else ""
         yield f"  it waited: {', '.join([told[0] + first, *told[1:]])}{looked}"
 
 
@@ -269,7 +306,7 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
     unseen = why_unseen(reading, asked)
-    found["state"] = _state(row, unseen)
+    found |= {"state": _state(row, unseen), "late": [plain(each) for each in reading.late]}
     if unseen:
         found["not_known"] = unseen
     if row is None and _held(reading, asked) is not None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.queue_causes import with_queue_reasons
 from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import LateView, Reading
 from presman.analysis.readings.statement_readings import QueueReason, StartForecast
 from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
@@ -130,6 +130,35 @@ def test_what_was_read_later_of_the_time_before_stands_before_it() -> None:
         f"  it waited: behind_in_queue from {clock(AT)}, group_limit from {clock(AT + timedelta(seconds=30))}; "
         f"up to {clock(turned.at)} one poll in 4 was read"
     )
+
+
+def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
+    history, now = ReasonHistory(), told()
+    before = replace(now, queue=(replace(now.queue[0], reason=QueueReason.TARGET),), heads=())
+    dark = [
+        replace(
+            now, at=AT + timedelta(seconds=each), late=(LateView("GV$SESSION", float(each)), LateView("V$SQL", 9.0))
+        )
+        for each in (10, 20, 30)
+    ]
+    history.add(dark[1])
+    history.add(dark[2])
+    assert (history.begun, history.of(now.queue[0])) == (None, ()), "nothing was seen yet"
+    assert history.was_there(now.queue[0]), "so what was before is read"
+    history.precede([before, dark[0]], 1)
+    lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
+    assert lines[1] == "  as it was 0:30 before: GV$SESSION did not answer"
+    assert lines[-1] == (
+        f"  it waited: target from {clock(AT)} or before; presman looked from {clock(AT)} on; "
+        f"not known from {clock(dark[0].at)} to {clock(dark[2].at)} (GV$SESSION did not answer)"
+    )
+    history.add(later := replace(now, at=AT + timedelta(seconds=40)))
+    last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
+    assert f"target from {clock(AT)} or before, group_limit from {clock(later.at)}; " in last
+    assert json.loads(as_json(dark[2], AskedStatement.of("501"), history))["late"][0] == {
+        "view": "GV$SESSION",
+        "age": 30.0,
+    }
 
 
 def test_who_came_while_one_watched_has_its_whole_history() -> None:
