@@ -203,7 +203,7 @@ def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder:
             32,
             "it is in another container, SALES",
         ),
-        ({}, Shortage(32, group="BATCH"), 0, "the queue does not count its servers"),
+        ({}, Shortage(32, group="BATCH"), 0, "BATCH's limit does not count its servers"),
         ({}, Shortage(32, everybody=True, inst_ids=(2,)), 32, "its servers run on other instances"),
     ],
 )
@@ -669,6 +669,11 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
+    whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
+    assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
+        "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
+        "BATCH and ETL want the next servers that come free",
+    ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))
     assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"
     less = replace(held.queue[0], sid=9, wants=Servers(8, 8))

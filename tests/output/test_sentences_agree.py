@@ -429,7 +429,7 @@ def test_who_has_no_use_of_servers_and_is_said_to_want_them_would_be_found(monke
     idle = replace(busy().running[0], group="ETL")
     held = replace(busy(), running=(idle, *busy().running[1:]), groups=(), number=2)
     assert not list(wanted_and_of_no_use(held))
-    monkeypatch.setattr(presman.analysis.advice.contenders, "_own_limits", lambda *_: [])
+    monkeypatch.setattr(presman.analysis.advice.contenders, "own_limits", lambda *_: [])
     monkeypatch.setattr(presman.analysis.advice.kept, "no_use", lambda *_: {})
     assert len(list(wanted_and_of_no_use(replace(held, number=3)))) == 2, "DO and the line of ETL"
 

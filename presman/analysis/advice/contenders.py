@@ -94,7 +94,8 @@ class Unblock(Struct, frozen=True):
     than comes free, so that nobody would start. `effect` is what the ends of all that are needed would do together to
     the whole queue, None where that was not forecast. `idle` are the largest idle holders against whose end nothing
     speaks, whether they help this head or not. `foreseen` is within how many seconds it should start by its forecast,
-    in 8 cases of 10, None unless that is soon.
+    in 8 cases of 10, None unless that is soon. `too_few` is that all that the blocked and whom they wait for hold does
+    not let it start, "" where it may.
     """
 
     head: QueueHead
@@ -115,6 +116,7 @@ class Unblock(Struct, frozen=True):
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
     foreseen: float | None = None
+    too_few: str = ""
 
     @property
     def names_nobody(self) -> bool:
@@ -219,7 +221,7 @@ def contenders(
         for other in reading.heads
         if (other.con_id, other.group) != (head.con_id, head.group)
         and not _on_different_instances(head, other)
-        and not _are_kept(_own_limits(other, reading), freed, counts)
+        and not _are_kept(own_limits(other, reading), freed, counts)
         and (taken := _could_take(other, _before(head, other, reading), freed)) > 0
     }
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
@@ -253,7 +255,7 @@ def take_turns(
         if is_rival(each.con_id, each.group)
         and not _on_different_instances(head, each)
         and _before(head, each, reading)
-        and not _are_kept(_own_limits(each, reading), freed, counts)
+        and not _are_kept(own_limits(each, reading), freed, counts)
     ]
     now = {(each.con_id, each.group) for each in reading.heads}
     keeps_on = any(each.idle is not None for each in freed)
@@ -288,7 +290,7 @@ def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
     return bool(first and second and not first & second)
 
 
-def _own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
+def own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
     """Return what the limits of its group and its container leave a queue too little of, whichever of it is first."""
     own = (each for each in other.shortages if not each.everybody)
     return [each for each in own if each.short > spare(other, reading)]

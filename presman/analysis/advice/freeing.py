@@ -108,8 +108,15 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
     if not _concerns(statement, shortage):
         return f"it is in {group_title(statement)}, and the own limit of {shortage.group} leaves too few servers"
     if counts.of_statement(statement, everybody=shortage.everybody) is False:
-        return "the queue does not count its servers"
+        return f"{whose_limit(shortage)} does not count its servers"
     return "its servers run on other instances"
+
+
+def whose_limit(shortage: Shortage) -> str:
+    """Return which limit leaves too few servers: each counts others."""
+    if shortage.everybody:
+        return "the target"
+    return f"{shortage.group}'s limit" if shortage.group else "the limit of its container"
 
 
 def in_order(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.advice.contenders import first_may_want_more
-from presman.analysis.advice.freeing import covers, freeing, no_use, spare
+from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.parallel.queue_order import is_one_queue
 from presman.analysis.readings.reading import Reading
@@ -69,12 +69,21 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
 def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack where the end of one alone is too little for each, "" else."""
     heads = [head for head in reading.heads if group_title(head) in names]
-    short = {group_title(head): _still_short(each, head, reading) for head in heads}
+    short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return (
-        f"{listed([f'{name} lacks {servers}' for name, servers in short.items()])}, so its end alone starts nobody now"
-    )
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so its end alone starts nobody now"
+
+
+def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
+    """Return what a head lacks where all that is held up, with whom it waits for, is too little for it, "" else."""
+    held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
+    short = _still_short(held, head, reading) if held else 0
+    return f"; {_lacks(group_title(head), short)}, so that alone starts nobody now" if short else ""
+
+
+def _lacks(name: str, servers: int) -> str:
+    return f"{name} lacks {servers}"
 
 
 def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) -> bool:
@@ -92,10 +101,11 @@ def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> boo
     return is_covered and not first_may_want_more(head, reading)
 
 
-def _still_short(each: RunningStatement, head: QueueHead, reading: Reading) -> int:
-    """Return of how many servers a head is short where most is missing once one has ended; 0 if it may start then."""
-    freed = freeing(each, head.shortages, Counted.of(reading))
-    most = [0] * len(head.shortages) if freed is None else freed.high
+def _still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> int:
+    """Return of how many servers a head is short where most is missing once some have ended; 0 if it may start then."""
+    counts = Counted.of(reading)
+    found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
+    most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]
     left, short = max(
         ((shortage.short - high, shortage.short) for shortage, high in zip(head.shortages, most, strict=True)),
         default=(0, 0),

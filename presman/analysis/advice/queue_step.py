@@ -159,7 +159,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     """Return what to do about one head."""
     head, name = found.head, _name(found.head)
     if found.blocked:
-        return look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+        step = look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+        return step._replace(text=f"{step.text}{found.too_few}")
     if found.by_forecast and not found.outdated:
         text, short = (f"wait: {each} {found.by_forecast}" for each in (_head_in_words(head), name))
         return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)

@@ -18,6 +18,7 @@ from presman.analysis.advice.contenders import (
     Unblock,
     contenders,
     first_may_want_more,
+    own_limits,
     take_turns,
     too_large,
     want_the_same,
@@ -25,8 +26,8 @@ from presman.analysis.advice.contenders import (
 )
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
 from presman.analysis.advice.ending_effect import effect_of, is_proven
-from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order
-from presman.analysis.advice.kept import kept_by, who_wants
+from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, whose_limit
+from presman.analysis.advice.kept import kept_by, too_few, who_wants
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.reading import Reading
@@ -61,7 +62,7 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     if found.outdated:
         return f"whose end would help is not known: {found.outdated} has not answered now"
     if found.looks_first:
-        return _blocked_first(found.blocked)
+        return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.by_forecast and found.only_waits:
         return f"wait: it {found.by_forecast}"
     fixed = found.refused
@@ -112,8 +113,7 @@ def _turns(found: Unblock, reading: Reading) -> str:
     keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
-        want = who_wants(found.turns, reading, " the next servers that come free")
-        return f"{want}: {found.order}, so nobody's end is proven to help"
+        return f"{_want_next(found, reading)}: {found.order}, so nobody's end is proven to help"
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.starts or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts or found.order}"
@@ -121,6 +121,15 @@ def _turns(found: Unblock, reading: Reading) -> str:
     return (
         f"{kept.words}; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
     )
+
+
+def _want_next(found: Unblock, reading: Reading) -> str:
+    """Say who wants what comes free next: to a queue that its own limit holds back, only what that limit counts is."""
+    own = own_limits(found.head, reading)
+    if not own:
+        return who_wants(found.turns, reading, " the next servers that come free")
+    others = [name for name in found.turns if name != group_title(found.head)]
+    return f"only servers that {whose_limit(own[0])} counts help it, and {who_wants(others, reading, ' them, too')}"
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
@@ -240,6 +249,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
         who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
         too_large(head, rivals, freed, reading, counts), foreseen=_foreseen(head, reading),
+        too_few=too_few(blocked, head, reading),
     )  # fmt: skip
     together = effect_of(reading, *next(iter(whole.possible), ())) if needed > 1 else None
     whole = answered(replace(whole, effect=together), reading)

@@ -94,7 +94,7 @@ def _blockers(found: Unblock) -> Line:
     holders = {f"{one.statement.inst_id}:{one.statement.sid}": one.statement for one in found.blockers}
     own = holders.get(each.blocker)
     whom = each.blocker if own is None else f"{own.who} ({state(own)}, holds {own.servers})"
-    return ((f"look at {whom} first: {who} waits for it", "warn"),)
+    return ((f"look at {whom} first: {who} waits for it{found.too_few}", "warn"),)
 
 
 def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
