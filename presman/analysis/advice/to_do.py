@@ -64,9 +64,21 @@ def _is_news(gone: GoneInstance, reading: Reading) -> bool:
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about one alert, None where nothing is known to help; `queue` is what to do about the queue."""
     if alert.key in _OF_THE_QUEUE:
-        return _cause_of(alert, reading) or queue
+        return _cause_of(alert, reading) or queue or _unseen_queue(reading)
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
+
+
+def _unseen_queue(reading: Reading) -> ToDo | None:
+    """Return to look at the view that would tell who is queued, where another only counts them."""
+    queued = sum(reading.queued_by_group().values())
+    if not queued or reading.queue:
+        return None
+    whom = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
+    short = "check V$SESSION: it does not tell who is queued"
+    return ToDo(
+        Step.LOOK, f"check why V$SESSION does not tell {whom}: {reading.why_unknown('queue')}", short, "parallel"
+    )
 
 
 def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
