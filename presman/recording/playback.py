@@ -1,6 +1,7 @@
 """Playback: the polls of one recorded database by index and by time, as they were, with figures, events, statements."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -351,15 +352,21 @@ class Playback(StoredRows):
         return sorted(whole(self._timed(life_of, chosen, start, end, **binds)), key=lambda each: each.first_seen)
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
-        """Return the chains between two instants with a block whose checksum is wrong; nothing is unpacked."""
+        """Return the polls between two instants that cannot be read, chain by chain: from a wrong checksum on."""
         chains = self._index.between(*_bounds(start, end))
         of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
         return [
-            DamagedPolls(instant(each.first_at), instant(each.last_at), each.polls)
-            for lost in filter(None, of_stores)
-            for each, reason in zip(lost, why_damaged(lost[0].store, lost), strict=True)
-            if reason
+            DamagedPolls(instant(instant_of(each, there) if there else each.first_at), instant(each.last_at), lost)
+            for own in filter(None, of_stores)
+            for each, reason in zip(own, list(why_damaged(own[0].store, own)), strict=True)
+            if reason and (lost := each.polls - (there := self._polls_there(each)))
         ]
+
+    def _polls_there(self, chain: Chain) -> int:
+        """Return how many polls of a chain can be read before its damage."""
+        with suppress(DamagedError):
+            self._reader.snapshot(chain, 0)
+        return self._reader.polls_there(chain)
 
 
 class _LostChain(NamedTuple):

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.cli import exit_codes
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run
 from tests.oracle_server import OracleServer
 from tests.oracle_server.faults import Delay, Mute, Stage
 from tests.oracle_server.simulated import simulated_server
+from tests.recording.recorded import polled, record
 from tests.scenarios import with_short_past
 
 
@@ -70,3 +76,14 @@ def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
     assert (code, out) == (exit_codes.SOURCE, "")
     assert "no view answered within 3 s" in said
     assert seconds < 30
+
+
+def test_for_a_view_that_did_not_answer_when_it_was_recorded_nobody_waited(inside: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    moments = list(polled("quiet", 3))
+    last, reading = moments[-1]
+    late = replace(last.sections[Session], problem=Problem("", "no answer in time", "GV$SESSION", late=True))
+    late_poll = replace(last, sections=MappingProxyType({**last.sections, Session: late}))
+    record(path, [*moments[:-1], (late_poll, reading)])
+    done = inside("once", str(path))
+    assert (done.returncode, done.stderr.strip()) == (exit_codes.PARTIAL, "presman: not all answered then: GV$SESSION")

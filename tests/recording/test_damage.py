@@ -182,6 +182,9 @@ def test_of_a_block_that_is_cut_the_whole_polls_are_read(tmp_path: Path) -> None
                 assert playback.snapshot(index).rows(Session) == moments[index][0].rows(Session)
             lost = f"{12 - there} poll{'s' * (there < 11)} from {moments[there][0].at:%Y-%m-%d %H:%M:%S} UTC on "
             assert any(lost in each for each in playback.damage), playback.damage
+        with Recording(str(path)) as recording:  # whoever asks first what is damaged is told the same
+            (cut,) = recording.playback().damaged()
+            assert (cut.start, cut.polls) == (moments[there][0].at, 12 - there)
     assert 1 < found[0] < found[1] < found[2] < 12
     with Recording(str(path)) as recording:
         playback = recording.playback()

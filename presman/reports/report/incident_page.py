@@ -33,7 +33,7 @@ from presman.reports.report.report_charts import (
     event_chart,
     heat_map,
 )
-from presman.reports.report.story import alert_spans, story, unknown
+from presman.reports.report.story import alert_spans, damage, none_seen, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Rows
@@ -169,7 +169,8 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
     note = (
         f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
         "wrong only between them. Sign and text are those of the worst of them; when an alert began, got worse and "
-        "ended is in the list of events. The charts use all polls."
+        "ended is in the list of events. "
+        + ("The charts use what can be read." if damage(incident) else "The charts use all polls.")
     )
     paragraphs = [element("p", each, class_="story") for each in story(incident)]
     return section("What happened", *paragraphs, table, element("p", note, class_="note"))
@@ -178,7 +179,9 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
 def events(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the events as marks over time, and those that weigh most as a list."""
     if not incident.marks:
-        return section("Events", element("p", "No event was recorded in this period.", class_="none"))
+        return section(
+            "Events", element("p", none_seen(incident, "No event was recorded in this period"), class_="none")
+        )
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     table = _listed(grave, axis, incident.colours) if grave else Markup()
     body = element("figure", event_chart(incident.marks, axis))
@@ -280,7 +283,8 @@ def _blank(known: dict[tuple[int, str], float | None]) -> bool:
 def statements(incident: Incident, axis: TimeAxis) -> Markup:
     """Return the parallel statements over time, and what they come to by SQL_ID."""
     if not incident.lives:
-        return section("Parallel statements", element("p", "No parallel statement was seen.", class_="none"))
+        text = none_seen(incident, "No parallel statement was seen")
+        return section("Parallel statements", element("p", text, class_="none"))
     total = sum(each.statements for each in incident.sums)
     note = f"{counted(total, 'execution')} seen"
     if total > len(incident.lives):
@@ -301,7 +305,8 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
 def latency(incident: Incident, axis: TimeAxis) -> Markup:
     """Return how long waits took over time."""
     if not incident.heat:
-        return section("Latency", element("p", "No histogram of waits was recorded then.", class_="none"))
+        text = none_seen(incident, "No histogram of waits was recorded then")
+        return section("Latency", element("p", text, class_="none"))
     maps = [
         element("figure", element("figcaption", element("strong", event)), heat_map(event, columns, axis))
         for event, columns in incident.heat
@@ -379,6 +384,7 @@ def heading(incident: Incident, made: datetime) -> Markup:
         element("h1", f"{name}: {between(incident.start, incident.end)}"),
         element("p", f"All times in {zone_of(times)}. {polls}, usually {number(incident.usual)} s apart."),
         element("p", f"Target {incident.target}{release}. {source}", class_="note"),
+        *(element("p", f"{each}.", class_="bad") for each in damage(incident)[:1]),
     ]
     return element("header", *lines)
 

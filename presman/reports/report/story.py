@@ -103,7 +103,9 @@ def _queue(incident: Incident) -> list[str]:
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
-        found.append("No parallel statement was seen waiting in the queue." + _queue_unknown(incident))
+        found.append(
+            none_seen(incident, "No parallel statement was seen waiting in the queue") + _queue_unknown(incident)
+        )
     if servers is not None:
         found.append(f"Up to {_were(servers, 'parallel server')} in use; {_target(incident)}.")
     if incident.sums:
@@ -145,7 +147,7 @@ def _cpu(incident: Incident) -> list[str]:
 def _events(incident: Incident) -> list[str]:
     kinds = counted_kinds(incident.marks)
     counts = [counted(many, kind_in_words(kind), _PLURAL.get(kind, "")) for kind, many in sorted(kinds.items())]
-    return [f"Events: {', '.join(counts)}."] if counts else ["No event was recorded."]
+    return [f"Events: {', '.join(counts)}."] if counts else [none_seen(incident, "No event was recorded")]
 
 
 def _moment(incident: Incident) -> list[str]:
@@ -169,6 +171,26 @@ def _blindly(look: Look) -> str:
     return f", but it is not known whether there was a {', or a '.join(lacking)}" if lacking else ""
 
 
+def damage(incident: Incident) -> list[str]:
+    """Return what of the recording is damaged, one sentence each."""
+    found = []
+    if damaged := incident.damaged:
+        many = f"{count(sum(each.polls for each in damaged))} of {counted(incident.polls, 'poll')}"
+        blocks = f" in {len(damaged)} blocks" if len(damaged) > 1 else ""
+        when = between(min(each.start for each in damaged), max(each.end for each in damaged))
+        found.append(
+            f"{many}{blocks} {when} are damaged and cannot be read: of them there are only figures kept beside them"
+        )
+    return [*found, *incident.damage]
+
+
+def none_seen(incident: Incident, what: str) -> str:
+    """Say that nothing was seen or recorded, or that a damaged recording does not tell."""
+    if incident.damaged or incident.damage:
+        return f"{what}, as far as it can be read: the recording is damaged, so whether there was one is not known."
+    return f"{what}."
+
+
 def unknown(incident: Incident) -> list[str]:
     """Return what the page does not know, one sentence each: gaps, damaged polls, views that told nothing."""
     found = []
@@ -183,12 +205,7 @@ def unknown(incident: Incident) -> list[str]:
         found.append(f"For a period this long, consumer groups and latency use 32 polls in every {32 * incident.step}")
     if incident.polls > CHECKED:
         found.append(f"Only the {len(incident.looks)} read for the table were checked for damage")
-    if damaged := incident.damaged:
-        many = counted(sum(each.polls for each in damaged), "poll")
-        blocks = f" in {len(damaged)} blocks" if len(damaged) > 1 else ""
-        when = between(min(each.start for each in damaged), max(each.end for each in damaged))
-        found.append(f"{many}{blocks} {when} are damaged: their figures are here, they cannot be replayed")
-    found += incident.damage
+    found += damage(incident)
     polls: Counter[str] = Counter()
     for look in incident.looks:
         reasons = {each.why for each in look.reading.unseen}

@@ -185,7 +185,10 @@ def test_gaps_and_damage_are_told(incident: Incident, whole: Path, tmp_path: Pat
         found = gather(recording, playback, playback.indexes())
         text = incident_page(found, START)
     assert sum(each.polls for each in found.damaged) == POLLS - 12
-    assert "are damaged: their figures are here" in text
+    head, _, body = text.partition("What happened")
+    assert f"{POLLS - 12} of {POLLS - 12} polls " in head
+    assert "are damaged and cannot be read" in head
+    assert "The charts use all polls" not in body
     assert "None of its polls can be read" in text
 
 

@@ -200,11 +200,19 @@ def test_what_a_page_does_not_know() -> None:
     assert unknown(incident(damage=("a chain is lost",))) == ["a chain is lost"]
 
 
-@pytest.mark.parametrize(("many", "said"), [(1, "3 polls "), (2, "6 polls in 2 blocks ")])
+@pytest.mark.parametrize(("many", "said"), [(1, "3 of 120 polls "), (2, "6 of 120 polls in 2 blocks ")])
 def test_damaged_polls_are_told_from_the_first_to_the_last(many: int, said: str) -> None:
     damaged = tuple(SimpleNamespace(polls=3, start=at(60 * n), end=at(60 * n + 10)) for n in range(many))[::-1]
     (told,) = unknown(incident(damaged=damaged))
     assert told.startswith(f"{said}{clock(0)}–{at(60 * many - 50).astimezone():%H:%M:%S} are damaged")
+
+
+def test_that_nothing_was_seen_is_not_said_of_a_damaged_recording() -> None:
+    damaged = (SimpleNamespace(polls=3, start=at(0), end=at(10)),)
+    for facts in ({"damaged": damaged}, {"damage": ("a chain is lost",)}):
+        said = whole(**facts)
+        for what in ("No event was recorded", "No parallel statement was seen waiting in the queue"):
+            assert f"{what}, as far as it can be read: the recording is damaged, so whether" in said
 
 
 def test_views_that_told_nothing_are_counted_by_what_they_said() -> None:
