@@ -187,9 +187,9 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return that one looks at the instance that is gone: nobody but its own log knows whether it was stopped."""
-    short = f"find out why {alert.short.partition(',')[0]}"
-    text = f"{short}, and start it if nobody stopped it: its alert log says why, srvctl status database what runs"
-    return ToDo(Step.LOOK, text, short, "events", subject=alert.subject)
+    what, then = f"find out why {alert.short.partition(',')[0]}", "start it if nobody stopped it"
+    text = f"{what}, and {then}: its alert log says why, srvctl status database what runs"
+    return ToDo(Step.LOOK, text, f"{what}; {then}", "events", subject=alert.subject)
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
