@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.fleet import key_figures_of
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.trends.series import Series
 from presman.figures.drawing.lines import plain
 from presman.output.plugin_check import PluginState, result
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_unseen
+from presman.recording.reader import Recording
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
 from presman.tabs.choices import Link
 from tests.analysis.test_simulated import SCENARIOS, Clock, play
+from tests.recording.recorded import polled, record
 from tests.scenarios import FOLDER
 
 
@@ -76,6 +80,21 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
+
+
+def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:
+    snapshot, whole = next(polled("storm", 1))
+    number, series = len(whole.queue), Series()
+    blind = replace(whole, queue=(), heads=(), basis=(Evidence("queue", ("V$SESSION",), "no grant"),))
+    uncounted = replace(blind, at=whole.at + timedelta(seconds=9), groups=())
+    series.add(blind)
+    series.add(uncounted)
+    start, end = (each.at.timestamp() for each in (blind, uncounted))
+    assert series.most(("queued", 0, 0, ""), start, start) == number > 0
+    assert series.most(("queued", 0, 0, ""), end, end) is None, "not known is no queue of 0"
+    record(tmp_path / "a.presman", [(snapshot, blind)])
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        assert [each.queued for each in recording.playback().strip(1)] == [number]
 
 
 def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
