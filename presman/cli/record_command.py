@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from threading import Lock
 
 from presman.base.formats import counted
@@ -31,7 +32,7 @@ from presman.cli.parser import (
 from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
-from presman.recording.store import is_url, shown
+from presman.recording.store import SUFFIX, is_url, shown
 from presman.recording.store_errors import RecordingError
 from presman.services.recorder import DatabaseRecorder, Recorder
 
@@ -61,6 +62,10 @@ def arguments() -> Parser:
     return parser
 
 
+_TEXTS = frozenset({".csv", ".html", ".json", ".txt"})
+"""Ends of names of what other commands write."""
+
+
 def run(options: Namespace) -> int:
     """Record until told to stop; the last line says what was written. Raises Failure."""
     give_back_memory()
@@ -74,6 +79,7 @@ def run(options: Namespace) -> int:
         targets = [each._replace(name=redactor.target(each.name)) for each in targets]
     if options.output == "-":
         raise Failure("a recording is a file, a folder or a database, not standard output: -o FILE.presman")
+    _refuse_text(options.output)
     if len({each.name for each in targets}) < len(targets):
         raise Failure("a database is named twice")
     if any(
@@ -144,6 +150,15 @@ def _ended(recorder: DatabaseRecorder) -> str:
     """Say how much was written of a database."""
     given_up = f", {recorder.given_up} given up" if recorder.given_up else ""
     return f"{counted(recorder.written, 'poll')} of {recorder.target.name} written{given_up}"
+
+
+def _refuse_text(output: str) -> None:
+    """Refuse a name that promises a file of text: a recording is none. Raises Failure."""
+    kind = Path(output).suffix.lower()
+    if kind in _TEXTS and not is_url(output):
+        name = output[: -len(kind)] + SUFFIX
+        csv = "; presman export writes CSV" if kind == ".csv" else ""
+        raise Failure(f"a recording is no {kind[1:].upper()}, so not {shown(output)}: -o {shown(name)}{csv}")
 
 
 def _is_same(source: str, output: str) -> bool:

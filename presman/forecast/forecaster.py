@@ -69,6 +69,8 @@ _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"
 
 _QUIESCED = "the database is quiesced, and nobody knows for how long"
 _BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
+_NEVER_KNOWN = "and whether that ever starts is not known"
+_BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement before it wants more than its limit allows, {_NEVER_KNOWN}")
 PENDING = StartForecast(why_none="it is being worked out")
 """A start of which nothing is known yet."""
 _TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
@@ -167,8 +169,18 @@ def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
         "in which order the queues are served is not known": rules.one_queue is None,
         "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
         "on which instances its servers may run is limited or not known": (row.inst_id, row.sid) in rules.confined,
+        f"it wants more than its limit allows, {_NEVER_KNOWN}": _is_too_large(row, rules),
     }
     return next((why for why, lacks in lacking.items() if lacks), "")
+
+
+def _is_too_large(row: QueuedStatement, rules: QueueRules) -> bool:
+    """Whether a statement wants more than its group or its container may ever have.
+
+    Courses start it once none of these are in use, as was seen of the target; of a limit that was seen nowhere.
+    """
+    limits = rules.limits.get(queue_of(row), ())
+    return row.wants is not None and any(row.wants.low > each.allowed for each in limits)
 
 
 class Forecaster:
@@ -343,6 +355,8 @@ class Forecaster:
                 after = next((each for each in starts if each.median is not None), after)
                 if any(self._wait(row) in self._missed for row in alike):
                     after = _BEHIND_BROKEN
+                elif any(_is_too_large(row, rules) for row in alike):
+                    after = _BEHIND_TOO_LARGE
         return found
 
     def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:

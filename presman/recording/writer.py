@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import queued_now
 from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
 from presman.base.sums import sum_of_known
 from presman.base.text import clean
@@ -237,7 +238,7 @@ def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
     return {
         "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
         "interval_us": None if reading.interval is None else round(reading.interval * MICRO),
-        "queued": len(reading.queue), "servers_in_use": servers.in_use, "servers_target": servers.target,
+        "queued": queued_now(reading) or 0, "servers_in_use": servers.in_use, "servers_target": servers.target,
         "used_cpus": scaled(sum_of_known(group.used for group in groups)),
         "waited_cpus": scaled(sum_of_known(group.waiting for group in groups)),
     }  # fmt: skip

@@ -87,7 +87,7 @@ def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
     for reading in (first, last):
         step = to_do(reading)
         assert step is not None
-        assert step.short == "find out why instance 2 (CHGDB2) is gone"
+        assert step.short == "find out why instance 2 (CHGDB2) is gone; start it if nobody stopped it"
         assert step.subject == alert.subject
 
 
@@ -138,7 +138,7 @@ def test_what_is_too_large_only_without_the_instance_waits_for_it_and_the_instan
     assert "to start it: it fits again once instance 2 is back; until then it is too large for its limit" in asked
     critical = replace(fitting, heads=(replace(fitting.heads[0], queue_waited=7200.0),))
     for each in (fitting, critical):
-        assert to_do(each).short == "find out why instance 2 (LOSTDB2) is gone"  # type: ignore[union-attr]
+        assert to_do(each).short == "find out why instance 2 (LOSTDB2) is gone; start it if nobody stopped it"  # type: ignore[union-attr]
     later = to_do(at_the_head(12, seconds_ago=600.0))
     assert later is not None
     assert later.text == (
@@ -156,7 +156,7 @@ def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_f
     assert alert.text == "Instance 2 is gone: 12 servers elsewhere still held for what it ran"
     step = to_do(reading)
     assert step is not None
-    assert step.short == "find out why instance 2 is gone"
+    assert step.short == "find out why instance 2 is gone; start it if nobody stopped it"
 
 
 def test_a_statement_that_is_asked_about_is_gone_or_nowhere() -> None:

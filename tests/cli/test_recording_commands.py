@@ -44,6 +44,9 @@ def recorded_file(whole: Path, tmp_path: Path) -> Path:
         (("compare", "b.presman", "a.presman"), 3, "b.presman is not a recording of presman"),
         (("record", "a.presman", "-o", "a.presman"), 2, "a.presman is both read and written"),
         (("record", "a.presman", "-o", "."), 2, "is both read and written"),
+        (("record", "demo:quiet", "--polls", "1", "-o", "x.csv"), 2, "a recording is no CSV, so not x.csv: "
+         "-o x.presman; presman export writes CSV"),
+        (("record", "demo:quiet", "--polls", "1", "-o", "o/x.JSON"), 2, "no JSON, so not o/x.JSON: -o o/x.presman"),
         (("chart", "a.presman"), 2, "a.presman is a recording: presman export a.presman -o FILE.csv"),
         (("replay", "c.db"), 2, "no such file or folder: c.db"),
     ],

@@ -109,6 +109,19 @@ def test_what_the_model_does_not_know_is_not_foreseen(row: QueuedStatement, rule
     assert starts.why_none.startswith(why)
 
 
+def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_who_is_behind_it() -> None:
+    """It should start in 0:26, while its reason was that it is too large for its limit (never_fits)."""
+    small = replace(waiting(310.0, sid=502, since=305.0), wants=Servers(16, 16, WantsSource.PLAN), position=2)
+    told = {}
+    for allowed in (63, 64):
+        rules = RULES._replace(limits={(0, "BATCH"): (ServerLimit("BATCH", 32, allowed, "", 0, "BATCH"),)})
+        held = (statement(605, 300.0, 310.0),)
+        found = watched().add(reading(310.0, (waiting(310.0), small), held), lambda rules=rules: rules)
+        told[allowed] = [each.starts.why_none for each in found.queue if each.starts is not None]
+    more = "wants more than its limit allows, and whether that ever starts is not known"
+    assert told == {63: [f"it {more}", f"a statement before it {more}"], 64: ["", ""]}
+
+
 def test_without_its_servers_nothing_is_foreseen() -> None:
     for wants in (None, Servers(16, 16, WantsSource.MEAN)):
         starts = foreseen(watched(), 310.0, replace(waiting(310.0), wants=wants))

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.fleet import key_figures_of
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.trends.series import Series
 from presman.figures.drawing.lines import plain
 from presman.output.plugin_check import PluginState, result
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_unseen
+from presman.recording.reader import Recording
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
 from presman.tabs.choices import Link
-from tests.analysis.test_simulated import Clock, play
+from tests.analysis.test_simulated import SCENARIOS, Clock, play
+from tests.recording.recorded import polled, record
 from tests.scenarios import FOLDER
 
 
 def unseen(folder: Path, *views: str) -> Reading:
     """Return the second reading of the scenario storm in which some views never answer."""
+    return list(played("storm", folder, *views, polls=2))[-1]
+
+
+def played(scenario: str, folder: Path, *views: str, polls: int) -> Iterator[Reading]:
+    """Yield the readings of a scenario in which some views never answer."""
     outage = f"[[outages]]\nat = 0\nlasts = 36000\nviews = {list(views)}\n" if views else ""
-    file = folder / "storm.toml"
-    file.write_text(f"{(FOLDER / 'storm.toml').read_text(encoding='utf-8')}\n{outage}", encoding="utf-8")
+    file, without = folder / f"{scenario}{len(views)}.toml", FOLDER / f"{scenario}.toml"
+    text = re.sub(r'^warmup = "\d+m"$', 'warmup = "10m"', without.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    file.write_text(f"{text}\n{outage}", encoding="utf-8")
     clock = Clock()
-    return list(play(SimulatorSource(str(file), clock=clock), clock, 2, 1.0))[-1]
+    start = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    return play(SimulatorSource(str(file), clock=clock, start=start), clock, polls, 20.0)
 
 
 def told(found: Reading, who: str) -> str:
@@ -54,6 +71,9 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert "Whether there is a queue" not in line
     assert "No starved group" not in line
     assert f"{number} statements are queued (by V$RSRC_CONSUMER_GROUP)" in plain(no_queue(blind))
+    step = to_do(blind)
+    assert step is not None
+    assert step.text.startswith(f"check why V$SESSION does not tell which {number} statements are queued: GV$SESSION:")
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
@@ -62,8 +82,42 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert (member.queued, member.severity) == (number, "warn")
 
 
+def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:
+    snapshot, whole = next(polled("storm", 1))
+    number, series = len(whole.queue), Series()
+    blind = replace(whole, queue=(), heads=(), basis=(Evidence("queue", ("V$SESSION",), "no grant"),))
+    uncounted = replace(blind, at=whole.at + timedelta(seconds=9), groups=())
+    series.add(blind)
+    series.add(uncounted)
+    start, end = (each.at.timestamp() for each in (blind, uncounted))
+    assert series.most(("queued", 0, 0, ""), start, start) == number > 0
+    assert series.most(("queued", 0, 0, ""), end, end) is None, "not known is no queue of 0"
+    record(tmp_path / "a.presman", [(snapshot, blind)])
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        assert [each.queued for each in recording.playback().strip(1)] == [number]
+
+
 def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue(tmp_path: Path) -> None:
     blind = unseen(tmp_path, "V$SESSION", "V$RSRC_CONSUMER_GROUP")
     assert blind.queued_by_group() == {}
     assert key_figures_of(blind).queued is None
     assert "Whether a statement is queued is not known" in plain(no_queue(blind))
+
+
+@pytest.mark.parametrize("view", ["V$SESSION", "V$PX_SESSION"])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, view: str, tmp_path: Path) -> None:
+    """The same instants, with the view and without."""
+    pairs = zip(played(scenario, tmp_path, polls=10), played(scenario, tmp_path, view, polls=10), strict=True)
+    for whole, blind in pairs:
+        assert blind.at == whole.at
+        checked, line = result(blind, (), ()), " ".join(each.text for each in alerts(blind, Link()))
+        assert checked.state is not PluginState.OK
+        assert "Nothing is wrong" not in line
+        if view == "V$SESSION":
+            assert key_figures_of(blind).queued in {len(whole.queue), None}
+            assert "no queue" not in line.lower()
+        for each in (*whole.queue, *(each for each in whole.running if not each.orphaned)):
+            said = told(blind, f"{each.inst_id}:{each.sid}")
+            assert "neither queued nor running" not in said
+            assert "it runs -" not in said

@@ -35,7 +35,11 @@ async def test_it_stands_on_every_tab_and_its_key_copies_its_command(size: tuple
         screen = await acting.press("C")
         assert "Copied, not run" in screen
         assert acting.app.clipboard == KILL
-        assert "It affects" in screen
+        words = " ".join(screen.replace("▌", " ").split())
+        assert "It affects MARTIN" in words
+        assert words.endswith("With IMMEDIATE, all that it holds is released at once."), (
+            "the notice is whole at each size"
+        )
 
 
 @acted
@@ -85,6 +89,14 @@ def test_the_key_of_the_tab_is_that_of_who_waits_for_whom() -> None:
     assert found is not None
     assert found.step is Step.LOOK
     assert plain(do_line(found, 120)).endswith("   9 shows more")
+
+
+def test_of_the_shorter_words_the_last_clause_goes_only_where_it_has_no_room() -> None:
+    gone = "find out why instance 2 (LOSTDB2) is gone"
+    found = ToDo(Step.LOOK, f"{gone}, and so on{' and on' * 20}", f"{gone}; start it if nobody stopped it", "events")
+    hint = plain(do_line(found, 80)).removeprefix(f" DO  {gone}")
+    assert hint.endswith("shows more")
+    assert plain(do_line(found, 120)) == f" DO  {gone}; start it if nobody stopped it{hint}"
 
 
 def test_longer_words_where_they_fit_and_the_tab_that_tells_more() -> None:

@@ -64,9 +64,21 @@ def _is_news(gone: GoneInstance, reading: Reading) -> bool:
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about one alert, None where nothing is known to help; `queue` is what to do about the queue."""
     if alert.key in _OF_THE_QUEUE:
-        return _cause_of(alert, reading) or queue
+        return _cause_of(alert, reading) or queue or _unseen_queue(reading)
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
+
+
+def _unseen_queue(reading: Reading) -> ToDo | None:
+    """Return to look at the view that would tell who is queued, where another only counts them."""
+    queued = sum(reading.queued_by_group().values())
+    if not queued or reading.queue:
+        return None
+    whom = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
+    short = "check V$SESSION: it does not tell who is queued"
+    return ToDo(
+        Step.LOOK, f"check why V$SESSION does not tell {whom}: {reading.why_unknown('queue')}", short, "parallel"
+    )
 
 
 def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
@@ -175,9 +187,9 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return that one looks at the instance that is gone: nobody but its own log knows whether it was stopped."""
-    short = f"find out why {alert.short.partition(',')[0]}"
-    text = f"{short}, and start it if nobody stopped it: its alert log says why, srvctl status database what runs"
-    return ToDo(Step.LOOK, text, short, "events", subject=alert.subject)
+    what, then = f"find out why {alert.short.partition(',')[0]}", "start it if nobody stopped it"
+    text = f"{what}, and {then}: its alert log says why, srvctl status database what runs"
+    return ToDo(Step.LOOK, text, f"{what}; {then}", "events", subject=alert.subject)
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.session_readings import CLASSES
+from presman.analysis.totals import queued_now
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.rows.snapshot import Snapshot
@@ -63,7 +64,7 @@ class Series:
             for name in CLASSES:
                 self._append({"active": reading.activity.by_class.get(name, 0)}, CLUSTER, 0, name)
         header = reading.header
-        whole = {"in_use": header.servers.in_use, "queued": len(reading.queue), "cpus": header.num_cpus or None}
+        whole = {"in_use": header.servers.in_use, "queued": queued_now(reading), "cpus": header.num_cpus or None}
         self._append(whole, CLUSTER, 0, "")
         self._trim()
 

@@ -199,7 +199,7 @@ def of_instances(seconds: float, used: dict[int, float], queued: int = 0) -> Rea
     """Return a reading of one group that uses so many CPUs on each instance, 0 being the cluster."""
     groups = tuple(group_reading("ETL", inst_id, cpus) for inst_id, cpus in used.items())
     waiting = analyse(None, snapshot(instance(), active_plan(), queued_session(1, "ETL", 40.0))).queue
-    return at(seconds, groups=groups, queue=waiting * queued)
+    return at(seconds, groups=groups, queue=waiting * queued, basis=())
 
 
 def test_an_instance_that_was_alone_keeps_its_own_values_when_another_comes() -> None:
