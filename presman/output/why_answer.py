@@ -323,7 +323,7 @@ def _state(row: QueuedStatement | RunningStatement | None, unseen: str) -> str:
 
 
 def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
-    """Return the answer as a JSON document: `state` is queued, running, gone, held by a quiesce, quiescing, or unknown."""
+    """Return the answer as a JSON document: `state` is queued, running, gone, held, quiescing, or unknown."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
     unseen = why_unseen(reading, asked)
