@@ -298,6 +298,6 @@ class LiveFleet:
 Fleet: TypeAlias = "LiveFleet | StoreFleet"
 """Many databases, polled from here or read from a central store. `name` says where they come from, without secrets.
 
-`interval` is seconds between two polls; `trouble` is why nothing is known of any of them now, "" where something is. All
-calls return at once, whatever the databases do.
+`interval` is seconds between two polls; `trouble` is why nothing is known of any of them now, "" where something is.
+All calls return at once, whatever the databases do.
 """

@@ -15,20 +15,12 @@ from sqlalchemy import text
 
 from presman.analysis.readings.wait_readings import ESTIMATOR
 from presman.base.text import clean
+from presman.recording import window_lines
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, kept
 from presman.recording.playback import Playback
 from presman.recording.playback_values import StatementLife, is_number
-from presman.recording.window_lines import (
-    FIGURES,
-    GroupLines,
-    LatencyBin,
-    LazySequence,
-    PollLines,
-    group_lines_in_turn,
-    has_groups,
-    latency_bins,
-)
+from presman.recording.window_lines import GroupLines, LatencyBin, LazySequence, PollLines
 from presman.reports.compare.noise import Value
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
@@ -279,11 +271,11 @@ def window_figures(
     step = step_for(len(polls.times))
     groups = BinnedSeries(len(polls.times) // step)
     there = 0
-    for lines in group_lines_in_turn(playback, start, end, tuple(FIGURES), step):
+    for lines in window_lines.group_lines_in_turn(playback, start, end, tuple(window_lines.FIGURES), step):
         begin = max(0, there - 1)
         add_groups(groups, lines, begin, once=there)
         there = begin + len(lines.times)
-    latency = latency_bins(playback, start, end, groups.width, step)
+    latency = window_lines.latency_bins(playback, start, end, groups.width, step)
     series = found.series() | groups.series() | _latency(latency)
     times = LazySequence(lambda place: instant(polls.times[place]), len(polls.times))
     held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
@@ -364,7 +356,7 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
 def _directives(playback: Playback, last: datetime, target: float) -> Directives:
     """Return what the plan gives each group that has a directive; on several instances that of the first."""
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
-    if not all(has_groups(playback, part) for part in playback.parts(last, last)):
+    if not all(window_lines.has_groups(playback, part) for part in playback.parts(last, last)):
         return found
     for measure, columns in _DIRECTIVES.items():
         for row in playback.figures(measure, last, last):
