@@ -169,40 +169,30 @@ def _total(instances: Sequence[Lines], figure: str, count: int) -> Sequence[floa
 OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
 
 
-def _each_second(figure: str) -> OfGroup:
+def _quotients(quotient: Callable[..., tuple[float, float]], *figures: str, apart: bool = False) -> OfGroup:
+    """Return the quotient at each poll that knows all of its figures: over all instances, or of each of them `apart`.
+
+    `quotient` is given the seconds since the poll before, NaN where there were none, and the figures.
+    """
+
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        total = _total(instances, figure, len(lines.times))
-        for index, (value, seconds) in enumerate(zip(total, lines.seconds, strict=True)):
-            if seconds > 0 and not isnan(value):
-                yield index, value * seconds, seconds
+        for own in [[each] for each in instances] if apart else [instances]:
+            totals = (_total(own, figure, len(lines.times)) for figure in figures)
+            for index, (seconds, *values) in enumerate(zip(lines.seconds, *totals, strict=True)):
+                over, under = quotient(seconds if seconds > 0 else nan, *values)
+                if not isnan(over + under):
+                    yield index, over, under
 
     return quotients
 
 
-def _each_poll(figure: str) -> OfGroup:
+def _rate(seconds: float, value: float) -> tuple[float, float]:
+    return value * seconds, seconds
+
+
+def _present(_seconds: float, value: float) -> tuple[float, float]:
     """Return what is so at a poll, not since the one before: each counts as much, as in the sum of all groups."""
-
-    def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        total = _total(instances, figure, len(lines.times))
-        return ((index, value, 1.0) for index, value in enumerate(total) if not isnan(value))
-
-    return quotients
-
-
-def _throttled(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-    used, waited = (_total(instances, each, len(lines.times)) for each in ("used", "waiting"))
-    for index, (one, other, seconds) in enumerate(zip(used, waited, lines.seconds, strict=True)):
-        if seconds > 0 and not isnan(one + other):
-            yield index, 100 * other * seconds, (one + other) * seconds
-
-
-def _service(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-    blank = [nan] * len(lines.times)
-    for own in instances:
-        taken, requests = own.get("service", blank), own.get("requests", blank)
-        for index, (each, number, seconds) in enumerate(zip(taken, requests, lines.seconds, strict=True)):
-            if seconds > 0 and not isnan(each + number):
-                yield index, each * number * seconds, number * seconds
+    return value, 1.0
 
 
 def _growth(figure: str) -> OfGroup:
@@ -225,14 +215,18 @@ def _growth(figure: str) -> OfGroup:
 
 
 _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
-    (CPU, "used CPUs"): _each_second("used"),
-    (CPU, "throttled %"): _throttled,
-    (CPU, "entitled CPUs"): _each_second("entitled"),
-    (IO, "MB/s"): _each_second("io"),
-    (IO, "requests/s"): _each_second("requests"),
-    (IO, "service ms"): _service,
-    (PARALLEL, "servers in use"): _each_poll("servers"),
-    (PARALLEL, "statements queued"): _each_poll("queued"),
+    (CPU, "used CPUs"): _quotients(_rate, "used"),
+    (CPU, "throttled %"): _quotients(
+        lambda s, used, waited: (100 * waited * s, (used + waited) * s), "used", "waiting"
+    ),
+    (CPU, "entitled CPUs"): _quotients(_rate, "entitled"),
+    (IO, "MB/s"): _quotients(_rate, "io"),
+    (IO, "requests/s"): _quotients(_rate, "requests"),
+    (IO, "service ms"): _quotients(
+        lambda s, each, many: (each * many * s, many * s), "service", "requests", apart=True
+    ),
+    (PARALLEL, "servers in use"): _quotients(_present, "servers"),
+    (PARALLEL, "statements queued"): _quotients(_present, "queued"),
     (QUEUE, "queued per hour"): _growth("ever_queued"),
     (QUEUE, "timeouts per hour"): _growth("timeouts"),
 }

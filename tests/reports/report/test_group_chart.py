@@ -10,7 +10,7 @@ import pytest
 
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.markup import Markup
-from presman.reports.report import incident_page
+from presman.reports.report import incident_page, report_charts
 from presman.reports.report.incident_page import _chart, _ranked
 from presman.reports.report.report_charts import AreaChart
 from tests.recording.recorded import START
