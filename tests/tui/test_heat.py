@@ -198,7 +198,9 @@ def test_a_map_stays_where_it_was_as_long_as_it_can(counts: list[dict[int, int] 
     data = heat_data(*counts, first=0)
     found = heat.HeatCells(Quantity.FREQUENCY, data, heat.GUTTER + 20, 13)
     assert found.left == left
-    assert heat.HeatCells(Quantity.FREQUENCY, data, heat.GUTTER + 20, 13, before=4).left == (4 if len(counts) > 4 else 0)
+    assert heat.HeatCells(Quantity.FREQUENCY, data, heat.GUTTER + 20, 13, before=4).left == (
+        4 if len(counts) > 4 else 0
+    )
 
 
 def test_the_throttle_below_the_rows_is_drawn_with_its_poll() -> None:

@@ -322,9 +322,7 @@ class HeatCells:
 
     def _levels(self, row: int, sums: Sequence[Mapping[int, float]], blanks: Sequence[int]) -> list[int]:
         """Return the shades of a row, with the marks where nobody waited."""
-        found = [
-            level(each[row], self.top) if row in each else blank for each, blank in zip(sums, blanks, strict=True)
-        ]
+        found = [level(each[row], self.top) if row in each else blank for each, blank in zip(sums, blanks, strict=True)]
         found += [EMPTY] * (self.capacity - len(found))
         for number, _ in self.data.marks:
             x = number - self.left
