@@ -340,7 +340,7 @@ class HeatCells:
         return self.newest if self.data.cursor is None else self.data.cursor
 
     def at(self, x: int, y: int) -> tuple[int, int] | None:
-        """Return the bucket at a place, and how many polls from the one looked at its column is; None beside the map."""
+        """Return the bucket at a place, and how many polls away its column is; None beside the map."""
         row, column = (y - TITLE) // self.rows.lines, x - GUTTER
         if not 0 <= row < self.rows.count or column < 0:
             return None
