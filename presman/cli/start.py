@@ -64,7 +64,7 @@ def welcome(config: Config, options: Namespace) -> int:
         options.section = None
         connect.run(options)
     elif chosen == "o" and target:
-        from presman.cli.doctor_command import run as doctor
+        from presman.cli.setup_command import doctor_run as doctor
 
         options.target, options.assumptions = target, False
         doctor(options)
