@@ -182,7 +182,7 @@ def _summary(
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
     parts = _others(wrongs[1:])
     if not wrongs:
-        waiting = [alert.short for alert in found if alert.key != "plan_switched" and alert.amount is not None]
+        waiting = [alert.short for alert in found if alert.key not in {"plan_switched", "instance_started"}]
         clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in availability_notes(reading)[:1]]
         parts = clear or ([] if state is PluginState.UNKNOWN else ["no alert is over its threshold"])
         parts += waiting[:_OTHERS]

@@ -34,6 +34,8 @@ from presman.rows.session_state import POOL_WAIT
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
 """Ways to let it start that are named."""
+_MOST_TURNS, _LAST_TURNS = 6, 2
+"""Reasons of one statement that are all named, and how many of more."""
 
 _RESTS_ON = frozenset({"V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"})
 """Views that say who waits, and for what."""
@@ -259,7 +261,7 @@ def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
     if found is None:
         return
     unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
-    yield f"  {'whose end would start' if unproven else 'to start'} {whom}: {found.sentence}"
+    yield f"  {'no end is sure to start' if unproven else 'to start'} {whom}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
@@ -279,13 +281,23 @@ def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None 
     from_start = history.was_there(row)
     if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
-        told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
         first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
             looked += f"; up to {clock(history.sparse_to)} one poll in {history.apart} was read"
         spans = [str(span) for span in history.unseen if span.until > (came or reasons[0].since)]
         looked += f"; not known {listed(spans)}" if spans else ""
-        yield f"  it waited: {', '.join([told[0] + first, *told[1:]])}{looked}"
+        yield f"  it waited: {_turns(reasons, first)}{looked}"
+
+
+def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
+    """Return reasons in their order, `first` behind the oldest one; of many turns only the last are named."""
+    told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
+    told[0] += first
+    if len(told) <= _MOST_TURNS:
+        return ", ".join(told)
+    kinds = listed([*dict.fromkeys(word(each.reason) for each in reasons)])
+    since = clock(reasons[0].since)
+    return f"{kinds}, {len(told)} turns from {since}{first}; the last: {', '.join(told[-_LAST_TURNS:])}"
 
 
 def _who(row: QueuedStatement | RunningStatement) -> str:

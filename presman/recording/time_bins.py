@@ -14,7 +14,7 @@ from sqlalchemy import text
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant, microseconds
-from presman.recording.measure_tables import MICRO, SCALE, SPAN
+from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN
 from presman.recording.playback import Playback
 from presman.recording.playback_values import (
     THERE,
@@ -38,8 +38,8 @@ BinKey = tuple[str, int]
 class TimeBin(NamedTuple):
     """Polls in a row: the first and the last instant, how many, and in how many of them CPU is known.
 
-    `queued` is the longest queue, `busy` in how many polls there was one; `servers` the most parallel servers in use;
-    CPUs used and waited for are the mean of the polls that know them.
+    `queued` is the longest queue, None where no poll knows it, `busy` in how many polls there was one; `servers` the
+    most parallel servers in use; CPUs used and waited for are the mean of the polls that know them.
     """
 
     key: BinKey
@@ -47,7 +47,7 @@ class TimeBin(NamedTuple):
     end: datetime
     polls: int
     known: int
-    queued: int
+    queued: int | None
     busy: int
     servers: int | None
     target: int | None
@@ -92,7 +92,7 @@ SPANS = 2_000
 
 _BINS = text(
     "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
-    " COUNT(used_cpus) AS known, MAX(queued) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
+    f" COUNT(used_cpus) AS known, MAX({QUEUED}) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
     " MAX(servers_in_use) AS servers,"
     " MAX(servers_target) AS target, SUM(used_cpus) AS used, SUM(waited_cpus) AS waited FROM polls"
     f" WHERE database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
@@ -130,7 +130,7 @@ def time_bins(playback: Playback, start: datetime, end: datetime, width: int) ->
 def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
     return TimeBin(
         (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-        row["known"], 0 + row["queued"], row["busy"], a_number(row["servers"]), a_number(row["target"]),
+        row["known"], a_number(row["queued"]), row["busy"], a_number(row["servers"]), a_number(row["target"]),
         _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
     )  # fmt: skip
 

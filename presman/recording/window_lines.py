@@ -20,7 +20,7 @@ from sqlalchemy import TextClause, text
 
 from presman.base.text import clean
 from presman.recording.codec.shapes import microseconds
-from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
+from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, is_number
 
@@ -242,7 +242,7 @@ class PollLines(NamedTuple):
 
 _OF_ALL = ("queued", "servers_in_use", "servers_target", "used_cpus", "waited_cpus", "seconds")
 _LINES = text(
-    f"SELECT at, queued, servers_in_use, servers_target, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0,"
+    f"SELECT at, {QUEUED}, servers_in_use, servers_target, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0,"
     f" interval_us / {MICRO}.0 FROM polls"
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last ORDER BY poll"
 )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from math import isnan
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Evidence, Reading
+from presman.recording.fleet_rows import read_past
 from presman.recording.playback_values import PlaybackPart
 from presman.recording.reader import Recording
+from presman.recording.store import Store
 from presman.recording.time_bins import PollGap, gaps, group_bins, sampled, time_bins, usual_interval, width_of, worst
+from presman.recording.window_lines import poll_lines
 from presman.rows.snapshot import Snapshot
 from tests.recording.recorded import polled, record
 
@@ -55,6 +59,26 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
             (at(5), at(15), 3, 4, 3),
             (at(86_400), at(86_500), 3, 3, 2),
         ]
+
+
+def test_a_queue_that_no_view_told_is_not_kept_as_empty(tmp_path: Path) -> None:
+    *_, (snapshot, reading) = polled("storm", 2)
+    lacking = (Evidence("queue", ("V$SESSION",), "no grant"),)
+    unknown = replace(reading, at=snapshot.at + timedelta(seconds=5), queue=(), heads=(), basis=lacking, groups=())
+    file = tmp_path / "a.presman"
+    record(file, [(snapshot, reading), (replace(snapshot, at=unknown.at, number=snapshot.number + 1), unknown)])
+    with Recording(str(file)) as recording:
+        playback = recording.playback()
+        whole = snapshot.at, unknown.at
+        known, not_known = time_bins(playback, *whole, 1)
+        assert (known.queued, not_known.queued, not_known.busy) == (len(reading.queue), None, 0)
+        assert [each.queued for each in playback.strip(2)] == [len(reading.queue), None]
+        assert isnan(poll_lines(playback, *whole).values["queued"][-1])
+        assert worst(playback, *whole, "queued") == snapshot.at
+    store = Store(str(file), writing=False)
+    with store.reading() as connection:
+        assert [each.queued for each in next(iter(read_past(connection).values()))] == [len(reading.queue), None]
+    store.close()
 
 
 @pytest.mark.parametrize(
