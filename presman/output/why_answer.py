@@ -218,7 +218,10 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
 
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
-    yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
+    since = (
+        "is queued, for how long is not known" if row.waited is None else f"has been queued for {spelled(row.waited)}"
+    )
+    yield f"{_who(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:
         who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{_sessions(alike)} are queued"
@@ -251,7 +254,7 @@ def _sessions(rows: Sequence[QueuedStatement]) -> str:
 def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
     """Return which of several the answer is about."""
     longest = sum(has_waited_alike(each, row) for each in alike)
-    if row.waited is None:
+    if any(each.waited is None for each in alike):
         return "this is one of them, and which has waited longest is not known"
     return f"this is {f'one of the {longest} that have' if longest > 1 else 'the one that has'} waited longest"
 

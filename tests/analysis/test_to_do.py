@@ -585,9 +585,7 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert (way.answers, way.unsure) == ((), unsure)
     assert told(more).commands == ()
     assert told(more).text.endswith(f"that one of the first 2 of BATCH could use; {unsure}")
-    assert way.sentence.endswith(
-        f"frees the 32 servers with which one of 2 that have waited as long may start; but {unsure}"
-    )
+    assert way.sentence.endswith(f"frees the 32 servers with which one of the first 2 may start; but {unsure}")
     waits = replace(more, running=(ending(526, 10.0),), groups=(group("BATCH", px_servers=32),))
     assert told(waits).text == (
         f"wait: one of the first 2 of BATCH may start in about 0:10, when MARTIN 1:526 ends; {unsure}"

@@ -162,7 +162,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     same = same or (f"; {found.unsure}" if found.unsure else "")
     # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
     perhaps = found.head.cause is Cause.NEVER_FITS
-    whom = f"one of {found.head.equals + 1} that have waited as long" if found.head.equals else "it"
+    whom = f"one of the first {found.head.equals + 1}" if found.head.equals else "it"
     lets = f"with which {whom} may start" if found.rivals or found.unsure else f"that let {whom} start"
     lets = "with which it may start, though it is too large for the target" if perhaps else lets
     waits = [each.ends_in for each in chosen if each.ends_in is not None]

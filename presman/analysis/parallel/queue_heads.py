@@ -19,7 +19,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
-from presman.analysis.parallel.queue_order import SAME_WAIT, has_one_queue, may_be_first
+from presman.analysis.parallel.queue_order import SAME_WAIT, has_one_queue, has_waited_alike, may_be_first
 from presman.analysis.parallel.server_pools import (
     ServerBudget,
     ServerLimit,
@@ -33,7 +33,7 @@ from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, is_known
 from presman.analysis.view_availability import unavailable, view_of
-from presman.base.formats import instances_are
+from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
@@ -152,7 +152,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         target=state.system.target,
         short=short,
         sentence="; ".join(
-            filter(None, [sentence, _while_gone(fits_with), "" if placed.known else _NOT_WHERE, _same(len(alike))])
+            filter(None, [sentence, _while_gone(fits_with), "" if placed.known else _NOT_WHERE, _same(head, alike)])
         ),
         con_id=head.con_id,
         container=head.container,
@@ -213,11 +213,15 @@ def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) 
     return free is not None and free < other.wants.high and all(other.wants.low <= room for room in rooms)
 
 
-def _same(equals: int) -> str:
-    if not equals:
+def _same(head: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
+    """Return why it is not known which is first, "" where it is: others waited as long, or no view tells."""
+    if not alike:
         return ""
-    have = "others have" if equals > 1 else "other has"
-    return f"{equals} {have} waited as long, so which is first is not known"
+    same = sum(has_waited_alike(each, head) for each in alike)
+    unknown = len(alike) - same + (head.waited is None)
+    long = f"{counted(same, 'other')} {'has' if same == 1 else 'have'} waited as long" if same else ""
+    untold = f"for how long {unknown} of {len(alike) + 1} have waited is not known" if unknown else ""
+    return f"{' and '.join(filter(None, (long, untold)))}, so which is first is not known"
 
 
 class Placement(NamedTuple):

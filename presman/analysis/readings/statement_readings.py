@@ -283,9 +283,9 @@ class QueueHead(Struct, frozen=True):
     All in servers: `wants`, the group's `held` (None: no view tells) of `allowed` (None: no group limit), the system's
     `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that
     binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
-    pluggable database where others are seen, too. `equals` others of its queue have waited the same: which of them all
-    is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up;
-    `was_critical` tells that they waited for too long at a poll before, and not much less since.
+    pluggable database where others are seen, too. `equals` others of its queue have waited the same, or no view tells:
+    which of them all is the first is not known. `queue_waited` is seconds that all statements of its queue have waited,
+    added up; `was_critical` tells that they waited for too long at a poll before, and not much less since.
     `fits_with` are the instances that are gone, of one that is too large only because their servers are away with them.
     """
 
