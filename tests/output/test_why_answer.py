@@ -34,8 +34,8 @@ def answer(who: str, reading: Reading | None = None) -> list[str]:
 def test_a_head_says_why_when_and_whose_end_helps() -> None:
     lines = answer("501")
     assert lines[0] == (
-        "7xq3h001jskd0 of RPT in BATCH (1:501,7) is queued for 3 min 41 s: its group's limit leaves too few servers "
-        "(group_limit)"
+        "7xq3h001jskd0 of RPT in BATCH (1:501,7) has been queued for 3 min 41 s: its group's limit leaves too few "
+        "servers (group_limit)"
     )
     assert lines[1].startswith("  wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed")
     assert lines[2] == (
