@@ -119,7 +119,7 @@ def _status(database: ObservedDatabase) -> DatabaseStatus:
 
 def targets(options: Namespace, config: Config) -> list[LiveTarget]:
     """Return what is to be watched, each with a label of its own. Raises Failure."""
-    from presman.output.alert_notifier import judging
+    from presman.output.alert_notifier import AlertNotifier
 
     found = []
     server = False
@@ -129,7 +129,8 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
         if target.kind not in ENDLESS:
             raise Failure(f"{target.name} is not a live database: metrics need one")
         server = server or target.connect is not None
-        live = resolved.live(options.interval or options.refresh or INTERVAL, judging(resolved.alerts, resolved.goals))
+        notifier = AlertNotifier(resolved.alerts, goals=resolved.goals)
+        live = resolved.live(options.interval or options.refresh or INTERVAL, notifier)
         found.append(live._replace(name=label_of(target)))
     labels = [each.name for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), "")

@@ -23,8 +23,8 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER, CpuWaiter
-from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import counted
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
@@ -366,14 +366,14 @@ def statement_of(row: Any) -> Statement | None:
         found = statement_of(row.first)
     elif isinstance(row, ParallelStatement | SessionReading):
         found = Statement(row.sql_id, row.con_id, row.inst_id, row.child, (row.sid, row.serial))
-    elif isinstance(row, Downgrade):
+    elif isinstance(row, StatementRun):
         found = Statement(row.sql_id, row.con_id, row.inst_id)
     return found if found is not None and (found.sql_id or found.session) else None
 
 
 def has_cursor_page(row: Any) -> bool:
     """Tell whether a row is about a statement, whoever runs it: it may be over. Executions have pages of their own."""
-    return isinstance(row, TopStatement | CpuWaiter | Downgrade | Statement) and bool(statement_of(row))
+    return isinstance(row, TopStatement | CpuWaiter | StatementRun | Statement) and bool(statement_of(row))
 
 
 def with_cursor(statement: Statement, reading: Reading, texts: SqlTexts) -> Statement:

@@ -16,7 +16,7 @@ from presman.analysis.readings.statement_readings import (
     is_downgrade,
 )
 from presman.analysis.trends import Watch
-from presman.analysis.trends.downgrade_ledger import Downgrade
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
@@ -204,9 +204,9 @@ def hour_known(moment: Moment) -> str:
     return f"of the hour the last {duration(longest)} known" if 0 < longest < _NEARLY_AN_HOUR else ""
 
 
-def downgraded(moment: Moment) -> Sequence[Downgrade]:
+def downgraded(moment: Moment) -> Sequence[StatementRun]:
     """Return the downgrades of the last hour."""
-    return moment.watch.ledger.since(moment.reading.at - timedelta(hours=1))
+    return moment.watch.runs.downgraded_since(moment.reading.at - timedelta(hours=1))
 
 
 TAB = Tab(

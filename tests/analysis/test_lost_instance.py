@@ -17,7 +17,6 @@ from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, running_in_words
 from presman.analysis.trends.database_events import DOWNGRADE, EventWatch
-from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.figures.statement_figures import running_state
 from presman.forecast.statement_history import StatementHistory
@@ -63,9 +62,9 @@ def test_what_does_not_run_any_more_is_no_new_downgrade() -> None:
     snapshot, reading = just_after()
     (gone,) = reading.running
     less = replace(reading, running=(replace(gone, degree=6, requested=12, downgraded=50.0),))
-    ledger, watch = DowngradeLedger(), EventWatch()
-    ledger.add(less)
-    assert not len(ledger)
+    runs, watch = StatementRuns(), EventWatch()
+    runs.add(less)
+    assert not runs.downgraded_since(less.at)
     assert DOWNGRADE not in [each.kind for each in watch.add(less, snapshot)]
 
 

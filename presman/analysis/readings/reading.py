@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
 from presman.analysis.readings.container_readings import LimitedContainer, MissedMinimum
-from presman.analysis.readings.forecast_readings import QueueForecast
+from presman.analysis.readings.forecast_readings import EndingEffect, QueueForecast
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.session_readings import Activity, Detail, SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -115,6 +115,14 @@ STARTED_TOGETHER = 600.0
 """Seconds within which the instances of a cluster come up when all of them are started."""
 
 
+def is_one_queue(managed: str) -> bool | None:
+    """Whether one queue serves all groups by the time they have waited: V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED.
+
+    None where that is neither FIFO, OFF nor FULL.
+    """
+    return {"FIFO": True, "OFF": True, "FULL": False}.get(managed.upper())
+
+
 class Header(Struct, frozen=True):
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 
@@ -154,6 +162,10 @@ class Header(Struct, frozen=True):
     def uptime_of(self, inst_id: int) -> float | None:
         """Return for how many seconds an instance has been up, None where that is not known."""
         return next((each.uptime for each in self.instances if each.inst_id == inst_id), None)
+
+    def has_one_queue(self) -> bool | None:
+        """Whether one queue serves all groups, None where that is not known."""
+        return is_one_queue(self.px_managed)
 
     @property
     def youngest(self) -> str:
@@ -333,6 +345,10 @@ class Reading(Struct, frozen=True, dict=True):
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
+
+    def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
+        """Return what the end of these would do to the whole queue, None where that was not forecast."""
+        return None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

@@ -1,4 +1,6 @@
-"""Runs of parallel statements, queued and running: what the Gantt chart of the queue is drawn from; arrivals."""
+"""Runs of parallel statements, queued and running: what the Gantt chart of the queue is drawn from; arrivals, and which
+got fewer servers than they asked for.
+"""
 
 from collections import deque
 from collections.abc import Iterable
@@ -36,6 +38,8 @@ class StatementRun(Struct):
 
     `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
     the queue. One that is `cut` went with an instance or while nobody looked: it would have lasted for longer.
+    `downgraded_at` is when it was first seen to have got `degree` of the `requested` degree, with `downgraded` percent
+    lost; None where it was not.
     """
 
     inst_id: int
@@ -53,6 +57,10 @@ class StatementRun(Struct):
     first_seen: datetime | None = None
     waiting_at: datetime | None = None
     cut: bool = False
+    downgraded_at: datetime | None = None
+    degree: int | None = None
+    requested: int | None = None
+    downgraded: float = 0.0
 
     @property
     def began(self) -> datetime:
@@ -135,6 +143,9 @@ class StatementRuns:
             run.started = since if since is not None and since >= left else left + (at - left) / 2
         run.group, run.servers = row.group, row.servers
         run.idle = at - _lasting(row.idle) if row.idle is not None else None
+        if row.downgraded > 0 and run.downgraded_at is None:
+            run.downgraded_at, run.downgraded = at, row.downgraded
+            run.degree, run.requested = row.degree, row.requested
         return key
 
     def _end(self, key: Executing, at: datetime) -> None:
@@ -154,6 +165,12 @@ class StatementRuns:
     def of(self, sql_id: str) -> list[StatementRun]:
         """Return the executions of a statement, as far as they are remembered."""
         return [each for each in (*self._ended, *self._open.values()) if each.sql_id == sql_id]
+
+    def downgraded_since(self, at: datetime) -> list[StatementRun]:
+        """Return those that were first seen downgraded at an instant or later, newest first."""
+        seen = [(each.downgraded_at, each) for each in (*self._ended, *self._open.values())]
+        found = [(first, each) for first, each in seen if first is not None and first >= at]
+        return [each for _, each in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
     def ended_since(self, at: datetime) -> list[StatementRun]:
         """Return the executions that have ended after an instant, as far as they are remembered."""
