@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -219,37 +218,22 @@ class Beginning:
                         self._report(each)
 
 
-class ProgressLine:
-    """One line about all databases, written over again and again where there is a terminal, and it `may_show`."""
+class ProgressLine(console.StatusLine):
+    """One line about all databases."""
 
     def __init__(self, *, may_show: bool = True) -> None:
-        self._is_live = may_show and sys.stderr is not None and sys.stderr.isatty()
+        super().__init__(may_show=may_show)
         self._begun = time.monotonic()
-        self._shown = False
 
     def show(self, recorder: Recorder) -> None:
         """Say how far each database is."""
-        if not self._is_live:
-            return
         each = "   ".join(
             f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
             + (", lost" if one.reachability.trouble else "")
             for one in recorder.databases
         )
-        minutes = (time.monotonic() - self._begun) / 60
-        width = max(20, (console.width() or 80) - 1)
-        self.clear()
-        sys.stderr.write(f"{minutes:.0f} min   {each}"[:width])
-        sys.stderr.flush()
-        self._shown = True
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-        self._shown = False
+        self.write(f"{(time.monotonic() - self._begun) / 60:.0f} min   {each}")
 
     def report(self, event: LogEvent) -> None:
         """Tell something in a line of its own."""

@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
-from presman.analysis.parallel.queue_order import has_waited_alike
+from presman.analysis.readings.forecast_readings import effect_words
 from presman.analysis.readings.reading import LateView, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -253,7 +252,7 @@ def _sessions(rows: Sequence[QueuedStatement]) -> str:
 
 def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
     """Return which of several the answer is about."""
-    longest = sum(has_waited_alike(each, row) for each in alike)
+    longest = sum(each.waits_like(row) for each in alike)
     if any(each.waited is None for each in alike):
         return "this is one of them, and which has waited longest is not known"
     return f"this is {f'one of the {longest} that have' if longest > 1 else 'the one that has'} waited longest"
