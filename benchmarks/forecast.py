@@ -140,8 +140,9 @@ class Trial:
         self._runs.add(plain)
         for who, run in [(who, run) for who, run in self._waiting.items() if run.started or run.ended]:
             del self._waiting[who]
+            first = self._told.pop(who, None)  # one that comes again later, with the same SQL_ID, is another one
             if run.started is not None:
-                self._started(who, run, run.started)
+                self._started(first, run, run.started)
         ages: dict[tuple[int, str], float] = {}
         for row in reading.queue:
             group = row.con_id, row.group
@@ -151,10 +152,9 @@ class Trial:
                 self._waiting[row.executing()] = run_now
             self._tell(row, reading.at, ages[row.con_id, row.group])
 
-    def _started(self, who: Executing, run: StatementRun, at: datetime) -> None:
+    def _started(self, first: _First | None, run: StatementRun, at: datetime) -> None:
         self.statements[self._hour(at)] += 1
         self._last_wait[run.con_id, run.group] = (at - run.began).total_seconds()
-        first = self._told.pop(who, None)
         if first is not None and at >= first.at:
             outcome = (at - first.at).total_seconds()
             hour = self._hour(first.at)

@@ -65,7 +65,7 @@ def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
 
 def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
     """Return that it is queued, and what its end would free."""
-    waits = "It is queued" if row.waited is None else f"It is queued for {duration(row.waited)}"
+    waits = "It is queued" if row.waited is None else f"It has been queued for {duration(row.waited)}"
     if reading.why_unavailable("V$PX_SESSION"):
         return f"{waits}; what its session holds is not known."
     held = sum(each.servers for each in running)

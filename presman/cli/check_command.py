@@ -1,24 +1,13 @@
 """`presman check`: one line for Nagios, Icinga or cron, and an exit code of theirs."""
 
-from __future__ import annotations
-
 import os
 import sys
-import time
 from argparse import Namespace
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command_parser, option
-
-if TYPE_CHECKING:
-    from presman.analysis.alerts.alert_settings import AlertSettings
-    from presman.analysis.alerts.judge import AlertChange, ReportedAlert
-    from presman.analysis.readings.reading import Reading
-    from presman.cli.settings import Resolved
 
 SHARE = 0.6
 """The part of the time that may go to the database; the rest is for starting, judging and telling."""
@@ -60,7 +49,7 @@ def run(options: Namespace) -> int:
     from presman.cli.polling import Polling
     from presman.cli.settings import load, resolve
     from presman.config.alert_lines import with_thresholds
-    from presman.output.plugin_check import result
+    from presman.output.plugin_check import CheckedTarget, result
 
     with _ending_in_time(options.timeout):
         resolved = resolve(options.target, load(options), options)
@@ -75,8 +64,9 @@ def run(options: Namespace) -> int:
         came = polling.once(options.interval)
         if polling.unread:
             return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
-        reading, lacking, problems = _judged(
-            came.reading, settings, resolved, TELLING * options.timeout, endless=polling.endless
+        target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
+        reading, lacking, problems = target.judged(
+            came.reading, settings, TELLING * options.timeout, endless=polling.endless
         )
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
@@ -86,94 +76,6 @@ def run(options: Namespace) -> int:
         more = [*found.more, *problems] if options.verbose else []
         console.show("".join(f"{line}\n" for line in (found.line, *more)))
     return int(found.state)
-
-
-def _judged(
-    reading: Reading, settings: AlertSettings, resolved: Resolved, seconds: float, *, endless: bool
-) -> tuple[Reading, tuple[str, ...], list[str]]:
-    """Return the reading with its alerts, what could not be told, and problems of the state and of `on_alert`.
-
-    Where no state can be kept, how long something lasts is not known: then it counts at once.
-    Commands may take `seconds`.
-    """
-    from presman.analysis.alerts.judge import Judge
-
-    stateful = endless and (bool(resolved.on_alert) or any(each.hold or each.clear is not None for each in settings))
-    if not stateful:
-        judge = Judge(settings, None)
-        return judge.judge(reading), judge.unknown, []
-    from presman.output.plugin_check import CheckState, state_of
-
-    changes: list[AlertChange] = []
-    problems: list[str] = []
-    try:
-        with state_of(resolved.target.name) as file:
-            state = file.load()
-            judge = Judge(settings, state.marks)
-            judged = judge.judge(reading)
-            reported, changes = _changed(judged, state.reported, resolved)
-            file.save(CheckState(marks=dict(judge.marks or {}), reported=reported))
-            problems += [f"note: {file.problem}"] if file.problem else []
-    except OSError as error:
-        judge = Judge(settings, None)
-        judged, changes = judge.judge(reading), []
-        reason = error.strerror or error
-        problems.append(f"note: no state is kept ({reason}): alerts with for= count at once, on_alert is not run")
-        console.note(problems[-1])
-    problems += _notify(changes, judged, resolved, seconds)
-    return judged, judge.unknown, problems
-
-
-def _changed(
-    reading: Reading, reported: dict[str, ReportedAlert], resolved: Resolved
-) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
-    """Return what is reported now, and what changed since the last run."""
-    if not resolved.on_alert:
-        return reported, []
-    from presman.analysis.alerts.alert_rules import wrong
-    from presman.analysis.alerts.judge import AlertChanges, sees_all
-
-    changes = AlertChanges(reported)
-    found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
-    return changes.reported, found
-
-
-def _notify(changes: Sequence[AlertChange], reading: Reading, resolved: Resolved, seconds: float) -> list[str]:
-    """Run the command for each change within a time limit; changes left over are kept for the next run.
-
-    What went wrong is said on standard error, once: the next command would fail in the same way, and take as long.
-    """
-    from presman.base.formats import counted
-    from presman.output.alert_notifier import MOST, TIMEOUT, event
-    from presman.output.alert_notifier import run as execute
-
-    until, done, problem = time.monotonic() + seconds, 0, ""
-    for change in changes[:MOST]:
-        left = until - time.monotonic()
-        data = event(change, resolved.target.name, reading.header.database, 0)
-        problem = execute(resolved.on_alert, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
-        if problem:
-            break
-        done += 1
-    if done == len(changes):
-        return []
-    _leave(changes[done:], resolved)
-    note = f"note: on_alert {problem or f'runs {MOST} times at most'}; {done} of {counted(len(changes), 'event')} sent"
-    note += ", the next check tries the rest"
-    console.note(note)
-    return [note]
-
-
-def _leave(changes: Sequence[AlertChange], resolved: Resolved) -> None:
-    """Have the next run tell what this one could not."""
-    from msgspec.structs import replace
-
-    from presman.analysis.alerts.judge import put_back
-    from presman.output.plugin_check import state_of
-
-    with suppress(OSError), state_of(resolved.target.name) as file:
-        state = file.load()
-        file.save(replace(state, reported=put_back(state.reported, changes)))
 
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:

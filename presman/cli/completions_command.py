@@ -7,6 +7,7 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+from presman.base.private_files import replace_private
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import OneOf, Parser, command_parser, option
@@ -107,9 +108,7 @@ def _refuse_foreign(path: Path) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        replace_private(path, text.encode("utf-8"))
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror or error}", exit_codes.OUTPUT) from None
 

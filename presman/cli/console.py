@@ -127,6 +127,29 @@ def width() -> int | None:
         return None
 
 
+class StatusLine:
+    """A line that is written over again and again, where standard error is a terminal and it `may_show`."""
+
+    def __init__(self, *, may_show: bool = True) -> None:
+        self.is_live = may_show and sys.stderr is not None and sys.stderr.isatty()
+        self._shown = False
+
+    def write(self, text: str) -> None:
+        """Write as much of a text as there is room for in place of the one before."""
+        if self.is_live:
+            self.clear()
+            sys.stderr.write(text[: max(20, (width() or 80) - 1)])
+            sys.stderr.flush()
+            self._shown = True
+
+    def clear(self) -> None:
+        """Take the line away, before something else is written."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._shown = False
+
+
 def is_terminal() -> bool:
     """Return whether a full-screen program can run here; errors may go elsewhere."""
     streams = (sys.stdin, sys.stdout)

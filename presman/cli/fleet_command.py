@@ -24,7 +24,7 @@ from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
 from presman.config.target import Target, TargetError, is_recording
-from presman.output.alert_notifier import notifier_of_one_look
+from presman.output.alert_notifier import AlertNotifier
 from presman.services.live import LiveTarget
 from presman.services.live_fleet import Fleet, LiveFleet
 from presman.sources import Source
@@ -244,7 +244,7 @@ class FleetTargets:
             raise Failure(f"{name}: {shown} is named twice")
         self.resolved[shown] = found
         is_printed = self._options.format is not None
-        notifier = notifier_of_one_look(found.alerts) if is_printed else found.notifier()
+        notifier = AlertNotifier(found.alerts, only_once=True) if is_printed else found.notifier()
         make = partial(_with_password, found.target, found.renewal)
         self.watched.append(found.live(notifier=notifier)._replace(make_source=make))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -16,19 +15,9 @@ from presman.base.private_files import expanded
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
+from presman.cli import parser as cli
 from presman.cli.exit_codes import Failure, Terminated
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.parser import (
-    Parser,
-    add_log_options,
-    age,
-    command_parser,
-    option,
-    positive,
-    seconds,
-    size,
-    some_seconds,
-)
 from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
@@ -37,9 +26,9 @@ from presman.recording.store_errors import RecordingError
 from presman.services.recorder import DatabaseRecorder, Recorder
 
 
-def arguments() -> Parser:
+def arguments() -> cli.Parser:
     """Return the parser of `presman record`."""
-    parser = command_parser(
+    parser = cli.command_parser(
         "record",
         "Keep every poll: figures as SQL tables, and all rows for replay. One file, a folder with one file a day, or\n"
         "a PostgreSQL database that many recorders write to. A recording is a TARGET. An existing one is continued.",
@@ -50,15 +39,15 @@ def arguments() -> Parser:
   presman once prod.presman --at 03:12""",
         "refresh scope packs start end",
     )
-    option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
-    option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
-    option(parser, "--interval S", "seconds between polls (default: --refresh)", type=seconds)
-    option(parser, "--polls N", "stop after N polls of each", type=positive)
-    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
-    option(parser, "--redact", "without SQL texts, users, machines and programs; names are replaced")
-    option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=age)
-    option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=size)
-    add_log_options(parser)
+    cli.option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
+    cli.option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
+    cli.option(parser, "--interval S", "seconds between polls (default: --refresh)", type=cli.seconds)
+    cli.option(parser, "--polls N", "stop after N polls of each", type=cli.positive)
+    cli.option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=cli.some_seconds)
+    cli.option(parser, "--redact", "without SQL texts, users, machines and programs; names are replaced")
+    cli.option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=cli.age)
+    cli.option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=cli.size)
+    cli.add_log_options(parser)
     return parser
 
 
@@ -229,37 +218,22 @@ class Beginning:
                         self._report(each)
 
 
-class ProgressLine:
-    """One line about all databases, written over again and again where there is a terminal, and it `may_show`."""
+class ProgressLine(console.StatusLine):
+    """One line about all databases."""
 
     def __init__(self, *, may_show: bool = True) -> None:
-        self._is_live = may_show and sys.stderr is not None and sys.stderr.isatty()
+        super().__init__(may_show=may_show)
         self._begun = time.monotonic()
-        self._shown = False
 
     def show(self, recorder: Recorder) -> None:
         """Say how far each database is."""
-        if not self._is_live:
-            return
         each = "   ".join(
             f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
             + (", lost" if one.reachability.trouble else "")
             for one in recorder.databases
         )
-        minutes = (time.monotonic() - self._begun) / 60
-        width = max(20, (console.width() or 80) - 1)
-        self.clear()
-        sys.stderr.write(f"{minutes:.0f} min   {each}"[:width])
-        sys.stderr.flush()
-        self._shown = True
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-        self._shown = False
+        self.write(f"{(time.monotonic() - self._begun) / 60:.0f} min   {each}")
 
     def report(self, event: LogEvent) -> None:
         """Tell something in a line of its own."""

@@ -21,17 +21,8 @@ from presman.cli import console
 from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import bound_memory
-from presman.config.config_file import (
-    DEFAULT_REFRESH,
-    DEFAULTS,
-    Config,
-    Settings,
-    has_password,
-    load_config,
-    locations,
-    read_config,
-    untrusted,
-)
+from presman.config import config_file
+from presman.config.config_file import DEFAULTS, Config, Settings
 from presman.config.target import Target, TargetError
 from presman.config.targets import parse_target
 from presman.rows.queries import Scope
@@ -103,7 +94,7 @@ class Resolved(Struct, frozen=True):
 
 def load(options: Namespace) -> Config:
     """Read config.ini and pass on its warnings. Raises ConfigError."""
-    config = load_config(options.config)
+    config = config_file.load_config(options.config)
     for warning in config.warnings:
         console.note(f"warning: {warning}", "setting", "warning")
     return config
@@ -144,7 +135,7 @@ def resolve(
     )
     return Resolved(
         target,
-        options.refresh or settings.refresh or DEFAULT_REFRESH,
+        options.refresh or settings.refresh or config_file.DEFAULT_REFRESH,
         Scope(options.scope) if options.scope else settings.scope or Scope.CLUSTER,
         options.theme or settings.theme,
         settings.measure,
@@ -168,19 +159,19 @@ def _renewal(text: str, target: Target, config: Config, options: Namespace) -> R
     path, section = config.path, config.sections.get(text)
     is_given = target.settings.password is not None or target.settings.password_command is not None
     if section is None:
-        is_given = is_given and not has_password(Secret(text))
+        is_given = is_given and not config_file.has_password(Secret(text))
     else:
-        is_given = is_given or has_password(section.connection)
+        is_given = is_given or config_file.has_password(section.connection)
     if target.connect is None or path is None or not is_given:
         return None
     from presman.config.credentials import Renewal
 
-    return Renewal(lambda: _target(text, read_config(path), options), target.connect.password)
+    return Renewal(lambda: _target(text, config_file.read_config(path), options), target.connect.password)
 
 
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
     """Return the command to run at alerts; none, with a warning, if others may write its file."""
-    if settings.on_alert and (why := untrusted(config)):
+    if settings.on_alert and (why := config_file.untrusted(config)):
         console.note(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
     return settings.on_alert or ()
@@ -229,7 +220,7 @@ def describe(config: Config, options: Namespace) -> str:
     """Return every setting with its origin, secrets masked."""
     lines = [f"config.ini  {config.path or 'none'}  ({_found_by(config, options)})"]
     if config.path is None:
-        lines.append(f"looked for  {', '.join(str(path) for path in locations())}")
+        lines.append(f"looked for  {', '.join(str(path) for path in config_file.locations())}")
     lines.append(f"targets     {', '.join(config.targets) or 'none'}")
     text = options.target or (DEFAULTS if DEFAULTS in config.sections else next(iter(config.targets), DEFAULTS))
     section = config.sections.get(text, Settings())
@@ -262,7 +253,7 @@ def _found_by(config: Config, options: Namespace) -> str:
 
 
 def _origin(name: str, label: str, section: Settings, config: Config, options: Namespace) -> tuple[object, str]:
-    defaults = {"refresh": DEFAULT_REFRESH, "scope": Scope.CLUSTER, "measure": "cpu", "packs": "none"}
+    defaults = {"refresh": config_file.DEFAULT_REFRESH, "scope": Scope.CLUSTER, "measure": "cpu", "packs": "none"}
     option = getattr(options, name, None) if name in {"refresh", "scope", "theme", "poll_timeout"} else None
     if option is not None:
         return option, f"--{name.replace('_', '-')}"

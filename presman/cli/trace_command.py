@@ -4,20 +4,21 @@ import argparse
 import contextlib
 import os
 import shutil
-import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
+from presman.base import formats
 from presman.base.markup import png, require_png
-from presman.base.text import clean
+from presman.base.text import clean, one_line
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, option
 from presman.trace import trace_report
 from presman.trace.survey import Survey
 from presman.trace.tally import histogram
-from presman.trace.trace_files import STANDARD_INPUT, Progress, TraceError, TraceFile
+from presman.trace.trace_files import STANDARD_INPUT, TraceError, TraceFile
 from presman.trace.trace_parser import EVERYTHING, LONGEST_NAME, REDO_WRITE, EventSelection
 from presman.trace.trace_report import SvgChart, WaitsCsv, histogram_text, scatter_text, svg
 
@@ -83,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
     selection = _selection(arguments)
     csv = WaitsCsv(stack.enter_context(_replaced(arguments.csv))) if arguments.csv else None
-    progress = stack.enter_context(Progress(sys.stderr))
+    progress = Progress()
+    stack.callback(progress.clear)
     survey = Survey(
         selection,
         keep_trails=bool(arguments.image) or "scatter" in (arguments.chart or ()),
@@ -217,3 +219,36 @@ def _event_name(text: str) -> str:
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise argparse.ArgumentTypeError("an event name is 1 to 120 printable characters")
     return name
+
+
+_EVERY = 0.1
+_WIDTH = 24
+
+
+class Progress(console.StatusLine):
+    """How far a trace has been read: a bar rewritten at most ten times a second."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._next = self._start = clock()
+
+    def start(self) -> None:
+        """Begin another file."""
+        self._start = self._clock()
+
+    def show(self, name: str, position: int, size: int, read: int) -> None:
+        """Show that `position` of `size` bytes on disk (0 if unknown) are done, `read` bytes of trace in all."""
+        if self.is_live and (now := self._clock()) >= self._next:
+            self._next = now + _EVERY
+            rate = read / 1e6 / max(now - self._start, 1e-3)
+            self.write(f"{bar(position, size)} {read / 1e6:,.0f} MB, {rate:,.0f} MB/s  {one_line(clean(name), 40)}")
+
+
+def bar(position: int, size: int) -> str:
+    """Return a bar with its percentage; nothing if the size is unknown."""
+    if size <= 0:
+        return "reading"
+    share = min(1.0, position / size)
+    full = round(share * _WIDTH)
+    return f"[{'#' * full}{'.' * (_WIDTH - full)}] {formats.percent(100 * share):>3} %"

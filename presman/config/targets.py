@@ -16,19 +16,9 @@ from presman.base.errors import InputError, closest, nearest
 from presman.base.private_files import expanded, is_file, is_folder
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
+from presman.config import target as kinds
 from presman.config.config_file import NAME, Config, Settings, has_password, others_may_change
-from presman.config.target import (
-    DEMO,
-    Target,
-    TargetError,
-    connected,
-    demo_target,
-    is_recording,
-    nearest_recording,
-    recording_target,
-    scenarios,
-    spool_target,
-)
+from presman.config.target import Target, TargetError, is_recording
 from presman.sources.oracle.settings import ConnectSettings
 
 FORMS = (
@@ -46,7 +36,9 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     user, slash, password = credentials.partition("/")
     if not dsn:
         raise TargetError(f"not a connect string: write {FORMS}")
-    if not at and not _is_address(text, settings):
+    is_address = at or any(mark in text for mark in "/:(")
+    known = () if is_address else entries(settings.config_dir or os.environ.get("TNS_ADMIN"))
+    if not is_address and text.lower() not in map(str.lower, known):
         raise TargetError(_why_no_target(text, config))
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
@@ -54,16 +46,7 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     how = ConnectSettings.__struct_fields__[3:]
     given = {name: value for name in how if (value := getattr(settings, name)) is not None}
     connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
-    return connected(connect.name, connect, settings)
-
-
-def _is_address(text: str, settings: Settings) -> bool:
-    return any(mark in text for mark in "/:(") or text.lower() in _aliases(settings)
-
-
-def _aliases(settings: Settings) -> set[str]:
-    """Return the TNS aliases of tnsnames.ora, in lower case."""
-    return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
+    return kinds.connected(connect.name, connect, settings)
 
 
 def _why_no_target(text: str, config: Config) -> str:
@@ -72,8 +55,8 @@ def _why_no_target(text: str, config: Config) -> str:
     if is_file(expanded(text)):
         return f"no target {text!r}: that file is no recording of presman (whose names end in .presman)"
     section = nearest(text, config.targets)
-    scenario = closest(text.removeprefix("demo:"), scenarios())
-    meant = section or (scenario and f"demo:{scenario}") or nearest_recording(expanded(text))
+    scenario = closest(text.removeprefix("demo:"), kinds.scenarios())
+    meant = section or (scenario and f"demo:{scenario}") or kinds.nearest_recording(expanded(text))
     if meant:
         return f"no target {text!r}, did you mean {meant!r}?"
     if NAME.fullmatch(text):
@@ -164,18 +147,18 @@ def _section(name: str, settings: Settings, config: Config) -> Target:
     target = _literal(settings.connection.reveal(), settings, config, within)
     if target.connect is None:
         return replace(target, name=target.name if name == "presman" else name)
-    return connected(name, target.connect, settings, target.warnings)
+    return kinds.connected(name, target.connect, settings, target.warnings)
 
 
 def _literal(text: str, settings: Settings, config: Config, within: str = "") -> Target:
     scheme, colon, rest = text.partition(":")
     try:
         if scheme.lower() == "demo" and (colon or not rest):
-            return demo_target(rest or DEMO, settings)
+            return kinds.demo_target(rest or kinds.DEMO, settings)
         if scheme.lower() == "spool" and colon:
-            return spool_target(rest, settings)
+            return kinds.spool_target(rest, settings)
         if is_recording(text):
-            return recording_target(rest if scheme.lower() == "recording" else text, settings)
+            return kinds.recording_target(rest if scheme.lower() == "recording" else text, settings)
         return oracle_target(text, settings, config)
     except TargetError as error:
         raise TargetError(f"{within}{error}") from None

@@ -7,13 +7,13 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.statement_readings import Usual
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
-from presman.analysis.trends.downgrade_ledger import Downgrade
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import ABSENT, count, duration, number, percent
 from presman.figures.figure import COUNT, INSTANT, NAME, PERCENT, SECONDS, SESSIONS, TEXT, TOTAL, Figure, State, Table
 
 Aim = Figure[GoalReading]
 Compared = Figure[Comparison]
-Downgraded = Figure[Downgrade]
+Downgraded = Figure[StatementRun]
 
 
 def _both(text: Callable[[Usual], str]) -> Callable[[Comparison], str]:
@@ -92,10 +92,10 @@ GOALS: Table[GoalReading] = Table(
     lambda row: str(row.goal), "config.ini names no goal.", json="goals",
 )
 
-LEDGER: Table[Downgrade] = Table(
+LEDGER: Table[StatementRun] = Table(
     "ledger", "Downgrades seen",
     (
-        Downgraded("at", "At", INSTANT, "When it was first seen.", "at"),
+        Downgraded("at", "At", INSTANT, "When it was first seen.", "downgraded_at"),
         Downgraded("consumer_group", "Group", TEXT, "Consumer group.", "group", width=12),
         Downgraded("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID of the coordinator.", "sql_id", width=13),
         Downgraded("degree", "DOP got/req", COUNT,
@@ -105,7 +105,8 @@ LEDGER: Table[Downgrade] = Table(
                    state=lambda _row: "warn"),
         Downgraded("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, flexible=True),
     ),
-    tuple, "No downgrade was seen since presman was started.",
+    lambda row: (row.inst_id, row.sid, row.serial, row.downgraded_at),
+    "No downgrade was seen since presman was started.",
 )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Hashable
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
-from presman.analysis.parallel.queue_order import has_waited_alike
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
@@ -128,7 +127,7 @@ def why_unforeseen(reading: Reading) -> str:
 def place(row: QueuedStatement, reading: Reading) -> str:
     """Return which of its queue a statement is; of several that have waited as long nobody knows who is first."""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (row.con_id, row.group))
-    alike = [each.position for each in queue if has_waited_alike(each, row)]
+    alike = [each.position for each in queue if each.waits_like(row)]
     if len(alike) < 2 or row.event == NEXT_IN_LINE:
         return f"number {row.position}"
     if min(alike) == 1:
@@ -143,7 +142,7 @@ def first_of_queue(row: QueuedStatement, head: QueueHead) -> str:
     """
     if row.executing() == head.statement.executing():
         return ""
-    return "another of them" if has_waited_alike(row, head.statement) else "the head"
+    return "another of them" if row.waits_like(head.statement) else "the head"
 
 
 def starts_in_words(row: QueuedStatement) -> str:

@@ -13,7 +13,7 @@ from operator import attrgetter
 from random import Random
 from typing import NamedTuple
 
-from presman.analysis.parallel.queue_order import SAME_WAIT
+from presman.analysis.readings.statement_readings import SAME_WAIT
 from presman.forecast.scheduler import Chance, Group, Limits, QueueEntry, QueueOutcome, StatementQueue
 from presman.forecast.statement_history import Durations
 

@@ -7,7 +7,7 @@ from math import inf
 from statistics import median
 from typing import NamedTuple
 
-from presman.analysis.advice.ending_effect import saves_enough
+from presman.analysis.advice.ending import saves_enough
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.counted_servers import Bypassed
-from presman.analysis.parallel.queue_order import SAME_WAIT
 from presman.analysis.readings.forecast_readings import QueueForecast
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Executing, QueuedStatement, StartForecast, is_known
+from presman.analysis.readings.statement_readings import SAME_WAIT, Executing, QueuedStatement, StartForecast, is_known
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock, counted, spelled
 from presman.forecast.calibration import (

@@ -16,7 +16,6 @@ from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.parallel.queue import queue_timeout
 from presman.analysis.parallel.queue_heads import Queues, placement
-from presman.analysis.parallel.queue_order import has_one_queue
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known
@@ -217,6 +216,6 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
 
 
 def _one_queue(facts: Facts, reading: Reading) -> bool | None:
-    found = {has_one_queue(facts, each.inst_id, each.con_id) for each in reading.queue}
+    found = {facts.plans.has_one_queue(each.inst_id, each.con_id) for each in reading.queue}
     several = len({each.con_id for each in reading.queue}) > 1
     return None if len(found) != 1 or (several and True in found) else found.pop()

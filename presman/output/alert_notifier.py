@@ -29,19 +29,22 @@ from presman.rows.queries import DetailLevel
 class AlertNotifier:
     """Judges each reading of one target, and has the command run at what changed.
 
-    `detail_level` is what the settings need of each poll.
+    Without a command nothing is run. Who looks `only_once` does not know how long anything has lasted. `detail_level`
+    is what the settings need of each poll.
     """
 
     def __init__(
         self,
-        judge: Judge,
-        command: AlertCommand | None,
-        detail_level: DetailLevel = DetailLevel.NARROW,
+        settings: AlertSettings,
+        command: AlertCommand | None = None,
         goals: Sequence[Goal] = (),
+        *,
+        only_once: bool = False,
     ) -> None:
-        self.detail_level = detail_level
+        has_latency = any(each.key == "latency" for each in settings)
+        self.detail_level = DetailLevel.HISTOGRAMS if has_latency else DetailLevel.NARROW
         self._goals = GoalCounts(goals) if goals else None
-        self._judge = judge
+        self._judge = Judge(settings, None) if only_once else Judge(settings)
         self._command = command
         self._reported = ""
 
@@ -93,21 +96,7 @@ def notifier_of(
         return None
     changes = AlertChanges() if first_is_news else AlertChanges(None)
     runs = AlertCommand(command, target, changes) if command else None
-    return AlertNotifier(Judge(settings), runs, _detail_level(settings), goals)
-
-
-def judging(settings: AlertSettings, goals: Sequence[Goal] = ()) -> AlertNotifier:
-    """Return what judges and runs nothing."""
-    return AlertNotifier(Judge(settings), None, _detail_level(settings), goals)
-
-
-def notifier_of_one_look(settings: AlertSettings) -> AlertNotifier | None:
-    """Return the notifier of who looks once: how long anything has lasted is not known, and nothing is run."""
-    return AlertNotifier(Judge(settings, None), None, _detail_level(settings)) if settings else None
-
-
-def _detail_level(settings: AlertSettings) -> DetailLevel:
-    return DetailLevel.HISTOGRAMS if any(each.key == "latency" for each in settings) else DetailLevel.NARROW
+    return AlertNotifier(settings, runs, goals)
 
 
 # ---- Command that is run when an alert begins, grows worse or ends: `on_alert` of config.ini.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TextIO
 
 POLL_INTERVAL = 0.1
 """Seconds between two looks whether somebody reads a pipe."""
@@ -26,31 +26,19 @@ class OutputError(Exception):
     """An output cannot be written. The text is one line that names it."""
 
 
-class Sink(Protocol):
-    """Takes finished lines."""
-
-    name: str
-
-    def write(self, lines: str) -> None:
-        """Write whole lines so that they survive the process. Raises OutputError."""
-
-    def close(self) -> None:
-        """Release what is held. Never raises."""
-
-
 class TextSink:
     """Lines to an open text stream, standard output mostly. BrokenPipeError passes through."""
 
     name = "standard output"
 
-    def __init__(self, stream: object) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, lines: str) -> None:
         """Write and flush. Raises OutputError, or BrokenPipeError if the reader went away."""
         try:
-            self._stream.write(lines)  # type: ignore[attr-defined]
-            self._stream.flush()  # type: ignore[attr-defined]
+            self._stream.write(lines)
+            self._stream.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -152,6 +140,10 @@ class CsvFile:
                 _remove_empty(self._path, self._fd)
             os.close(self._fd)
             self._fd = -1
+
+
+Sink = TextSink | CsvFile
+"""Takes finished lines."""
 
 
 def check_writable(path: Path) -> None:

@@ -4,23 +4,24 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.judge import Mark, ReportedAlert
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back, sees_all
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
-from presman.base.formats import ABSENT, duration
+from presman.base.formats import ABSENT, counted, duration
 from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.alerts import availability_notes
@@ -111,6 +112,79 @@ def _locked(descriptor: int) -> None:
             return
 
 
+class CheckedTarget(NamedTuple):
+    """A target that is checked now and then: its `name`, the `command` at its alerts, where notes go."""
+
+    name: str
+    command: tuple[str, ...]
+    note: Callable[[str], None]
+
+    def judged(
+        self, reading: Reading, settings: AlertSettings, seconds: float, *, endless: bool
+    ) -> tuple[Reading, tuple[str, ...], list[str]]:
+        """Return the reading with its alerts, what could not be told, and problems of the state and of `on_alert`.
+
+        Where no state can be kept, how long something lasts is not known: then it counts at once.
+        Commands may take `seconds`.
+        """
+        judge = Judge(settings, None)
+        if not endless or not (self.command or any(each.hold or each.clear is not None for each in settings)):
+            return judge.judge(reading), judge.unknown, []
+        changes: list[AlertChange] = []
+        problems: list[str] = []
+        try:
+            with state_of(self.name) as file:
+                state = file.load()
+                judge = Judge(settings, state.marks)
+                judged = judge.judge(reading)
+                reported, changes = self._changed(judged, state.reported)
+                file.save(CheckState(marks=dict(judge.marks or {}), reported=reported))
+                problems += [f"note: {file.problem}"] if file.problem else []
+        except OSError as error:
+            judge = Judge(settings, None)
+            judged, changes = judge.judge(reading), []
+            reason = error.strerror or error
+            problems.append(f"note: no state is kept ({reason}): alerts with for= count at once, on_alert is not run")
+            self.note(problems[-1])
+        problems += self._notify(changes, judged, seconds)
+        return judged, judge.unknown, problems
+
+    def _changed(
+        self, reading: Reading, reported: dict[str, ReportedAlert]
+    ) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
+        """Return what is reported now, and what changed since the last run."""
+        if not self.command:
+            return reported, []
+        changes = AlertChanges(reported)
+        found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
+        return changes.reported, found
+
+    def _notify(self, changes: Sequence[AlertChange], reading: Reading, seconds: float) -> list[str]:
+        """Run the command for each change within a time limit; changes left over are kept for the next run.
+
+        What went wrong is noted, once: the next command would fail in the same way, and take as long.
+        """
+        from presman.output.alert_notifier import MOST, TIMEOUT, event, run
+
+        until, done, problem = time.monotonic() + seconds, 0, ""
+        for change in changes[:MOST]:
+            left = until - time.monotonic()
+            data = event(change, self.name, reading.header.database, 0)
+            problem = run(self.command, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
+            if problem:
+                break
+            done += 1
+        if done == len(changes):
+            return []
+        with suppress(OSError), state_of(self.name) as file:  # the next run tells what this one could not
+            state = file.load()
+            file.save(replace(state, reported=put_back(state.reported, changes[done:])))
+        sent = f"{done} of {counted(len(changes), 'event')} sent, the next check tries the rest"
+        note = f"note: on_alert {problem or f'runs {MOST} times at most'}; {sent}"
+        self.note(note)
+        return [note]
+
+
 LONGEST = 400
 """Characters of the text: all of it is in the long output."""
 
@@ -182,7 +256,7 @@ def _summary(
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
     parts = _others(wrongs[1:])
     if not wrongs:
-        waiting = [alert.short for alert in found if alert.key != "plan_switched" and alert.amount is not None]
+        waiting = [alert.short for alert in found if alert.key not in {"plan_switched", "instance_started"}]
         clear = [] if state is PluginState.UNKNOWN else [each.rstrip(".") for each in availability_notes(reading)[:1]]
         parts = clear or ([] if state is PluginState.UNKNOWN else ["no alert is over its threshold"])
         parts += waiting[:_OTHERS]

@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Unblock
-from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import in_words
 from presman.analysis.advice.unblock import unblock_of
 from presman.analysis.alerts.alert_rules import quiesced
-from presman.analysis.parallel.queue_order import has_waited_alike
+from presman.analysis.readings.forecast_readings import effect_words
 from presman.analysis.readings.reading import LateView, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -34,6 +33,8 @@ from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
 """Ways to let it start that are named."""
+_MOST_TURNS, _LAST_TURNS = 6, 2
+"""Reasons of one statement that are all named, and how many of more."""
 
 _RESTS_ON = frozenset({"V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"})
 """Views that say who waits, and for what."""
@@ -237,7 +238,10 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
 
 
 def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, history: ReasonHistory) -> Iterator[str]:
-    yield f"{_who(row)} is queued for {spelled(row.waited)}: {row.reason.value} ({word(row.reason)})"
+    since = (
+        "is queued, for how long is not known" if row.waited is None else f"has been queued for {spelled(row.waited)}"
+    )
+    yield f"{_who(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:
         who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{_sessions(alike)} are queued"
@@ -269,8 +273,8 @@ def _sessions(rows: Sequence[QueuedStatement]) -> str:
 
 def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
     """Return which of several the answer is about."""
-    longest = sum(has_waited_alike(each, row) for each in alike)
-    if row.waited is None:
+    longest = sum(each.waits_like(row) for each in alike)
+    if any(each.waited is None for each in alike):
         return "this is one of them, and which has waited longest is not known"
     return f"this is {f'one of the {longest} that have' if longest > 1 else 'the one that has'} waited longest"
 
@@ -280,7 +284,7 @@ def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
     if found is None:
         return
     unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
-    yield f"  {'whose end would start' if unproven else 'to start'} {whom}: {found.sentence}"
+    yield f"  {'no end is sure to start' if unproven else 'to start'} {whom}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
@@ -300,13 +304,23 @@ def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None 
     from_start = history.was_there(row)
     if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
-        told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
         first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
             looked += f"; up to {clock(history.sparse_to)} one poll in {history.apart} was read"
         spans = [str(span) for span in history.unseen if span.until > (came or reasons[0].since)]
         looked += f"; not known {listed(spans)}" if spans else ""
-        yield f"  it waited: {', '.join([told[0] + first, *told[1:]])}{looked}"
+        yield f"  it waited: {_turns(reasons, first)}{looked}"
+
+
+def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
+    """Return reasons in their order, `first` behind the oldest one; of many turns only the last are named."""
+    told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
+    told[0] += first
+    if len(told) <= _MOST_TURNS:
+        return ", ".join(told)
+    kinds = listed([*dict.fromkeys(word(each.reason) for each in reasons)])
+    since = clock(reasons[0].since)
+    return f"{kinds}, {len(told)} turns from {since}{first}; the last: {', '.join(told[-_LAST_TURNS:])}"
 
 
 def _who(row: QueuedStatement | RunningStatement) -> str:

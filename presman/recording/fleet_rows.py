@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select, text
 from presman.analysis.fleet import KEPT, ConnectionState, KeyFigures, Member, Past, key_figures_of
 from presman.analysis.readings.reading import Reading, Severity
 from presman.base.text import clean, one_line
-from presman.recording.measure_tables import FLEET_FIGURES, MICRO, SCALE
+from presman.recording.measure_tables import FLEET_FIGURES, MICRO, QUEUED, SCALE
 from presman.recording.playback_values import is_number
 from presman.recording.schema import FLEET, NOW, run_named, update
 from presman.recording.store import MOST_DATABASES
@@ -69,11 +69,13 @@ class FleetRowWriter:
 _SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
 
 PAST = {
-    "sqlite": "SELECT d.target, p.used_cpus, p.queued FROM databases d JOIN polls p ON p.database_id = d.database_id"
+    "sqlite": f"SELECT d.target, p.used_cpus, {QUEUED} AS queued FROM databases d"
+    " JOIN polls p ON p.database_id = d.database_id"
     " AND p.poll > (SELECT MAX(q.poll) FROM polls q WHERE q.database_id = d.database_id) - :kept"
     " ORDER BY d.database_id, p.poll",
-    "postgresql": "SELECT d.target, p.used_cpus, p.queued FROM databases d CROSS JOIN LATERAL (SELECT poll, used_cpus,"
-    " queued FROM polls WHERE database_id = d.database_id ORDER BY poll DESC LIMIT :kept) p"
+    "postgresql": f"SELECT d.target, p.used_cpus, {QUEUED} AS queued FROM databases d"
+    " CROSS JOIN LATERAL (SELECT poll, used_cpus, queued FROM polls WHERE database_id = d.database_id"
+    " ORDER BY poll DESC LIMIT :kept) p"
     " ORDER BY d.database_id, p.poll",
 }
 """The newest polls of every database, for each kind of store as it finds them by their key: older ones cost nothing."""
@@ -101,7 +103,7 @@ class PastPoll(NamedTuple):
     """What is drawn of a poll of the past: CPUs used, statements queued."""
 
     used: float | None
-    queued: int
+    queued: int | None
 
 
 def read_fleet(connection: Connection) -> list[FleetRow]:
@@ -119,9 +121,8 @@ def read_past(connection: Connection) -> dict[str, list[PastPoll]]:
     found: dict[str, list[PastPoll]] = {}
     for row in connection.execute(text(PAST[connection.dialect.name]), {"kept": KEPT}).mappings():
         used, queued = _number(row["used_cpus"]), _number(row["queued"])
-        if queued is not None:
-            poll = PastPoll(None if used is None else used / SCALE, queued)
-            found.setdefault(clean(str(row["target"])), []).append(poll)
+        poll = PastPoll(None if used is None else used / SCALE, queued)
+        found.setdefault(clean(str(row["target"])), []).append(poll)
     return found
 
 

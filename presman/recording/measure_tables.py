@@ -220,8 +220,11 @@ _JOIN_POLLS = (
     f"p.poll BETWEEN {{rows}}.span * {SPAN} + {{rows}}.first AND {{rows}}.span * {SPAN} + {{rows}}.last"
 )
 
+NOT_KNOWN, QUEUED = -1, "CASE WHEN queued >= 0 THEN queued END"
+"""What `polls.queued` is where no view told it, for the column takes no NULL; and the number, NULL where not known."""
+
 STRIP = (
-    "SELECT CAST((at - :start) / :width AS INTEGER) AS place, MAX(queued) AS queued, SUM(waited_cpus) AS waited,"
+    f"SELECT CAST((at - :start) / :width AS INTEGER) AS place, MAX({QUEUED}) AS queued, SUM(waited_cpus) AS waited,"
     " SUM(used_cpus) AS used, COUNT(*) AS polls FROM polls WHERE database_id = :database_id"
     " GROUP BY CAST((at - :start) / :width AS INTEGER)"
 )

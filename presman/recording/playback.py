@@ -31,6 +31,7 @@ from presman.recording.playback_values import (
     Row,
     StatementLife,
     Stretch,
+    a_number,
     event_of,
     figure_row,
     is_number,
@@ -310,11 +311,11 @@ class Playback(StoredRows):
             return []
         start = microseconds(self.first)
         width = max(1, -(-(microseconds(self.last) - start + 1) // count))
-        sums = [[0, 0, 0, 0] for _ in range(count)]
+        sums: list[list[Any]] = [[None, 0, 0, 0] for _ in range(count)]
 
         def add(row: Row) -> None:
             cell = sums[row["place"]] if 0 <= row["place"] < count else [0, 0, 0, 0]
-            cell[0] = max(cell[0], row["queued"] or 0)
+            cell[0] = max((each for each in (cell[0], a_number(row["queued"])) if each is not None), default=None)
             cell[1:] = [cell[1] + (row["waited"] or 0), cell[2] + (row["used"] or 0), cell[3] + row["polls"]]
 
         for store, database_id in self._parts:

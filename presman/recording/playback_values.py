@@ -29,10 +29,12 @@ NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
 
 
 class Stretch(NamedTuple):
-    """A stretch of a playback: its polls, the longest queue, and the percent of CPU demand that had to wait."""
+    """A stretch of a playback: its polls, the longest queue, None where no poll knows it, and the percent of CPU demand
+    that had to wait.
+    """
 
     polls: int
-    queued: int
+    queued: int | None
     throttled: float
 
 

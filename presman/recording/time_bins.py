@@ -1,18 +1,20 @@
 """Time bins: the figures of many polls put together by the database, so that a month is as soon drawn as an hour."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import BindParameter, bindparam, select, text
+from sqlalchemy import text
 
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
 from presman.recording.codec.shapes import instant, microseconds
-from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
+from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN
 from presman.recording.playback import Playback
 from presman.recording.playback_values import (
     THERE,
@@ -21,13 +23,11 @@ from presman.recording.playback_values import (
     StatementLife,
     a_number,
     event_of,
-    is_number,
     life_of,
     lives,
     whole,
 )
-from presman.recording.schema import BUCKETS
-from presman.recording.window_lines import has_groups, has_histograms
+from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, span_waits
 
 T = TypeVar("T")
 
@@ -38,8 +38,8 @@ BinKey = tuple[str, int]
 class TimeBin(NamedTuple):
     """Polls in a row: the first and the last instant, how many, and in how many of them CPU is known.
 
-    `queued` is the longest queue, `busy` in how many polls there was one; `servers` the most parallel servers in use;
-    CPUs used and waited for are the mean of the polls that know them.
+    `queued` is the longest queue, None where no poll knows it, `busy` in how many polls there was one; `servers` the
+    most parallel servers in use; CPUs used and waited for are the mean of the polls that know them.
     """
 
     key: BinKey
@@ -47,7 +47,7 @@ class TimeBin(NamedTuple):
     end: datetime
     polls: int
     known: int
-    queued: int
+    queued: int | None
     busy: int
     servers: int | None
     target: int | None
@@ -90,59 +90,13 @@ class BucketBin(NamedTuple):
 SPANS = 2_000
 """Spans of polls that groups and waits are read of: of a longer stretch some, at equal distances."""
 
-_SAMPLED: BindParameter[Any] = bindparam("spans", expanding=True)
-
 _BINS = text(
     "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
-    " COUNT(used_cpus) AS known, MAX(queued) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
+    f" COUNT(used_cpus) AS known, MAX({QUEUED}) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
     " MAX(servers_in_use) AS servers,"
     " MAX(servers_target) AS target, SUM(used_cpus) AS used, SUM(waited_cpus) AS waited FROM polls"
-    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last GROUP BY poll / :width ORDER BY 1"
-)
-
-_FROM = f"r.span * {SPAN} + r.first"
-_TO = f"r.span * {SPAN} + r.last"
-_POLLS = (
-    f"(CASE WHEN {_TO} < :last THEN {_TO} ELSE :last END - CASE WHEN {_FROM} > :first THEN {_FROM} ELSE :first END + 1)"
-)
-
-
-_ALL_SPANS = f"r.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-
-
-def _groups(bin_of: str, polls: str, join: str) -> str:
-    sums = ", ".join(
-        f"SUM({value} * {polls}) AS {name}"
-        for name, value in (
-            ("used", "r.used_cpus"), ("waiting", "r.waited_cpus"), ("io", all_kinds("mb_per_s")),
-            ("servers", "r.px_servers_active"), ("queued", "r.px_statements_queued"),
-        )
-    )  # fmt: skip
-    return (
-        f"SELECT x.bin, c.con_id, c.consumer_group, SUM(x.used) AS used, SUM(x.waiting) AS waiting, SUM(x.io) AS io,"
-        f" SUM(x.servers) AS servers, SUM(x.queued) AS queued FROM"
-        f" (SELECT {bin_of} AS bin, r.case_id, {sums} FROM group_rows r {join}"
-        f" WHERE r.database_id = :database_id AND {_ALL_SPANS}"
-        f" AND {_TO} >= :first AND {_FROM} <= :last GROUP BY {bin_of}, r.case_id) x"
-        f" JOIN group_cases c ON c.database_id = :database_id AND c.case_id = x.case_id"
-        f" GROUP BY x.bin, c.con_id, c.consumer_group ORDER BY x.bin"
-    )
-
-
-_BY_POLL = text(
-    _groups(
-        "p.poll / :width",
-        "1",
-        "JOIN polls p ON p.database_id = r.database_id AND p.poll BETWEEN :first AND :last"
-        f" AND p.poll BETWEEN {_FROM} AND {_TO}",
-    )
-)
-_OF_SPANS = _groups(f"r.span / (:width / {SPAN})", _POLLS, "").replace(_ALL_SPANS, "r.span IN :spans")
-_BY_SPAN = text(_OF_SPANS).bindparams(_SAMPLED)
-_BINS_SAMPLED = text(
-    "SELECT poll / :width AS bin, COUNT(*) AS polls, COUNT(used_cpus) AS known FROM polls WHERE"
-    f" database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
-    " GROUP BY poll / :width"
+    f" WHERE database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
+    " GROUP BY poll / :width ORDER BY 1"
 )
 
 _GAPS = text(
@@ -160,17 +114,6 @@ _WORST = (
     " AND {0} > 0 ORDER BY {0} DESC, poll LIMIT 1"
 )
 
-_WAIT_COLUMNS = tuple(f"waits_{index}" for index in range(SPAN))
-_WAITS = text(
-    f"SELECT span, bucket_id, {', '.join(_WAIT_COLUMNS)} FROM bucket_waits WHERE database_id = :database_id"
-    f" AND span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-)
-_ALL_WAITS = " + ".join(f"COALESCE({each}, 0)" for each in _WAIT_COLUMNS)
-_WAITS_SUMMED = text(
-    f"SELECT span / :wide AS bin, bucket_id, SUM({_ALL_WAITS}) AS waits"
-    " FROM bucket_waits WHERE database_id = :database_id AND span IN :spans GROUP BY span / :wide, bucket_id"
-).bindparams(_SAMPLED)
-
 
 def width_of(polls: int, bins: int) -> int:
     """Return how many polls a bin must have for about the wanted number of bins; from `SPAN` on, whole spans."""
@@ -187,7 +130,7 @@ def time_bins(playback: Playback, start: datetime, end: datetime, width: int) ->
 def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
     return TimeBin(
         (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-        row["known"], 0 + row["queued"], row["busy"], a_number(row["servers"]), a_number(row["target"]),
+        row["known"], a_number(row["queued"]), row["busy"], a_number(row["servers"]), a_number(row["target"]),
         _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
     )  # fmt: skip
 
@@ -199,33 +142,46 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
     """
     keys = {each.key for each in bins}
     found: list[GroupBin] = []
-    for part in filter(partial(has_groups, playback), playback.parts(start, end)):
-        step, spans = sampled(part)
-        counts = playback.made(lambda row: (row["bin"], row["polls"], row["known"]), part, _BINS_SAMPLED,
-                           width=width, step=step)  # fmt: skip
-        polls_of_bin = {number: (polls, known) for number, polls, known in counts}
-        statement, binds = (_BY_POLL, {}) if width < SPAN else (_BY_SPAN, {"spans": spans})
-        rows = playback.made(partial(_group_bin, part, polls_of_bin), part, statement, width=width, **binds)
-        found += [each for each in rows if each is not None and each.key in keys]
+    for part in map(sampled, playback.parts(start, end)):
+        sums = _sums_by_bin(playback, part, width)
+        for each in playback.made(partial(_time_bin, part), part, _BINS, width=width):
+            if each.key in keys:
+                found += [_group_bin(each, *who, own) for who, own in sorted(sums[each.key[1]].items())]
     return found
 
 
-def _group_bin(part: PlaybackPart, polls_of_bin: Mapping[int, tuple[int, int]], row: Row) -> GroupBin | None:
-    among = polls_of_bin.get(row["bin"])
-    if among is None:
-        return None
-    polls, known = among
-    servers, queued = (_mean(row[each], polls, 1) for each in ("servers", "queued"))
-    used, waiting, io = (_mean(row[each], known) for each in ("used", "waiting", "io"))
-    key = (part.store.name, row["bin"])
-    return GroupBin(key, 0 + row["con_id"], clean(row["consumer_group"]), used, waiting, io, servers, queued)
+_PER_POLL, _PER_KNOWN = ("servers", "queued"), ("used", "waiting", "io")
+"""Figures of a group whose means are of all polls, and of those in which CPU is known."""
+
+_Sums = dict[int, dict[tuple[int, str], dict[str, float]]]
+"""By bin and group (container and name) what its figures add up to, over all instances."""
 
 
-def sampled(part: PlaybackPart) -> tuple[int, list[int]]:
-    """Return how far apart the spans are that groups and waits are read of (1: all spans), and their numbers."""
-    low, high = part.first // SPAN, part.last // SPAN
-    step = max(1, -(-(high - low + 1) // SPANS))
-    return step, list(range(-(-low // step) * step, high + 1, step))
+def _sums_by_bin(playback: Playback, part: PlaybackPart, width: int) -> _Sums:
+    found: _Sums = defaultdict(lambda: defaultdict(dict))
+    for piece in pieces(playback, part, AT_ONCE):
+        polls, *_, lines = lines_of(playback, piece, _PER_POLL + _PER_KNOWN)
+        bins = [poll // width for poll in polls]
+        places = {number: slice(bisect_left(bins, number), bisect_right(bins, number)) for number in bins}
+        for (figure, (_, con_id, group)), line in lines.items():
+            for number, own in places.items():
+                values = [value for value in line[own] if not isnan(value)]
+                if values and type(con_id) is int:
+                    sums = found[number][con_id, group]
+                    sums[figure] = sums.get(figure, 0.0) + sum(values)
+    return found
+
+
+def _group_bin(among: TimeBin, con_id: int, group: str, sums: Mapping[str, float]) -> GroupBin:
+    servers, queued = (_mean(sums.get(each), among.polls, 1) for each in _PER_POLL)
+    used, waiting, io = (_mean(sums.get(each), among.known, 1) for each in _PER_KNOWN)
+    return GroupBin(among.key, con_id, group, used, waiting, io, servers, queued)
+
+
+def sampled(part: PlaybackPart) -> PlaybackPart:
+    """Return a part of which groups and waits are read of some spans only, at equal distances, where it has many."""
+    spans = part.last // SPAN - part.first // SPAN + 1
+    return part._replace(step=max(1, -(-spans // SPANS)))
 
 
 def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
@@ -266,42 +222,20 @@ def worst(playback: Playback, start: datetime, end: datetime, column: str) -> da
 def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
     """Return the waits of each event by bucket and bin of `width` polls, over all instances."""
     sums: dict[tuple[str, int], dict[BinKey, int]] = defaultdict(lambda: defaultdict(int))
-    for part in playback.parts(start, end):
-        names = _buckets(playback, part) if has_histograms(playback, part) else {}
-        for number, bucket_id, waits in _waits(playback, part, width) if names else ():
-            if waits and is_number(waits) and bucket_id in names:
-                sums[names[bucket_id]][part.store.name, number] += waits
+    for part in map(sampled, playback.parts(start, end)):
+        for each in span_waits(playback, part):
+            by_bin = sums[each.event, each.upper_us]
+            for poll, waits in _by_poll(part, each, width):
+                by_bin[part.store.name, poll // width] += waits
     return [BucketBin(key, *of, waits) for of, buckets in sums.items() for key, waits in buckets.items()]
 
 
-def _buckets(playback: Playback, part: PlaybackPart) -> dict[int, tuple[str, int]]:
-    statement = select(BUCKETS).where(BUCKETS.c.database_id == text(":database_id"))
-    rows = playback.made(lambda row: (row["bucket_id"], (clean(row["event"]), 0 + row["upper_us"])), part, statement)
-    return dict(rows)
-
-
-def _waits(playback: Playback, part: PlaybackPart, width: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (bin, bucket, waits): whole spans summed by the database where bins are wide, others poll by poll."""
-    low, high = part.first // SPAN, part.last // SPAN
-    if width < SPAN or high - low < 2:
-        yield from _by_poll(playback, part, low, high, width)
-        return
-    inner = [span for span in sampled(part)[1] if low < span < high]
-    yield from playback.made(
-        lambda row: (row["bin"], row["bucket_id"], int(row["waits"])), part, _WAITS_SUMMED,
-        wide=width // SPAN, spans=inner,
-    )  # fmt: skip
-    for span in (low, high):
-        yield from _by_poll(playback, part, span, span, width)
-
-
-def _by_poll(playback: Playback, part: PlaybackPart, low: int, high: int, width: int) -> Iterator[tuple[int, int, int]]:
-    first, last = max(part.first, low * SPAN), min(part.last, high * SPAN + SPAN - 1)
-    for span, bucket_id, *waits in playback.streamed(part._replace(first=first, last=last), _WAITS):
-        if type(span) is int:
-            for poll, many in enumerate(waits, start=span * SPAN):
-                if many and first <= poll <= last:
-                    yield poll // width, bucket_id, many
+def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple[int, int]]:
+    """Yield polls and the waits in them; where bins are of whole spans all waits of the span at its first poll."""
+    begin, waits = found.span * SPAN, found.waits
+    if width % SPAN == 0 and part.first <= begin and begin + SPAN - 1 <= part.last:
+        waits = (sum(filter(None, waits)),)
+    yield from ((poll, many) for poll, many in enumerate(waits, begin) if many and part.first <= poll <= part.last)
 
 
 def _mean(total: float | None, polls: int, scale: int = SCALE) -> float | None:

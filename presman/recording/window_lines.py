@@ -20,7 +20,7 @@ from sqlalchemy import TextClause, text
 
 from presman.base.text import clean
 from presman.recording.codec.shapes import microseconds
-from presman.recording.measure_tables import MICRO, SCALE, SPAN, all_kinds
+from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN, all_kinds
 from presman.recording.playback import Playback
 from presman.recording.playback_values import PlaybackPart, is_number
 
@@ -47,11 +47,12 @@ Who = tuple[int, int, str]
 
 
 class GroupLines(NamedTuple):
-    """Of each poll its instant in seconds since 1970 and the seconds since the one before, NaN where not known.
+    """Of each poll its number, its instant in seconds since 1970 and the seconds since the one before, NaN for none.
 
     `values` has of each line its values at these polls, NaN where one is not known, by figure and who it is of.
     """
 
+    polls: array[int]
     times: array[float]
     seconds: array[float]
     values: dict[tuple[str, Who], array[float]]
@@ -97,7 +98,7 @@ def _groups_of(playback: Playback, part: PlaybackPart) -> int:
     return int(groups)
 
 
-_AT_ONCE, _VALUES_AT_ONCE = 20_000, 400_000
+AT_ONCE, _VALUES_AT_ONCE = 20_000, 400_000
 """Polls of which figures are read at once, and these times groups: each is a line of ten figures."""
 
 
@@ -124,13 +125,12 @@ def group_lines_in_turn(
     """
     found: GroupLines | None = None
     for part in playback.parts(start, end):
-        polls = min(_AT_ONCE, _VALUES_AT_ONCE // max(1, min(_groups_of(playback, part), _MOST_GROUPS)))
+        polls = min(AT_ONCE, _VALUES_AT_ONCE // max(1, min(_groups_of(playback, part), _MOST_GROUPS)))
         for piece in pieces(playback, part._replace(step=step), polls):
-            before, found = found, _of_part(playback, piece, figures)
+            before, found = found, lines_of(playback, piece, figures)
             if before is not None:
-                last = GroupLines(
-                    before.times[-1:], before.seconds[-1:], {key: own[-1:] for key, own in before.values.items()}
-                )
+                values = {key: own[-1:] for key, own in before.values.items()}
+                last = GroupLines(before.polls[-1:], before.times[-1:], before.seconds[-1:], values)
                 _add(last, found)
                 found = last
             yield found
@@ -138,14 +138,15 @@ def group_lines_in_turn(
 
 def group_lines(playback: Playback, start: datetime, end: datetime, figures: Sequence[str]) -> GroupLines:
     """Return the lines of all groups on all instances between two instants; `figures` are keys of `FIGURES`."""
-    found = GroupLines(array("d"), array("d"), {})
+    found = GroupLines(array("q"), array("d"), array("d"), {})
     for part in playback.parts(start, end):
-        for piece in pieces(playback, part, _AT_ONCE):
-            _add(found, _of_part(playback, piece, figures))
+        for piece in pieces(playback, part, AT_ONCE):
+            _add(found, lines_of(playback, piece, figures))
     return found
 
 
-def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> GroupLines:
+def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> GroupLines:
+    """Return the lines of all groups in a piece of a part."""
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in playback.rows(part, _POLLS)
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
@@ -162,7 +163,7 @@ def _of_part(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
             if not all(map(isnan, line)):
                 known[figure, who] = line
     times, seconds = (array("d", [each[index] for each in polls.values()]) for index in (0, 1))
-    return GroupLines(times, seconds, known)
+    return GroupLines(array("q", polls), times, seconds, known)
 
 
 def _rows_of(figures: Sequence[str]) -> TextClause:
@@ -198,6 +199,7 @@ def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...
 def _add(found: GroupLines, more: GroupLines) -> None:
     """Put the lines of a later stretch behind those found."""
     before, now = len(found.times), len(more.times)
+    found.polls.extend(more.polls)
     found.times.extend(more.times)
     found.seconds.extend(more.seconds)
     for key in found.values.keys() | more.values.keys():
@@ -240,7 +242,7 @@ class PollLines(NamedTuple):
 
 _OF_ALL = ("queued", "servers_in_use", "servers_target", "used_cpus", "waited_cpus", "seconds")
 _LINES = text(
-    f"SELECT at, queued, servers_in_use, servers_target, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0,"
+    f"SELECT at, {QUEUED}, servers_in_use, servers_target, used_cpus / {SCALE}.0, waited_cpus / {SCALE}.0,"
     f" interval_us / {MICRO}.0 FROM polls"
     " WHERE database_id = :database_id AND poll BETWEEN :first AND :last ORDER BY poll"
 )
@@ -336,23 +338,41 @@ def latency_bins(
     found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
     parts = (each._replace(step=step) for each in playback.parts(start, end))
-    for part in (piece for each in parts for piece in pieces(playback, each, _AT_ONCE)):
+    for part in (piece for each in parts for piece in pieces(playback, each, AT_ONCE)):
         rows = playback.rows(part, _POLLS)
         polls = {poll: _Poll((before + index) // width, float(since))
                  for index, (poll, _, since) in enumerate(rows)
                  if since and is_number(since) and _is_whole(poll)}  # fmt: skip
         before += len(rows)
-        waits = playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
-        for (span, event), buckets in groupby(waits, key=itemgetter(0, 1)):
-            if _is_whole(span):
-                span_polls = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
-                found[clean(str(event))].add(*_summed(span_polls, buckets))
+        for (span, event), buckets in groupby(span_waits(playback, part), key=itemgetter(0, 1)):
+            span_polls = [polls.get(poll) for poll in range(span * SPAN, (span + 1) * SPAN)]
+            found[event].add(*_summed(span_polls, buckets))
     return {event: bins for event, each in found.items() if (bins := each.bins())}
 
 
-def _is_sane(upper: Any, first: Any, last: Any, known: Any) -> bool:
-    """Whether a recorder may have written this: in a damaged file anything may stand anywhere."""
-    return _is_whole(upper, first, last) and 0 <= first <= last < SPAN and (known is None or _is_whole(known))
+class SpanWaits(NamedTuple):
+    """The waits of a bucket of one instance in the polls of a span; of those it was known from `first` to `last` on.
+
+    `known` is 0 where it is not known how many came in the first of these.
+    """
+
+    span: int
+    event: str
+    upper_us: int
+    first: int
+    last: int
+    known: int | None
+    waits: Sequence[int | None]
+
+
+def span_waits(playback: Playback, part: PlaybackPart) -> Iterator[SpanWaits]:
+    """Yield the waits of a part by span and event, without rows that no recorder wrote: anything may stand in them."""
+    for span, event, upper, first, last, known, *waits in (
+        playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
+    ):
+        are_whole = _is_whole(span, upper, first, last, *(each for each in (known, *waits) if each is not None))
+        if are_whole and 0 <= first <= last < SPAN:
+            yield SpanWaits(span, clean(str(event)), upper, first, last, known, waits)
 
 
 def _is_whole(*values: Any) -> bool:
@@ -360,7 +380,7 @@ def _is_whole(*values: Any) -> bool:
 
 
 def _summed(
-    polls: Sequence[_Poll | None], buckets: Iterable[Sequence[Any]]
+    polls: Sequence[_Poll | None], buckets: Iterable[SpanWaits]
 ) -> tuple[list[_Poll | None], dict[int, list[int]]]:
     """Return the polls of a span at which the waits of an event are known, None in place of the others, and the waits.
 
@@ -368,9 +388,7 @@ def _summed(
     """
     present = unknown = 0
     sums: dict[int, list[int]] = {}
-    for _, _, upper, first, last, known, *waits in buckets:
-        if not _is_sane(upper, first, last, known) or not all(each is None or type(each) is int for each in waits):
-            continue
+    for _, _, upper, first, last, known, waits in buckets:
         present |= (1 << (last + 1)) - (1 << first)
         unknown |= 0 if known else 1 << first
         line = sums.setdefault(upper, [0] * SPAN)

@@ -16,7 +16,7 @@ from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder, is_old, p
 from presman.recording.codec.shapes import DamagedError, microseconds
 from presman.recording.figure_writer import FigureWriter, TextKeeper
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRowWriter
-from presman.recording.measure_tables import MICRO, scaled
+from presman.recording.measure_tables import MICRO, NOT_KNOWN, scaled
 from presman.recording.schema import BLOCKS, DATABASES, EVENTS, POLLS, insert, next_number, run_named
 from presman.recording.statement_lives import StatementLives
 from presman.recording.store import Store
@@ -234,11 +234,12 @@ class RecordingWriter:
 
 
 def _poll_row(snapshot: Snapshot, reading: Reading) -> dict[str, Any]:
-    groups, servers = reading.cluster_groups(), reading.header.servers
+    groups, servers, queued = reading.cluster_groups(), reading.header.servers, queued_now(reading)
     return {
         "at": microseconds(snapshot.at), "number": snapshot.number, "epoch": snapshot.epoch,
         "interval_us": None if reading.interval is None else round(reading.interval * MICRO),
-        "queued": queued_now(reading) or 0, "servers_in_use": servers.in_use, "servers_target": servers.target,
+        "queued": NOT_KNOWN if queued is None else queued,
+        "servers_in_use": servers.in_use, "servers_target": servers.target,
         "used_cpus": scaled(sum_of_known(group.used for group in groups)),
         "waited_cpus": scaled(sum_of_known(group.waiting for group in groups)),
     }  # fmt: skip

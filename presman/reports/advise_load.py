@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Branch
 from presman.analysis.goals import Goal
-from presman.analysis.parallel.queue_order import has_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, StatementRuns, arrival_of
 from presman.base.release import Release
@@ -70,7 +69,7 @@ def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Readin
     facts = Facts.of(previous, snapshot)
     first = facts.system.inst_ids[0]
     shares = facts.division.shares[first]
-    queues = {has_one_queue(facts, first, row.con_id) for row in reading.cluster_groups()}
+    queues = {facts.plans.has_one_queue(first, row.con_id) for row in reading.cluster_groups()}
     header = reading.header
     return ObservedPlan(
         {Group(*key): row for key, row in shares.directives.items()},

@@ -17,19 +17,10 @@ from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, StartForecast
 from presman.base.formats import number
 from presman.figures.statement_figures import NO_START, why_unforeseen
+from presman.forecast import forecaster
 from presman.forecast.calibration import Interval
 from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
-from presman.forecast.forecaster import (
-    COURSES,
-    ENOUGH,
-    ONE_LOOK,
-    PENDING,
-    Foresight,
-    is_not_within,
-    not_within,
-    queue_of,
-    together,
-)
+from presman.forecast.forecaster import ONE_LOOK, PENDING, Foresight
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
 from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
@@ -288,7 +279,7 @@ class _Starts(NamedTuple):
 
     def beyond(self, found: StartForecast) -> float | None:
         """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
-        return self.reach if is_not_within(found) else None
+        return self.reach if forecaster.is_not_within(found) else None
 
 
 class QueueCourses:
@@ -298,7 +289,7 @@ class QueueCourses:
         self.foresight = foresight
         self._drawn: list[tuple[Draw, Played]] = []
         steps = 0
-        while len(self._drawn) < COURSES and (steps < ONE_LOOK / 2 or len(self._drawn) < ENOUGH):
+        while len(self._drawn) < forecaster.COURSES and (steps < ONE_LOOK / 2 or len(self._drawn) < forecaster.ENOUGH):
             drawn = draw(foresight.model.now, f"{foresight.seed}/what if/{len(self._drawn)}")
             played = play(foresight.model.now, drawn)
             steps += played.steps
@@ -314,9 +305,9 @@ class QueueCourses:
         pairs = self._pairs(under(model.now, load, choice))
         places = {each.executing(): place for place, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
-        for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
+        for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None
-            for alike in together(queue):
+            for alike in forecaster.together(queue):
                 own = [_in_courses(pairs, places.get(row.executing())) for row in alike]
                 now, then = (self._starts([pair[way] for starts in own for pair in starts]) for way in (0, 1))
                 changed = [self._later(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
@@ -330,7 +321,7 @@ class QueueCourses:
         pairs: list[tuple[Played, Played]] = []
         for drawn, now in self._drawn:
             pairs.append((now, play(other, drawn)))
-            if len(pairs) >= ENOUGH and sum(then.steps for _, then in pairs) > ONE_LOOK:
+            if len(pairs) >= forecaster.ENOUGH and sum(then.steps for _, then in pairs) > ONE_LOOK:
                 break
         return pairs
 
@@ -339,10 +330,10 @@ class QueueCourses:
     ) -> ChangedStart:
         """Return the starts of a statement, `now` and `then` by all that came with it, not before the `first`."""
         shown = row.starts or PENDING
-        is_known = len(courses) >= ENOUGH
-        if (shown == PENDING or is_not_within(shown)) and is_known:
+        is_known = len(courses) >= forecaster.ENOUGH
+        if (shown == PENDING or forecaster.is_not_within(shown)) and is_known:
             shown = _not_before(first and first.row.starts, self._start(row, now))
-        if is_known and (not shown.why_none or is_not_within(shown)):
+        if is_known and (not shown.why_none or forecaster.is_not_within(shown)):
             changed = self._then(row, shown, now, then)
         else:
             changed = shown if shown.why_none else PENDING
@@ -366,7 +357,7 @@ class QueueCourses:
         if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
             return StartForecast(timeout=True)
         if raw.median == inf:
-            return not_within(reached)
+            return forecaster.not_within(reached)
         found = shown or raw
         middle = max(0.0, found.median)
         return StartForecast(middle, max(0.0, min(middle, found.low)), max(middle, min(HORIZON, found.high)))

@@ -30,19 +30,8 @@ from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.private_files import open_plain, short_lines
 from presman.base.text import clean, one_line
-from presman.forecast.scheduler import (
-    LEVELS,
-    Chance,
-    Group,
-    Limits,
-    PlanNode,
-    QueueEntry,
-    Queueing,
-    QueueOutcome,
-    QueueRule,
-    ServerPoolLimit,
-    StatementQueue,
-)
+from presman.forecast import scheduler
+from presman.forecast.scheduler import LEVELS, Group, QueueRule
 from presman.sources.simulator.plan_tree import Node
 
 # ---- Arrivals as a CSV file: what `presman export --measure arrivals` writes and `presman whatif` reads.
@@ -156,7 +145,7 @@ class Rules(Struct, frozen=True):
     levels: Mapping[Group, int] = field(default_factory=dict)
     timeouts: Mapping[Group, float] = field(default_factory=dict)
     actions: Mapping[Group, str] = field(default_factory=dict)
-    plan: PlanNode | None = None
+    plan: scheduler.PlanNode | None = None
     one_queue: bool = False
 
 
@@ -241,10 +230,10 @@ def _spread(courses: Sequence[Sequence[float]]) -> float:
     return fmean(pairs) if len(courses) > 1 and courses[0] else 0.0
 
 
-def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
+def _limits(rules: Rules, groups: Sequence[Group]) -> scheduler.Limits:
     table = {
         group: QueueRule(
-            pools=(ServerPoolLimit(f"{group.con_id} {group.name}", rules.limits[group]),)
+            pools=(scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", rules.limits[group]),)
             if group in rules.limits
             else (),
             timeout=rules.timeouts.get(group),
@@ -253,8 +242,8 @@ def _limits(rules: Rules, groups: Sequence[Group]) -> Limits:
         for group in groups
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
-    queueing = Queueing.FIFO if rules.one_queue else Queueing.FULL
-    return Limits(rules.target, UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
+    queueing = scheduler.Queueing.FIFO if rules.one_queue else scheduler.Queueing.FULL
+    return scheduler.Limits(rules.target, UNLIMITED, queueing, table, rules.plan or Node("observed", children=nodes))
 
 
 def _weights(rules: Rules, group: Group) -> tuple[float, ...]:
@@ -269,11 +258,11 @@ class _Play:
         self._begin = min(each.first for each in arrivals)
         self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
         groups = sorted({Group(each.con_id, each.group) for each in arrivals})
-        self._queue = StatementQueue(_limits(rules, groups), Chance(seed))
+        self._queue = scheduler.StatementQueue(_limits(rules, groups), scheduler.Chance(seed))
         self._mean = _mean_runs(arrivals)
         self._free = free
         self._events: list[tuple[float, int, int, int]] = []
-        self._tickets: dict[int, QueueEntry] = {}
+        self._tickets: dict[int, scheduler.QueueEntry] = {}
         self._left: set[int] = set()
         self._statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
         self._peak = 0
@@ -307,7 +296,7 @@ class _Play:
     def _expire(self, now: float) -> None:
         for ticket, outcome in self._queue.expire(now):
             self._waited(ticket.number, now, timed_out=True)
-            if outcome is QueueOutcome.FORCED:
+            if outcome is scheduler.QueueOutcome.FORCED:
                 self._start(ticket.number, now)
 
     def _pump(self, now: float) -> None:
@@ -318,7 +307,7 @@ class _Play:
     def _arrive(self, number: int, now: float) -> None:
         each = self._arrivals[number]
         came = min(now, (each.at - self._begin).total_seconds())
-        ticket = QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
+        ticket = scheduler.QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
         ticket.queues = number not in self._free
         self._tickets[number] = ticket
         if self._queue.submit(ticket):

@@ -134,7 +134,7 @@ def _converter(kind: type[Any], name: str, zone: tzinfo) -> Callable[[Any], Any]
     if kind is str:
         return {"other_xml": _document, "sql_text": _lines}.get(name, _text)
     if kind is datetime:
-        return lambda value: _utc(value, value.fold, zone)
+        return lambda value: _utc(value, getattr(value, "fold", 0), zone)
     return kind
 
 
@@ -158,8 +158,12 @@ def _short(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _utc(value: datetime, _fold: int, zone: tzinfo) -> datetime:
-    """Return an instant in UTC. The same ones come at each poll; `fold` tells two of one clock time apart."""
+def _utc(value: datetime | str, _fold: int, zone: tzinfo) -> datetime:
+    """Return an instant in UTC; SQLite has it as a text.
+
+    The same ones come at each poll; `fold` tells two of one clock time apart.
+    """
+    value = datetime.fromisoformat(value) if isinstance(value, str) else value
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
 
 

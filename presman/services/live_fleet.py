@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,9 @@ from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame,
 from presman.polling.sampler import PATIENCE, stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveEvent, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
+
+if TYPE_CHECKING:
+    from presman.services.store_fleet import StoreFleet
 
 ENOUGH = 4
 """Polls after which rates that are still not known are not waited for: two may be too close to each other."""
@@ -292,40 +295,9 @@ class LiveFleet:
             database.set_interval(seconds)
 
 
-# ---- Fleet as screens and commands need it, wherever its data comes from.
+Fleet: TypeAlias = "LiveFleet | StoreFleet"
+"""Many databases, polled from here or read from a central store. `name` says where they come from, without secrets.
 
-
-class Fleet(Protocol):
-    """Many databases. `name` says where they come from, without secrets; `interval` is seconds between two polls.
-
-    All calls return at once, whatever the databases do.
-    """
-
-    name: str
-    interval: float
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is known of any of them now, "" where something is."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def stop(self) -> None:
-        """End within half a second."""
-
-    def members(self) -> list[Member]:
-        """Return all databases as they are now, in the order they were named."""
-
-    def to_do(self, name: str) -> str:
-        """Return the one thing to do about a database, in words; "" where nothing is, or is known."""
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether all that can be known at first is known: rates of each database, or why there are none."""
-
-    def poll_now(self) -> None:
-        """Poll all now, and try those again that are lost."""
-
-    def set_interval(self, seconds: float) -> None:
-        """Poll every `seconds` from now on."""
+`interval` is seconds between two polls; `trouble` is why nothing is known of any of them now, "" where something is.
+All calls return at once, whatever the databases do.
+"""

@@ -6,15 +6,13 @@ queries/ that runs on Oracle runs here, on SQLite in memory.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from functools import cache
 from time import perf_counter
 from typing import Any
 from weakref import finalize
 
 from presman.base.release import Release
 from presman.base.text import clean
-from presman.rows.queries import Query, RecordType, Scope, columns_of, field_types, null_counters, to_records
+from presman.rows.queries import Query, Scope, columns_of, null_counters, to_records
 from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
@@ -59,7 +57,7 @@ class EmbeddedDatabase:
         try:
             sql = query.sql(scope)
             self.provide(sql)
-            values = list(_with_instants(query.record, self.driver.execute(sql, binds)))
+            values = self.driver.execute(sql, binds).fetchall()
             rows = to_records(query.record, values)
         except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             problem = Problem("", clean(str(error)), query.view)
@@ -74,22 +72,3 @@ class EmbeddedDatabase:
 def _declared(fact: SqlColumn) -> str:
     """Return the column's type for SQLite: Oracle's, kept for who asks, and the word that decides the affinity."""
     return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"
-
-
-@cache
-def _instants(record: RecordType) -> tuple[int, ...]:
-    """Return which fields of a record are instants; SQLite keeps them as text."""
-    return tuple(number for number, (kind, _) in enumerate(field_types(record).values()) if kind is datetime)
-
-
-def _with_instants(record: RecordType, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-    indexes = _instants(record)
-    return (_parsed(row, indexes) for row in rows) if indexes else rows
-
-
-def _parsed(row: tuple[Any, ...], indexes: tuple[int, ...]) -> tuple[Any, ...]:
-    values = list(row)
-    for index in indexes:
-        if values[index] is not None:
-            values[index] = datetime.fromisoformat(values[index])
-    return tuple(values)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.analysis.caches import once
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions, kind_of
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.latency.histograms import EventLatency
@@ -23,8 +24,8 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.readings.wait_readings import WaitReading
 from presman.analysis.session_list import SERVER, CpuWaiter
-from presman.analysis.trends.downgrade_ledger import Downgrade
 from presman.analysis.trends.sql_minutes import SqlTexts
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import counted
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import OVERVIEW
@@ -37,7 +38,7 @@ from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb
-from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
+from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.sessions import folded_and_not_listed, nobody_blocked
 from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
@@ -366,14 +367,14 @@ def statement_of(row: Any) -> Statement | None:
         found = statement_of(row.first)
     elif isinstance(row, ParallelStatement | SessionReading):
         found = Statement(row.sql_id, row.con_id, row.inst_id, row.child, (row.sid, row.serial))
-    elif isinstance(row, Downgrade):
+    elif isinstance(row, StatementRun):
         found = Statement(row.sql_id, row.con_id, row.inst_id)
     return found if found is not None and (found.sql_id or found.session) else None
 
 
 def has_cursor_page(row: Any) -> bool:
     """Tell whether a row is about a statement, whoever runs it: it may be over. Executions have pages of their own."""
-    return isinstance(row, TopStatement | CpuWaiter | Downgrade | Statement) and bool(statement_of(row))
+    return isinstance(row, TopStatement | CpuWaiter | StatementRun | Statement) and bool(statement_of(row))
 
 
 def with_cursor(statement: Statement, reading: Reading, texts: SqlTexts) -> Statement:

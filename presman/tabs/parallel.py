@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from presman.analysis.caches import once
 from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import Counted
@@ -16,7 +17,7 @@ from presman.analysis.readings.statement_readings import (
     is_downgrade,
 )
 from presman.analysis.trends import Watch
-from presman.analysis.trends.downgrade_ledger import Downgrade
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS, held_servers
@@ -24,7 +25,7 @@ from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_unforeseen
 from presman.tabs.alerts import unseen_queue
-from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
+from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
 
 _MANAGED = {
@@ -204,9 +205,9 @@ def hour_known(moment: Moment) -> str:
     return f"of the hour the last {duration(longest)} known" if 0 < longest < _NEARLY_AN_HOUR else ""
 
 
-def downgraded(moment: Moment) -> Sequence[Downgrade]:
+def downgraded(moment: Moment) -> Sequence[StatementRun]:
     """Return the downgrades of the last hour."""
-    return moment.watch.ledger.since(moment.reading.at - timedelta(hours=1))
+    return moment.watch.runs.downgraded_since(moment.reading.at - timedelta(hours=1))
 
 
 TAB = Tab(

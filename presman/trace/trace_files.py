@@ -1,7 +1,4 @@
-"""Trace files as blocks of bytes: recognised, unpacked, and refused in one line if they are something else.
-
-How far a long one has been read is shown on standard error.
-"""
+"""Trace files as blocks of bytes: recognised, unpacked, and refused in one line if they are something else."""
 
 from __future__ import annotations
 
@@ -10,16 +7,12 @@ import os
 import re
 import stat
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
-from presman.base import formats
 from presman.base.errors import InputError
-from presman.base.text import clean, one_line
 
 BLOCK = 256 * 1024
 """Bytes read at once; small enough to stay in the processor's cache."""
@@ -149,57 +142,3 @@ def _refuse_strangers(head: bytes) -> None:
         raise TraceError("a TKPROF report, not the trace it was made from")
     if not _TRACE.search(head):
         raise TraceError("not an Oracle trace: no trace header and no trace line at its beginning")
-
-
-_EVERY = 0.1
-_WIDTH = 24
-
-
-class Progress:
-    """A bar rewritten at most ten times a second; silent if `stream` is no terminal. Use it as a context."""
-
-    def __init__(self, stream: TextIO | None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream if stream is not None and stream.isatty() else None
-        self._clock = clock
-        self._next = self._start = clock()
-        self._drawn = False
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.clear()
-
-    def start(self) -> None:
-        """Begin another file."""
-        self._start = self._clock()
-
-    def show(self, name: str, position: int, size: int, read: int) -> None:
-        """Show that `position` of `size` bytes on disk (0 if unknown) are done, `read` bytes of trace in all."""
-        if self._stream is None or (now := self._clock()) < self._next:
-            return
-        self._next = now + _EVERY
-        rate = read / 1e6 / max(now - self._start, 1e-3)
-        self._stream.write(
-            f"\r{bar(position, size)} {read / 1e6:,.0f} MB, {rate:,.0f} MB/s  {one_line(clean(name), 40)}\x1b[K"
-        )
-        self._stream.flush()
-        self._drawn = True
-
-    def clear(self) -> None:
-        """Remove the line, before something else is written."""
-        if self._stream is not None and self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._drawn = False
-
-
-def bar(position: int, size: int) -> str:
-    """Return a bar with its percentage; nothing if the size is unknown."""
-    if size <= 0:
-        return "reading"
-    share = min(1.0, position / size)
-    full = round(share * _WIDTH)
-    return f"[{'#' * full}{'.' * (_WIDTH - full)}] {formats.percent(100 * share):>3} %"

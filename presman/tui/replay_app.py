@@ -301,7 +301,7 @@ def scrub_lines(
 @lru_cache(maxsize=2)
 def _sparks(strip: tuple[Stretch, ...], room: int) -> tuple[str, str]:
     """Return queue and throttle in `room` cells each: they stay while the mark moves."""
-    queued = _fitted([float(each.queued) if each.polls else None for each in strip], room)
+    queued = _fitted([None if each.queued is None else float(each.queued) for each in strip], room)
     throttled = _fitted([each.throttled if each.polls else None for each in strip], room)
     return spark(queued, room).ljust(room), spark(throttled, room, 100.0).ljust(room)
 

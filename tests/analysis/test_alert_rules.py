@@ -68,6 +68,20 @@ def test_cpu_without_a_plan_is_told_of_each_instance_in_the_sum_of_its_groups() 
     assert alone.short == "16.0 of 16.0 CPUs used, no plan divides them"
 
 
+def test_containers_that_use_all_they_are_due_without_a_plan_inside_are_a_note() -> None:
+    gold = using(3.1, name="OTHER_GROUPS")._replace(
+        con_id=3, container="GOLD", in_plan=True, entitled=3.2, waiting=5.6, verdict=Verdict.CONTENDED
+    )
+    bronze = gold._replace(con_id=4, container="BRONZE", used=0.8, entitled=0.8, waiting=5.0)
+    (both,) = cpu_without_plan(reading([gold, bronze]))
+    assert (both.state, both.subject) == ("note", "GOLD and BRONZE")
+    assert both.short == "no plan divides CPU inside GOLD and BRONZE, which use all they are due"
+    named = gold._replace(name="BATCH")
+    for fine in ([gold, named], [gold._replace(used=2.9)], [gold._replace(verdict=Verdict.NOT_THROTTLED)],
+                 [gold._replace(in_plan=False)], [gold._replace(entitled=None)]):  # fmt: skip
+        assert cpu_without_plan(reading(fine)) == []
+
+
 @pytest.mark.parametrize("values", [{"doubt": "impossible"}, {"used": None}, {"usage": None}])
 def test_what_groups_use_is_not_known_where_one_is_in_doubt_or_none_is_counted(values: dict[str, Any]) -> None:
     assert cpu_without_plan(on(reading([using(16.0, **values)]), cpu_managed="OFF")) == []

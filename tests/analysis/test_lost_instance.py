@@ -17,7 +17,6 @@ from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, running_in_words
 from presman.analysis.trends.database_events import DOWNGRADE, EventWatch
-from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.figures.statement_figures import running_state
 from presman.forecast.statement_history import StatementHistory
@@ -63,9 +62,9 @@ def test_what_does_not_run_any_more_is_no_new_downgrade() -> None:
     snapshot, reading = just_after()
     (gone,) = reading.running
     less = replace(reading, running=(replace(gone, degree=6, requested=12, downgraded=50.0),))
-    ledger, watch = DowngradeLedger(), EventWatch()
-    ledger.add(less)
-    assert not len(ledger)
+    runs, watch = StatementRuns(), EventWatch()
+    runs.add(less)
+    assert not runs.downgraded_since(less.at)
     assert DOWNGRADE not in [each.kind for each in watch.add(less, snapshot)]
 
 
@@ -198,7 +197,7 @@ def test_its_start_is_told_for_an_hour() -> None:
     assert (note.state, note.short) == ("note", "instance 2 (CHGDB2) was started 0:30 ago")
     assert note.text.startswith("Instance 2 (CHGDB2) was started 0:30 ago, at 03:06:30")
     assert note in wrong(back)
-    assert f"! {note.text}" in full(back)
+    assert f"{note.glyph} {note.text}" in full(back)
     for uptime, told in ((3599.0, 1), (3600.0, 0), (None, 0)):
         header = replace(back.header, instances=(replace(back.header.instances[0], uptime=uptime),))
         assert len(instances_started(replace(back, header=header))) == told

@@ -274,13 +274,26 @@ THROTTLED = (
 def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     wait = one_queue(running(526))  # 12 of container 0 are queued behind it, and nobody is idle
     both = replace(wait, io_limited=THROTTLED)
-    assert told(both).text == "raise MAX_IOPS in TEST if it needs more I/O: the limit throttles it now"
+    waits = told(wait)
+    assert told(both).text == (
+        f"raise MAX_IOPS in TEST if it needs more I/O: the limit throttles it now; for the queue, {waits.text}"
+    )
+    assert (told(both).short, told(both).beside) == (
+        "raise MAX_IOPS in TEST if it needs more I/O",
+        f"for the queue, {waits.short}",
+    )
+    young = replace(
+        wait, heads=tuple(replace(each, statement=replace(each.statement, waited=59.0)) for each in wait.heads)
+    )
+    assert not told(replace(young, io_limited=THROTTLED)).beside, (
+        "who has just come may start before anybody has read it"
+    )
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
     assert told(replace(both, queue=of_sales)).text == (
         "raise MAX_MBPS in SALES if it needs more I/O: the limit throttles it now, and 12 of its statements wait in "
-        "the queue"
+        f"the queue; for the queue, {waits.text}"
     )
-    assert told(wait).step is Step.WAIT
+    assert waits.step is Step.WAIT
 
 
 def test_what_has_just_been_queued_makes_no_limit_the_worse_one() -> None:
@@ -349,10 +362,8 @@ def test_a_missing_plan_comes_before_a_wait_and_behind_an_idle_holder_to_be_ende
     wait = one_queue(running(526))
     full = tuple(row._replace(used=instance.num_cpus, usage=usage) for row in wait.groups)
     without = replace(wait, header=top, groups=full)
-    assert (
-        told(without).text
-        == "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
-    )
+    plan = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
+    assert told(without).text == f"{plan}; for the queue, {told(wait).text}"
     ends = one_queue(running(526, **IDLE))
     assert told(replace(ends, header=top, groups=full)).step is Step.END
 
@@ -574,9 +585,7 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert (way.answers, way.unsure) == ((), unsure)
     assert told(more).commands == ()
     assert told(more).text.endswith(f"that one of the first 2 of BATCH could use; {unsure}")
-    assert way.sentence.endswith(
-        f"frees the 32 servers with which one of 2 that have waited as long may start; but {unsure}"
-    )
+    assert way.sentence.endswith(f"frees the 32 servers with which one of the first 2 may start; but {unsure}")
     waits = replace(more, running=(ending(526, 10.0),), groups=(group("BATCH", px_servers=32),))
     assert told(waits).text == (
         f"wait: one of the first 2 of BATCH may start in about 0:10, when MARTIN 1:526 ends; {unsure}"

@@ -20,7 +20,7 @@ from presman.config.connect_answers import Answers, lacks_service, wallet_troubl
 from presman.config.targets import entries, parse_target
 from presman.sources import SourceError
 from presman.sources.oracle.oracle_source import OracleSource
-from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, ConnectSettings, explained, explanations
+from presman.sources.oracle.settings import ADDRESS, PASSWORD, USER, ConnectSettings, explained, failures
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import Run, command, environment
 from tests.oracle_server import OracleServer
@@ -234,7 +234,7 @@ def test_a_wallet_that_is_not_there(server: OracleServer) -> None:
 
 
 def test_a_message_with_its_explanation_is_still_explained_by_the_same() -> None:
-    for found in explanations():
+    for found in failures().failure:
         for word in found.texts:
             assert explained("", f"{word} - {found.line}") is found
         for code in found.codes:
@@ -248,9 +248,9 @@ def test_other_errors_are_not_explained() -> None:
     refused = explained("ORA-01017", "")
     assert refused is not None
     assert refused.change == PASSWORD
-    codes = [code for each in explanations() for code in each.codes]
+    codes = [code for each in failures().failure for code in each.codes]
     assert len(codes) == len(set(codes)), "each code means one thing"
-    assert {each.change for each in explanations()} == {"", ADDRESS, USER, PASSWORD}
+    assert {each.change for each in failures().failure} == {"", ADDRESS, USER, PASSWORD}
 
 
 def test_an_address_as_people_type_it() -> None:

@@ -8,9 +8,14 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.readings.forecast_readings import LEAST_JUDGED, EndingEffect, ForecastRecord, QueueForecast
+from presman.analysis.readings.forecast_readings import (
+    LEAST_JUDGED,
+    EndingEffect,
+    ForecastRecord,
+    QueueForecast,
+    effect_words,
+)
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
 from presman.figures.drawing.lines import Line

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Mark, ReportedAlert, put_back
 from presman.analysis.readings.reading import Alert
 from presman.base import secret
 from presman.config.alert_lines import read_alerts
@@ -166,7 +166,7 @@ def test_a_latency_threshold_has_the_histograms_read_at_each_poll() -> None:
 
 def test_a_notifier_notes_a_command_that_fails_and_tells_it_once() -> None:
     command = AlertCommand(("/nonexistent/hook",), "prod", AlertChanges())
-    notifier = AlertNotifier(Judge(()), command)
+    notifier = AlertNotifier((), command)
     notifier.read(reading())
     command.close()
     said = "on_alert /nonexistent/hook: No such file or directory"

@@ -21,7 +21,6 @@ import presman.analysis.advice.kept
 import presman.analysis.advice.unblock
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import LONG_IDLE, NEARLY_DONE, WORKS, ending
-from presman.analysis.advice.ending_effect import effect_of, is_sooner
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
@@ -392,8 +391,8 @@ def answer(reading: Reading) -> tuple[Step | None, str]:
 def reason(reading: Reading) -> tuple[object, ...]:
     """Return what an answer may rest on: which statements are first, who is idle, what ends by itself, the forecast."""
     idle = [each for each in reading.running if each.idle is not None]
-    effects = (effect_of(reading, each) for each in idle)
-    gains = [0.0 if each is None or not is_sooner(each) else each.sooner or 0.0 for each in effects]
+    effects = (reading.effect_of(each) for each in idle)
+    gains = [0.0 if each is None or not each.is_sooner() else each.sooner or 0.0 for each in effects]
     heads = tuple((head.con_id, head.group, head.statement.executing()) for head in reading.heads)
     by_itself = any(each.wait is not None for each in unblock(reading))
     return heads, tuple(each.who for each in idle), by_itself, any(gain > NEARLY_DONE for gain in gains)

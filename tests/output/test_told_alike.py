@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
-from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast
+from presman.analysis.readings.forecast_readings import EndingEffect, ForecastRecord, QueueForecast, effect_words
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, StartForecast
 from presman.analysis.totals import totals

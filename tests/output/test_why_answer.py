@@ -34,8 +34,8 @@ def answer(who: str, reading: Reading | None = None) -> list[str]:
 def test_a_head_says_why_when_and_whose_end_helps() -> None:
     lines = answer("501")
     assert lines[0] == (
-        "7xq3h001jskd0 of RPT in BATCH (1:501,7) is queued for 3 min 41 s: its group's limit leaves too few servers "
-        "(group_limit)"
+        "7xq3h001jskd0 of RPT in BATCH (1:501,7) has been queued for 3 min 41 s: its group's limit leaves too few "
+        "servers (group_limit)"
     )
     assert lines[1].startswith("  wants 32 servers (DOP 16, two sets); BATCH holds 64 of 64 allowed")
     assert lines[2] == (
@@ -54,7 +54,7 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
 def test_where_nobodys_end_is_proven_it_does_not_read_as_what_to_do() -> None:
     row = told().heads[1].statement
     assert [line for line in answer(str(row.sid)) if "MARTIN 1:526" in line][:1] == [
-        "  whose end would start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: if it is "
+        "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: if it is "
         "ended, at least one of their heads starts, and the plan decides which"
     ]
 
@@ -111,6 +111,18 @@ def test_what_it_waited_for_before_is_kept() -> None:
     assert last == (
         f"  it waited: behind_in_queue from {clock(AT)} or before, group_limit from {clock(later.at)}; presman looked "
         f"from {clock(AT)} on"
+    )
+
+
+def test_of_many_turns_between_reasons_only_the_last_are_named() -> None:
+    history, now = ReasonHistory(), told()
+    for turn in range(7):
+        reason = (QueueReason.TARGET, QueueReason.GROUP_LIMIT)[turn % 2]
+        queue = (replace(now.queue[0], reason=reason),)
+        history.add(later := replace(now, at=AT + timedelta(seconds=turn), queue=queue))
+    assert as_text(later, AskedStatement.of("501"), history).splitlines()[-1] == (
+        f"  it waited: target and group_limit, 7 turns from {clock(AT)} or before; the last: group_limit from "
+        f"{clock(AT + timedelta(seconds=5))}, target from {clock(later.at)}; presman looked from {clock(AT)} on"
     )
 
 

@@ -133,7 +133,7 @@ def test_a_long_window_is_read_piece_by_piece_and_its_figures_are_the_same(
     """All lines of a month took a gigabyte. Counters grow on from one piece to the next."""
     windows = [RecordingWindow(str(path), None, "", "")] * 2
     whole = compare(*windows).lines
-    monkeypatch.setattr(window_lines, "_AT_ONCE", 5)
+    monkeypatch.setattr(window_lines, "AT_ONCE", 5)
     assert compare(*windows).lines == whole
     with Recording(str(path)) as recording:
         own = recording.playback()

@@ -14,6 +14,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, QueueReason
 from presman.figures.drawing.lines import plain
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.tui.pages.advice_lines import ends_it
 from tests.situations.spooled import RELEASE_19, Views, reading, readings
 
@@ -452,4 +453,8 @@ def test_a_wait_that_no_view_tells_is_not_known(tmp_path: Path) -> None:
     })  # fmt: skip
     assert [each.waited for each in found.queue] == [None, None]
     assert head(found).equals == 1, "which of the two is first is not known"
+    untold = "for how long 2 of 2 have waited is not known, so which is first is not known"
+    assert head(found).sentence.endswith(untold), "nobody is said to have waited as long"
+    answer = as_text(found, AskedStatement.of("1:9"), ReasonHistory())
+    assert "is queued, for how long is not known: " in answer
     assert "head -" in next(alert.short for alert in wrong(found) if alert.key == "queue_waits")

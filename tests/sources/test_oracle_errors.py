@@ -92,6 +92,8 @@ def test_what_means_that_the_connection_is_gone(text: str, lost: bool, late: boo
         ("DPY-6000: refused. ORA-28000: locked", False, LoginRefusal.LOCKED),
         ("ORA-12541: no listener", True, None),
         ("DPY-4000: no alias", False, None),
+        ("DPY-4027: no configuration directory specified", False, None),
+        ("DPY-4018: invalid connect descriptor", False, None),
     ],
 )
 def test_a_login_is_tried_again_where_that_can_help(text: str, retry: bool, refusal: LoginRefusal | None) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from presman.cli import answered, trace_command
-from presman.trace.trace_files import BLOCK, Progress, bar
+from presman.cli.trace_command import Progress, bar
+from presman.trace.trace_files import BLOCK
 
 SAMPLE = Path(__file__).parents[1] / "data" / "trace_10046_log_file_parallel_write.trc"
 REDO = "log file parallel write"
@@ -278,14 +279,15 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_shows_and_vanishes() -> None:
+def test_progress_shows_and_vanishes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 0.0, 1.0, 1.01, 2.0])
-    stream = Terminal()
-    with Progress(stream, clock=lambda: next(now)) as progress:
-        progress.start()
-        progress.show("demo.trc", 50, 100, 200_000_000)
-        progress.show("demo.trc", 60, 100, 240_000_000)
-        progress.show("demo.trc", 75, 100, 300_000_000)
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    progress = Progress(clock=lambda: next(now))
+    progress.start()
+    progress.show("demo.trc", 50, 100, 200_000_000)
+    progress.show("demo.trc", 60, 100, 240_000_000)
+    progress.show("demo.trc", 75, 100, 300_000_000)
+    progress.clear()
     shown = stream.getvalue()
     assert "50 % 200 MB, 200 MB/s  demo.trc" in shown
     assert "60 %" not in shown, "too soon"
@@ -293,10 +295,11 @@ def test_progress_shows_and_vanishes() -> None:
     assert shown.endswith("\r\x1b[K")
 
 
-def test_progress_is_silent_without_a_terminal() -> None:
-    stream = io.StringIO()
-    with Progress(stream) as progress:
-        progress.show("demo.trc", 50, 100, 1)
+def test_progress_is_silent_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    progress = Progress()
+    progress.show("demo.trc", 50, 100, 1)
+    progress.clear()
     assert stream.getvalue() == ""
 
 

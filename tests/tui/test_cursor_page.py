@@ -12,7 +12,7 @@ from presman.analysis.assemble import analyse
 from presman.analysis.readings.session_readings import CursorCost, Detail
 from presman.analysis.readings.statement_readings import DopStory
 from presman.analysis.trends import Watch
-from presman.analysis.trends.downgrade_ledger import Downgrade
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.figures.drawing.lines import plain
 from presman.figures.top_figures import TOP_BY_CPU
 from presman.rows.cursor_rows import SqlText
@@ -143,7 +143,7 @@ def test_which_rows_are_about_a_statement() -> None:
     one = queued(1)
     assert statement_of(one) == Statement(one.sql_id, one.con_id, one.inst_id, one.child, (one.sid, one.serial))
     assert not has_cursor_page(one), "an execution has a page of its own"
-    lost = Downgrade(datetime.now(UTC), 2, 5, 7, 3, "ETL", "U", "p", GONE, 4, 8, 50.0)
+    lost = StatementRun(2, 5, 7, GONE, 3, "ETL", "U", 4, started=datetime.now(UTC))
     assert statement_of(lost) == Statement(GONE, 3, 2)
     assert has_cursor_page(lost)
     assert statement_of(busy().groups[0]) is None

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.geometry import Region, Size
 from textual.theme import BUILTIN_THEMES
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn
@@ -170,73 +169,52 @@ def cells(data: heat.HeatData, width: int = heat.GUTTER + 20, height: int = 13) 
 
 def levels(found: heat.HeatCells) -> dict[int, list[int]]:
     """The shades of the rows in which anything is."""
-    return {row: list(own) for row, own in enumerate(found.levels) if set(own) - {0, heat.EMPTY}}
+    return {row: own for row, own in enumerate(found.levels) if set(own) - {0, heat.EMPTY}}
 
 
 def test_a_map_has_a_column_for_each_poll_and_a_row_for_each_bucket() -> None:
     """20 waits in 2 s are 10 a second, the strongest; 2 are a tenth: three quarters of four decades, level 12 of 15."""
     found = cells(heat_data({10: 20, 12: 2}, None, {10: 2}))
-    assert (found.position.span, found.capacity, found.newest, found.top) == (4, 5, 102, 10.0)
+    assert (found.span, found.capacity, found.newest, found.top) == (4, 5, 102, 10.0)
     # 10 to 12 in the midst of ten rows: three above and four below.
     assert found.rows == heat.BucketRows(6, 10)
     gap = {row: [0, GAP, 0, heat.EMPTY, heat.EMPTY] for row in range(10)}
     assert levels(found) == gap | {
         3: [12, GAP, 0, heat.EMPTY, heat.EMPTY], 5: [15, GAP, 12, heat.EMPTY, heat.EMPTY],
     }  # fmt: skip
-    assert (found.axis, list(found.lines_of(3))) == (12, [4])
+    signs = [heat.glyph(shade) for shade in range(heat.MARK + 1)]
+    assert len(found.lines(signs, None)) == 10 + heat.STRIP + heat.AXIS
     tall = cells(heat_data({10: 20}), height=3 + 20)
-    assert (tall.rows.lines, list(tall.lines_of(3)), tall.axis) == (2, [7, 8], 22)
-
-
-def test_a_new_poll_changes_its_column_alone() -> None:
-    """Bucket 10 is in the fifth of the rows from 14 down to 5. Every fourth poll has a time at the axis: number 104."""
-    data = heat_data({10: 20}, {10: 20})
-    found = cells(data)
-    more = heat_data({10: 20}, {10: 20}, {10: 2}, {10: 0})
-    changes = found.take(more, heat.GUTTER + 20, 13)
-    assert changes == heat.Changes(frozenset({5}), (Region(heat.GUTTER + 8, 1, 4, 11),))
-    assert found.levels[4][:4] == bytearray([15, 15, 12, 0])
-    at_axis = found.take(heat_data({10: 20}, {10: 20}, {10: 2}, {}, {10: 20}), heat.GUTTER + 20, 13)
-    assert at_axis == heat.Changes(
-        frozenset({5, 12}), (Region(heat.GUTTER + 16, 1, 4, 11), Region(0, 12, heat.GUTTER + 20, 1))
-    )
-    same = found.take(heat_data({10: 20}, {10: 20}, {10: 2}, {}, {10: 20}), heat.GUTTER + 20, 13)
-    assert same == heat.Changes(frozenset(), ())
+    lines = tall.lines(signs, None)
+    assert (tall.rows.lines, len(lines)) == (2, 20 + heat.STRIP + heat.AXIS)
+    assert [line[0] for line in lines[6:8]] == [("  <2.0ms ", "dim"), (" " * heat.GUTTER, "dim")], "it is labelled once"
 
 
 @pytest.mark.parametrize(
-    ("counts", "facts", "width"),
-    [
-        (({10: 20}, {10: 21}), {}, 29),  # more than the strongest shade
-        (({10: 20}, {30: 1}), {}, 29),  # a bucket without a row
-        (({10: 20}, {10: 20}), {}, 30),
-        (({10: 20}, {10: 20}), {"event": "y"}, 29),
-        (({10: 20}, {10: 20}), {"cpus": 9.0}, 29),
-        (({10: 20}, {10: 20}), {"marks": ((100, "DAY"),)}, 29),
-        (({10: 20},) * 6, {}, 29),  # polls become narrower
-        ((), {"first": 100}, 29),
-    ],
+    ("counts", "left"), [([{10: 20}] * 19, 0), ([{10: 20}] * 20, 0), ([{10: 20}] * 21, 5), ([{10: 20}] * 24, 8)]
 )
-def test_what_does_not_fit_makes_the_map_anew(counts: tuple[dict[int, int], ...], facts: Any, width: int) -> None:
-    found = cells(heat_data({10: 20}))
-    assert found.take(heat_data(*counts, **facts), width, 13) is None
+def test_a_map_stays_where_it_was_as_long_as_it_can(counts: list[dict[int, int] | None], left: int) -> None:
+    """Twenty polls of a cell each fit; one more, and it moves by a fifth of them."""
+    data = heat_data(*counts, first=0)
+    found = heat.HeatCells(Quantity.FREQUENCY, data, heat.GUTTER + 20, 13)
+    assert found.left == left
+    assert heat.HeatCells(Quantity.FREQUENCY, data, heat.GUTTER + 20, 13, before=4).left == (
+        4 if len(counts) > 4 else 0
+    )
 
 
 def test_the_throttle_below_the_rows_is_drawn_with_its_poll() -> None:
-    found = cells(heat_data({10: 20}))
     data = heat_data({10: 20}, {})
     data.columns[1] = data.columns[1]._replace(throttled=4.0)  # type: ignore[index]
-    changes = found.take(data, 29, 13)
-    assert changes is not None
-    assert changes.lines == {found.axis - 1} == {11}
-    assert found.throttle == [" ", "▅", " ", " ", " "]
+    signs = [heat.glyph(shade) for shade in range(heat.MARK + 1)]
+    assert cells(data).lines(signs, None)[-2] == (("throttle ", "dim"), ("    ▅▅▅▅", "waiting"))
 
 
 def test_a_mark_stands_where_nobody_waited() -> None:
     found = cells(heat_data({10: 20}, {10: 20}, marks=((100, "DAY"), (103, "NIGHT"), (99, "OLD"), (105, "LATE"))))
-    assert list(found.marked(4)) == [15, 15, heat.EMPTY, heat.MARK, heat.EMPTY]
-    assert list(found.marked(5)) == [heat.MARK, 0, heat.EMPTY, heat.MARK, heat.EMPTY]
-    assert list(cells(heat_data({10: 20})).marked(5)) == [0] + [heat.EMPTY] * 4
+    assert found.levels[4] == [15, 15, heat.EMPTY, heat.MARK, heat.EMPTY]
+    assert found.levels[5] == [heat.MARK, 0, heat.EMPTY, heat.MARK, heat.EMPTY]
+    assert cells(heat_data({10: 20})).levels[5] == [0] + [heat.EMPTY] * 4
 
 
 def test_a_bucket_of_the_poll_that_is_looked_at_has_a_cell_and_back() -> None:
@@ -246,9 +224,11 @@ def test_a_bucket_of_the_poll_that_is_looked_at_has_a_cell_and_back() -> None:
     assert (found.cell_of(15), found.cell_of(4)) == (None, None)
     back = cells(heat_data({10: 20}, {10: 20}, {10: 20}, cursor=101))
     assert back.cell_of(10) == (1, 4)
-    assert back.around((1, 4)) == heat.Changes(
-        frozenset({5, 12}), (Region(heat.GUTTER + 4, 5, 4, 1), Region(heat.GUTTER + 4, 12, 4, 1))
-    )
+    signs = [heat.glyph(shade) for shade in range(heat.MARK + 1)]
+    read = back.lines(signs, (1, 4))
+    assert read[4][1:4] == (("████", "shade 15"), ("████", "cursor"), ("████", "shade 15"))
+    assert read[:4] == back.lines(signs, None)[:4]
+    assert back.lines(signs, (1, 9))[9][2] == ("◇   ", "cursor"), "where nothing is the cursor has a sign of its own"
     assert [back.at(heat.GUTTER + x, 5) for x in (0, 3, 4, 11, 19)] == [(10, -1), (10, -1), (10, 0), (10, 1), (10, 1)]
     assert [back.at(heat.GUTTER, y) for y in (0, 1, 10, 11)] == [None, (14, -1), (5, -1), None]
     assert back.at(heat.GUTTER - 1, 5) is None
@@ -256,7 +236,6 @@ def test_a_bucket_of_the_poll_that_is_looked_at_has_a_cell_and_back() -> None:
 
 
 def test_all_maps_on_show_have_the_rows_of_the_lowest() -> None:
-    assert heat.room_for(None, 20) == 17
     assert heat.room_for(heat_data({}, height=13), 20) == 10
     assert heat.room_for(heat_data({}, height=30), 20) == 17
 
@@ -264,45 +243,24 @@ def test_all_maps_on_show_have_the_rows_of_the_lowest() -> None:
 def test_signs_stand_for_shades_where_colours_cannot() -> None:
     theme = BUILTIN_THEMES["textual-dark"]
     for mode in ("truecolor", "256"):
-        styles, signs = heat.paints(Quantity.FREQUENCY, theme, mode)
-        assert len(styles) == len(signs) == heat.MARK + 1
+        palette, signs = heat.paints(Quantity.FREQUENCY, theme, mode)
         assert signs == [" "] * GAP + ["╎", " ", "┆"]
-        colours = [style.bgcolor.triplet for style in styles[1:GAP] if style.bgcolor and style.bgcolor.triplet]
-        assert [tuple(each) for each in colours] == list(
+        colours = [palette[name].bgcolor for _, name in heat.legend(signs)]
+        assert [tuple(each.triplet) for each in colours if each and each.triplet] == list(
             heat.shades(Quantity.FREQUENCY, dark=True, exact=mode == "256")
         )
-    styles, signs = heat.paints(Quantity.INTENSITY, theme, "16")
+    palette, signs = heat.paints(Quantity.INTENSITY, theme, "16")
     assert "".join(signs) == " ···░░░▒▒▒▓▓▓███╎ ┆"
-    assert [style.color.name if style.color else "" for style in styles[1:GAP:3]] == list(heat.ANSI[Quantity.INTENSITY])
-    styles, _ = heat.paints(Quantity.INTENSITY, theme, "mono")
-    assert set(styles[1:GAP]) == {styles[0]}
+    found = [palette[name].color for _, name in heat.legend(signs)[::3]]
+    assert [color.name if color else "" for color in found] == list(heat.ANSI[Quantity.INTENSITY])
+    palette, signs = heat.paints(Quantity.INTENSITY, theme, "mono")
+    assert {palette[name] for _, name in heat.legend(signs)} == {palette[""]}
 
 
 def heat_map(bucket: int | None, found: heat.HeatCells | None) -> tuple[Any, list[HeatMap.Read]]:
     """A map with its cursor on a bucket, and what it asks to be read."""
     asked: list[HeatMap.Read] = []
     return SimpleNamespace(bucket=bucket, _cells=found, post_message=asked.append, Read=HeatMap.Read), asked
-
-
-def test_what_is_drawn_anew_is_painted_whole_and_a_poll_more_only_where_it_changes_something() -> None:
-    painted: list[tuple[Region, ...]] = []
-
-    class Placed(HeatMap):
-        size = Size(heat.GUTTER + 20, 13)  # type: ignore[assignment]
-        is_mounted = True  # type: ignore[assignment]
-
-        def refresh(self, *regions: Region, **_: Any) -> Any:
-            painted.append(regions)
-
-    widget = Placed(Quantity.FREQUENCY)
-    painted.clear()
-    widget.show(heat_data({10: 20}), None)
-    assert painted == [()]
-    widget.show(heat_data({10: 20}), None)
-    assert painted == [()], "nothing has changed"
-    widget.show(heat_data({10: 20}, {10: 20}, first=100), None)
-    assert len(painted) == 2
-    assert painted[1]
 
 
 @pytest.mark.parametrize(

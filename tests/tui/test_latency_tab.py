@@ -165,6 +165,7 @@ def heat_maps(acting: Stage) -> list[HeatMap]:
 
 
 def map_text(widget: HeatMap) -> list[str]:
+    widget.render_lines(widget.size.region)
     return [widget.render_line(y).text for y in range(widget.size.height)]
 
 
@@ -192,8 +193,7 @@ async def test_what_is_drawn_poll_by_poll_is_what_is_drawn_at_once() -> None:
         await shown(acting, 80)
         slowly = [map_text(widget) for widget in heat_maps(acting)]
         for widget in heat_maps(acting):
-            widget._cells = None
-            widget._strips.clear()
+            widget._lines = ()
         acting.app.repaint()
         await acting.settle()
         assert [map_text(widget) for widget in heat_maps(acting)] == slowly
@@ -313,10 +313,11 @@ async def test_every_scale_of_colours_tells_the_shades(
         await acting.keys("7")
         await acting.show(latencies(1), latencies(12))
         widget = heat_maps(acting)[0]
+        text = map_text(widget)
         legend = widget.render_line(0)
         signs = [segment for segment in legend if segment.style and len(segment.text) == 1 and segment.text != " "]
         grounds = [segment.style.bgcolor for segment in legend if segment.style and segment.text == " "]
-        rows = "".join(line[GUTTER:] for line in map_text(widget)[1 : 1 + widget._cells.rows.count])
+        rows = "".join(line[GUTTER:] for line in text[1 : 1 + widget._cells.rows.count])
         if mode in ("truecolor", "256"):
             assert set(rows) <= {" ", "╎"}
             assert len(set(grounds)) == (15 if mode == "truecolor" else 7)

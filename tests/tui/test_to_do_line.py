@@ -128,3 +128,10 @@ async def test_what_is_too_large_for_the_target_is_waited_for_from_the_first_loo
         assert "DO  wait: QUERIES may start in about 0:34   4 shows more" in acting.screen
         await polls(5)
         assert "DO  wait: QUERIES may start in about 0:24   4 shows more" in acting.screen
+
+
+def test_what_the_queue_waits_for_stands_behind_another_step_where_there_is_room() -> None:
+    plan, queue = "set a plan that divides CPU", "for the queue, wait: BATCH may start in about 0:18"
+    found = ToDo(Step.CHANGE, f"{plan}: {'why ' * 40}; {queue}", plan, "plan", beside=queue)
+    assert plain(do_line(found, 120)) == f" DO  {plan}; {queue}   6 shows more"
+    assert plain(do_line(found, 80)) == f" DO  {plan}   6 shows more"

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
-from presman.analysis.advice.ending_effect import helps_nobody, is_proven
 from presman.analysis.advice.kept import who_wants
 from presman.analysis.advice.step import Proof
+from presman.analysis.readings.forecast_readings import helps_nobody, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed

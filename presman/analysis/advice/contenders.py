@@ -15,14 +15,13 @@ from math import inf
 from msgspec import Struct
 
 from presman.analysis.advice.ending import step_left
-from presman.analysis.advice.ending_effect import is_proven
 from presman.analysis.advice.freeing import alike, freeing, is_blocker, spare
 from presman.analysis.advice.step import Proof
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_order import SAME_WAIT, has_waited_alike, is_one_queue
-from presman.analysis.readings.forecast_readings import EndingEffect
+from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
+    SAME_WAIT,
     QueuedStatement,
     QueueHead,
     RunningStatement,
@@ -264,7 +263,7 @@ def take_turns(
         for row in reading.cluster_groups()
         if keeps_on and (row.px_queued_minute or 0.0) > 0.0
         and (row.con_id, row.name) not in now and is_rival(row.con_id, row.name)
-        and not (is_one_queue(reading.header.px_managed) and row.con_id == head.con_id)
+        and not (reading.header.has_one_queue() and row.con_id == head.con_id)
         and not (row.is_full and _are_kept([Shortage(1, con_id=row.con_id, group=row.name)], freed, counts))
     ]  # fmt: skip
     return tuple(sorted({group_title(head), *others})) if others else ()
@@ -305,7 +304,7 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
     """Return the statements of another head's queue that may start before `head` does."""
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
-    if is_one_queue(reading.header.px_managed) and other.con_id == head.con_id:
+    if reading.header.has_one_queue() and other.con_id == head.con_id:
         waited = head.statement.waited or 0.0
         return [each for each in queue if each.waited is None or each.waited > waited - SAME_WAIT]
     return queue
@@ -344,11 +343,11 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
 
 def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
     """Return who of the queues that take `turns` is served first, as far as presman knows."""
-    if is_one_queue(reading.header.px_managed) is False:
+    if reading.header.has_one_queue() is False:
         return "the plan decides who is first, and no view tells"
     others = [name for name in turns if name != group_title(head)]
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
-    if is_one_queue(reading.header.px_managed) and near.issuperset(others):
+    if reading.header.has_one_queue() and near.issuperset(others):
         return f"{listed(others)} waited longer and {'come' if len(others) > 1 else 'comes'} first"
     return "who is first is not known"
 
@@ -358,7 +357,7 @@ def first_may_want_more(head: QueueHead, reading: Reading) -> str:
     other = max(alike(head, reading), key=_wanted, default=None)
     if head.wants is None or other is None or (most := _wanted(other)) <= head.wants.high:
         return ""
-    as_long = " that waited as long" * has_waited_alike(other, head.statement)
+    as_long = " that waited as long" * other.waits_like(head.statement)
     wants = f"wants {counted(int(most), 'server')}" if most < inf else "may want more"
     return f"another{as_long} {wants}, and which is first is not known"
 

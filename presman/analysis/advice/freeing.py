@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from presman.analysis.advice.ending import ends_in, lost, objection, time_left
 from presman.analysis.parallel.counted_servers import Counted
-from presman.analysis.parallel.queue_order import may_be_first
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
@@ -98,7 +97,7 @@ def spare(head: QueueHead, reading: Reading) -> float:
 def alike(head: QueueHead, reading: Reading) -> list[QueuedStatement]:
     """Return the statements that may be the first as well as a head, with itself; none where it is known to be."""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
-    return [each for each in queue if may_be_first(each, head.statement)] if head.equals else []
+    return [each for each in queue if each.may_be_first(head.statement)] if head.equals else []
 
 
 def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:

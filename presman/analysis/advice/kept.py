@@ -10,7 +10,6 @@ from typing import NamedTuple
 from presman.analysis.advice.contenders import first_may_want_more
 from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
-from presman.analysis.parallel.queue_order import is_one_queue
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
@@ -91,7 +90,7 @@ def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) 
     decides which is first.
     """
     heads = [head for head in reading.heads if group_title(head) in names]
-    is_open = is_one_queue(reading.header.px_managed) is False and len(heads) == len(names) > 1
+    is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
     return is_open and all(_is_enough(each, head, reading) for head in heads)
 
 

@@ -17,24 +17,14 @@ from datetime import timedelta
 
 from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, time_left
-from presman.analysis.advice.ending_effect import (
-    effect_of,
-    gain,
-    helps_nobody,
-    is_proven,
-    is_sooner,
-    saves_enough,
-    sooner,
-    sooner_then,
-)
+from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, saves_enough, time_left
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import Kept, kept_by, starts_nobody, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.forecast_readings import EndingEffect
+from presman.analysis.readings.forecast_readings import EndingEffect, helps_nobody, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
@@ -98,11 +88,11 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     """Return which idle holder is to be ended because the queue empties sooner then, None where none is known to."""
     if all(each.blocked for each in heads):
         return None
-    known = [(each, effect) for each in idle_to_end(reading) if (effect := effect_of(reading, each)) is not None]
+    known = [(each, effect) for each in idle_to_end(reading) if (effect := reading.effect_of(each)) is not None]
     proven = [(each, effect) for each, effect in known if is_proven(effect)]
     if not proven:
         return None
-    each, effect = max(proven, key=lambda one: gain(one[1]))
+    each, effect = max(proven, key=lambda one: one[1].sooner or 0.0)
     step = _end((each,), reading, "", Proof.QUEUE_SOONER.value, "", effect)
     return step._replace(proven=(Proof.QUEUE_SOONER,))
 
@@ -133,11 +123,11 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
         return kept.starts or doubt
     if effect is None or effect.sooner is None:
         return kept.starts or "what ending it would do is not known"
-    if gain(effect) < NEARLY_DONE:
+    if effect.sooner < NEARLY_DONE:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
-    return f"if it is ended, the last now queued should start {sooner_then(effect)}{doubt}"
+    return f"if it is ended, the last now queued should start {effect.sooner_then()}{doubt}"
 
 
 def _why_no_effect(reading: Reading) -> str:
@@ -264,9 +254,9 @@ def _end(
 
 def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
     """Return when the queue is through if they are ended, and if not; "" where that is not known or as good."""
-    if effect is None or not is_sooner(effect):
+    if effect is None or not effect.is_sooner():
         return ""
-    starts = f"the last now queued starts {sooner(effect)}"
+    starts = f"the last now queued starts {effect.sooner_words()}"
     if effect.through is None or effect.otherwise is None:
         return starts
     then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))

@@ -46,7 +46,8 @@ class ToDo(NamedTuple):
     """What to do: a sentence, a `short` one for narrow lines, the name (not the key) of the tab that tells more.
 
     `commands` are what `C` copies, () where nothing is to be run; `affects` whom they hit, `proven` what is proven of
-    them. `subject` is the group or container it is about.
+    them. `subject` is the group or container it is about. `beside` is what `text` says of the queue behind a step about
+    something else, in short words.
     """
 
     step: Step
@@ -57,6 +58,7 @@ class ToDo(NamedTuple):
     affects: str = ""
     subject: str = ""
     proven: tuple[Proof, ...] = ()
+    beside: str = ""
 
     @property
     def command(self) -> Command | None:

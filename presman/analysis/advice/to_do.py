@@ -2,7 +2,8 @@
 
 The rules. To end somebody for a queue comes before all else, and is said only where :mod:`queue_step` has proof that it
 helps. What is critical comes before what is a warning, and among those equally bad what somebody can do (set a plan,
-raise a limit, look at a session) before a wait. Of what only a plan can cure, it says what.
+raise a limit, look at a session) before a wait, which stands behind it: who is queued wants to know that, too. Of what
+only a plan can cure, it says what.
 """
 
 from __future__ import annotations
@@ -38,8 +39,21 @@ def to_do(reading: Reading) -> ToDo | None:
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
         steps = [step for alert in equals if (step := _step(alert, queue, reading))]
         if steps:
-            return next((step for step in steps if step.step is not Step.WAIT), steps[0])
+            first = next((step for step in steps if step.step is not Step.WAIT), steps[0])
+            waited = max((head.statement.waited or 0.0 for head in reading.heads), default=0.0)
+            return _beside(first, queue if waited >= _LONG else None)
     return None
+
+
+_LONG = 60.0
+"""Seconds from which on who waits in the queue wants to know what becomes of it, whatever else is to be done."""
+
+
+def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
+    """Return the first step with what is known of the queue beside it, where that is to wait."""
+    if queue is None or first.step is Step.WAIT or queue.step is not Step.WAIT:
+        return first
+    return first._replace(text=f"{first.text}; for the queue, {queue.text}", beside=f"for the queue, {queue.short}")
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
@@ -193,8 +207,10 @@ def _gone(alert: Alert, _reading: Reading) -> ToDo:
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
-    text = "set a plan that divides CPU (RESOURCE_MANAGER_PLAN): no plan divides the CPUs, and all are in use"
-    return ToDo(Step.CHANGE, text, "set a plan that divides CPU", "plan", subject=alert.subject)
+    inside = bool(alert.subject) and not alert.subject.isdecimal()  # of containers, not of an instance
+    set_it = f"set a plan that divides CPU{f' inside {alert.subject}' if inside else ''}"
+    why = alert.short if inside else "no plan divides the CPUs, and all are in use"
+    return ToDo(Step.CHANGE, f"{set_it} (RESOURCE_MANAGER_PLAN): {why}", set_it, "plan", subject=alert.subject)
 
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:

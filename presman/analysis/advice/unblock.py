@@ -25,11 +25,11 @@ from presman.analysis.advice.contenders import (
     who_is_first,
 )
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
-from presman.analysis.advice.ending_effect import effect_of, is_proven
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, whose_limit
 from presman.analysis.advice.kept import kept_by, too_few, who_wants
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
+from presman.analysis.readings.forecast_readings import is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -162,7 +162,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     same = same or (f"; {found.unsure}" if found.unsure else "")
     # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
     perhaps = found.head.cause is Cause.NEVER_FITS
-    whom = f"one of {found.head.equals + 1} that have waited as long" if found.head.equals else "it"
+    whom = f"one of the first {found.head.equals + 1}" if found.head.equals else "it"
     lets = f"with which {whom} may start" if found.rivals or found.unsure else f"that let {whom} start"
     lets = "with which it may start, though it is too large for the target" if perhaps else lets
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
@@ -231,9 +231,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     fixed = [each for each in helpers if each.ends_in is None and refusal(each.statement)]
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
-    first = [
-        each for each in helpers if is_proven(effect_of(reading, each.statement)) and not objection(each.statement)
-    ]
+    first = [each for each in helpers if is_proven(reading.effect_of(each.statement)) and not objection(each.statement)]
     chosen, others = in_order(helpers, blocked, short, first)
     found = tuple(
         _candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[: max(LISTED, len(chosen))]
@@ -251,7 +249,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
         too_large(head, rivals, freed, reading, counts), foreseen=_foreseen(head, reading),
         too_few=too_few(blocked, head, reading),
     )  # fmt: skip
-    together = effect_of(reading, *next(iter(whole.possible), ())) if needed > 1 else None
+    together = reading.effect_of(*next(iter(whole.possible), ())) if needed > 1 else None
     whole = answered(replace(whole, effect=together), reading)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
 
@@ -288,5 +286,5 @@ def _candidate(helper: Freeing, shortages: Sequence[Shortage], reading: Reading)
         ends_in=helper.ends_in,
         refused=ending(each, reading).refused,
         objection=objection(each) or doubt,
-        effect=effect_of(reading, each),
+        effect=reading.effect_of(each),
     )

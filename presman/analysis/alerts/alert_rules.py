@@ -7,11 +7,13 @@ parallel queue stand in `queue_alerts.py`.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from math import inf
 from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
 from presman.analysis.caches import once
+from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
 from presman.analysis.readings.group_readings import GroupReading, Verdict
@@ -74,8 +76,8 @@ def _words(group: GroupReading) -> str:
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:
-    """Tell where all CPUs are in use and no plan divides them."""
-    found = []
+    """Tell where all CPUs are in use and no plan divides them: those of an instance, or what a container is due."""
+    found = _containers_without_plan(reading)
     for each in reading.header.instances:
         used = _used(reading, each.inst_id)
         if each.cpu_managed == "ON" or used is None or not each.num_cpus or used < FULL * each.num_cpus:
@@ -84,6 +86,27 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
         text = f"CPU: {short}: whoever asks for more gets more"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
+
+
+def _undivided(reading: Reading) -> list[GroupReading]:
+    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is due, where its plan names no other."""
+    groups = [row for row in reading.cluster_groups() if row.in_plan and row.container]
+    named = Counter(row.con_id for row in groups)
+    alone = (row for row in groups if row.name == OTHER_GROUPS and named[row.con_id] == 1 and not row.doubt)
+    full = {Verdict.CONTENDED, Verdict.CAPPED, Verdict.CAGED}
+    return [row for row in alone if row.verdict in full and (row.used or 0.0) >= FULL * (row.entitled or inf)]
+
+
+def _containers_without_plan(reading: Reading) -> list[Alert]:
+    """Tell of them together, as a note: between containers the CDB plan divides."""
+    rows = _undivided(reading)
+    if not rows:
+        return []
+    names, one = listed([row.container for row in rows]), len(rows) == 1
+    short = f"no plan divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} due"
+    waited = number(sum(row.waiting or 0.0 for row in rows))
+    text = f"CPU: {short}: {waited} more are waited for, and sessions share alike"
+    return [Alert("note", "○", text, short, "cpu_without_plan", names)]
 
 
 def host_shared(reading: Reading) -> list[Alert]:

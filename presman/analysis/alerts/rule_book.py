@@ -167,7 +167,8 @@ _RULES = (
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in"),
-    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them", "instance",
+    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note of all that "
+              "containers are due", "instance",
               rests_on="CPU"),
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),

@@ -9,6 +9,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import PlanBook, plan_name
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
+from presman.analysis.readings.reading import is_one_queue
 from presman.base.release import Release
 from presman.base.sums import grouped
 from presman.rows.group_rows import (
@@ -148,6 +149,11 @@ class PlanFacts(Struct, frozen=True, dict=True):
         """Whether the plan of a container steers CPU, unless V$RSRC_PLAN says that it does not."""
         row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
         return row is None or row.cpu_managed.upper() != "OFF"
+
+    def has_one_queue(self, inst_id: int, con_id: int) -> bool | None:
+        """Whether one queue serves all groups of a container, None where that is not known."""
+        row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
+        return None if row is None else is_one_queue(row.parallel_execution_managed)
 
     @cached_property
     def autonomous(self) -> bool:

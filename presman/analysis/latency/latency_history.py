@@ -3,13 +3,10 @@
 A poll is one block of bytes (MessagePack): per event that was waited for its number, instance, waits and microseconds
 measured, and of each bucket that grew its number and by how much. A bucket's number is the power of two of its bound in
 microseconds, so that bounds of either view fit one scale (1 ms, of which 1,024 us stand, is number 10).
-All blocks but the newest are kept compressed, many together.
 """
 
-import marshal
-import zlib
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 from math import log2
@@ -21,60 +18,8 @@ from presman.analysis.latency.histograms import HistogramSpan, Latency, latency
 from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.wait_readings import ESTIMATOR, EventWaits, Histogram
 
-TOGETHER = 64
-"""Blocks that are compressed together: one by one they would hardly get smaller."""
-
 _EACH = 48
-"""Bytes that a block costs besides its content, roughly, while it is not compressed."""
-
-
-class Blocks:
-    """Blocks in the order they came; `dropped` counts those that went before."""
-
-    def __init__(self) -> None:
-        self._packed: deque[bytes] = deque()
-        self._fresh: list[bytes] = []
-        self._gone = 0
-        self.dropped = 0
-
-    def __len__(self) -> int:
-        return len(self._packed) * TOGETHER + len(self._fresh) - self._gone
-
-    @property
-    def size(self) -> int:
-        """Bytes they take, roughly."""
-        return sum(map(len, self._packed)) + sum(len(block) + _EACH for block in self._fresh)
-
-    def append(self, block: bytes) -> None:
-        """Add the newest block."""
-        self._fresh.append(block)
-        if len(self._fresh) == TOGETHER:
-            self._packed.append(zlib.compress(marshal.dumps(self._fresh)))
-            self._fresh = []
-
-    def drop(self) -> None:
-        """Drop the oldest block. Raises IndexError if there is none."""
-        if not self:
-            raise IndexError("no blocks")
-        self._gone += 1
-        self.dropped += 1
-        if self._packed and self._gone == TOGETHER:
-            self._packed.popleft()
-            self._gone = 0
-        elif not self._packed:
-            del self._fresh[: self._gone]
-            self._gone = 0
-
-    def since(self, number: int) -> Iterator[bytes]:
-        """Yield the blocks from `number` on, counted from the very first, those that were dropped too."""
-        skip = max(0, number - self.dropped) + self._gone
-        whole = min(skip // TOGETHER, len(self._packed))
-        skip -= whole * TOGETHER
-        for packed in islice(self._packed, whole, None):
-            yield from islice(marshal.loads(zlib.decompress(packed)), skip, None)
-            skip = 0
-        yield from islice(self._fresh, skip, None)
-
+"""Bytes that a block costs besides its content, roughly."""
 
 NUMBERS = 33
 """Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
@@ -142,12 +87,16 @@ def intensity(column: LatencyColumn, bounds: Mapping[int, int]) -> dict[int, flo
 
 
 class LatencyHistory:
-    """The columns of all events, oldest first. Bounded by `count` polls and by `size` bytes."""
+    """The columns of all events, oldest first. Bounded by `count` polls and by `size` bytes.
+
+    `used` are the bytes they take, roughly; `dropped` polls went before those that are kept.
+    """
 
     def __init__(self, count: int = 3600, size: int = 4 << 20) -> None:
         self._count = count
         self._size = size
-        self._polls = Blocks()
+        self._polls: deque[bytes] = deque()
+        self.used = self.dropped = 0
         self._newest = 0.0
         self._read_at: datetime | None = None
         self._held: dict[int, float] = {}
@@ -157,16 +106,6 @@ class LatencyHistory:
 
     def __len__(self) -> int:
         return len(self._polls)
-
-    @property
-    def used(self) -> int:
-        """Bytes the polls take, roughly."""
-        return self._polls.size
-
-    @property
-    def dropped(self) -> int:
-        """Polls that went before those that are kept."""
-        return self._polls.dropped
 
     def add(self, reading: Reading) -> None:
         """Add what a reading says. One that is not newer than the last changes nothing.
@@ -186,8 +125,10 @@ class LatencyHistory:
         self._held, self._held_for = {}, 0.0
         events = [each for each in map(self._grown, reading.histograms) if each is not None] if seconds else []
         self._polls.append(msgpack.encode(_Poll(at, seconds, throttled, events)))
-        while len(self._polls) > self._count or (self._polls.size > self._size and len(self._polls) > 1):
-            self._polls.drop()
+        self.used += len(self._polls[-1]) + _EACH
+        while len(self._polls) > self._count or (self.used > self._size and len(self._polls) > 1):
+            self.used -= len(self._polls.popleft()) + _EACH
+            self.dropped += 1
 
     def _hold(self, reading: Reading) -> None:
         """Add up what was held back since the last column."""
@@ -222,7 +163,7 @@ class LatencyHistory:
         """Return the columns of an event on an instance (0: all of them) from poll `first` on, which counts from the
         very first poll, those that were dropped too."""
         number = self._events.get(event, -1)
-        return [_column(poll, inst_id, number) for poll in self._polls.since(first)]
+        return [_column(poll, inst_id, number) for poll in islice(self._polls, max(0, first - self.dropped), None)]
 
     def bound(self, number: int) -> int:
         """Return the bound of a bucket in microseconds, as the database has it."""

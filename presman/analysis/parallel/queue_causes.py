@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_order import has_waited_alike
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import (
     Cause,
@@ -223,7 +222,7 @@ def with_queue_reasons(
     by_statement: dict[Executing, QueuedStatement] = {}
     for each in queue:
         head, reason = first.get((each.con_id, each.group), (None, QueueReason.UNKNOWN))
-        if head is None or not has_waited_alike(each, head.statement):
+        if head is None or not each.waits_like(head.statement):
             reason = QueueReason.BEHIND_IN_QUEUE
         by_statement[each.executing()] = replace(each, reason=reason)
     found = tuple(replace(head, statement=by_statement[head.statement.executing()]) for head in heads)

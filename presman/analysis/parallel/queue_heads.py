@@ -19,7 +19,6 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.queue import degree
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
-from presman.analysis.parallel.queue_order import SAME_WAIT, has_one_queue, may_be_first
 from presman.analysis.parallel.server_pools import (
     ServerBudget,
     ServerLimit,
@@ -32,9 +31,9 @@ from presman.analysis.parallel.server_pools import (
 )
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, is_known
+from presman.analysis.readings.statement_readings import SAME_WAIT, Cause, QueuedStatement, QueueHead, is_known
 from presman.analysis.view_availability import view_of
-from presman.base.formats import instances_are
+from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import RsrcPdb
@@ -69,7 +68,7 @@ class Queues(NamedTuple):
         """
         if head.event == NEXT_IN_LINE:
             return []
-        return [each for each in self.of(head) if each is not head and may_be_first(each, head)]
+        return [each for each in self.of(head) if each is not head and each.may_be_first(head)]
 
     def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
         """Yield the limits that a group's statements are under, by the plan of an instance: its container's first."""
@@ -95,7 +94,7 @@ class Queues(NamedTuple):
         state = QueueState(
             system=self.budgets[ROOT],
             limits=tuple(self.limits((head.con_id, head.group), head.inst_id)),
-            ahead=self._ahead(head) if has_one_queue(self.facts, head.inst_id, head.con_id) else 0,
+            ahead=self._ahead(head) if self.facts.plans.has_one_queue(head.inst_id, head.con_id) else 0,
             rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
             unknown_container="" if is_target_known(self.facts, head.con_id, self.budgets) else name(head.con_id),
@@ -157,7 +156,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         target=state.system.target,
         short=short,
         sentence="; ".join(
-            filter(None, [sentence, _while_gone(fits_with), "" if placed.known else _NOT_WHERE, _same(len(alike))])
+            filter(None, [sentence, _while_gone(fits_with), "" if placed.known else _NOT_WHERE, _same(head, alike)])
         ),
         con_id=head.con_id,
         container=head.container,
@@ -189,7 +188,7 @@ def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) ->
     contested = bool(state.rivals or state.containers)
     if not passed_over(queues.facts, head, state.system, state.limits, contested=contested):
         return False
-    if has_one_queue(queues.facts, head.inst_id, head.con_id):
+    if queues.facts.plans.has_one_queue(head.inst_id, head.con_id):
         return True
     firsts = (one for each in queues.first for one in (each, *queues.alike(each)))
     return not any(_may_hold_up(queues, head, each) for each in firsts)
@@ -210,11 +209,15 @@ def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) 
     return free is not None and free < other.wants.high and all(other.wants.low <= room for room in rooms)
 
 
-def _same(equals: int) -> str:
-    if not equals:
+def _same(head: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
+    """Return why it is not known which is first, "" where it is: others waited as long, or no view tells."""
+    if not alike:
         return ""
-    have = "others have" if equals > 1 else "other has"
-    return f"{equals} {have} waited as long, so which is first is not known"
+    same = sum(each.waits_like(head) for each in alike)
+    unknown = len(alike) - same + (head.waited is None)
+    long = f"{counted(same, 'other')} {'has' if same == 1 else 'have'} waited as long" if same else ""
+    untold = f"for how long {unknown} of {len(alike) + 1} have waited is not known" if unknown else ""
+    return f"{' and '.join(filter(None, (long, untold)))}, so which is first is not known"
 
 
 class Placement(NamedTuple):

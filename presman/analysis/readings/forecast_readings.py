@@ -1,4 +1,4 @@
-"""Forecast of the parallel queue: how good it has been, and what the ends of running statements would do."""
+"""Forecast of the parallel queue: how good it has been, and what the ends of running statements would do, in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.analysis.readings.statement_readings import Executing
+from presman.base.formats import duration
 
 LEAST_JUDGED = 5
 """Fewer starts than these tell nothing of how good forecasts are."""
@@ -47,6 +48,10 @@ class ForecastRecord(Struct, frozen=True):
         return self.judged >= PROOF_JUDGED and not self.is_poor()
 
 
+_NO_SOONER, _LITTLE = 0.02, 1.0
+"""A gain of less than 2 %, or than a second, is not mentioned: so much differs by chance."""
+
+
 class EndingEffect(Struct, frozen=True):
     """What the end of some running statements would do, in the middle of courses played with and without them.
 
@@ -65,6 +70,51 @@ class EndingEffect(Struct, frozen=True):
     sooner: float | None = None
     sooner_low: float | None = None
     sooner_high: float | None = None
+
+    def is_sooner(self) -> bool:
+        """Whether it is known that the last that is queued now would start sooner, by more than chance makes."""
+        return self.sooner is not None and self.sooner >= max(_LITTLE, _NO_SOONER * (self.otherwise or 0.0))
+
+    def sooner_then(self) -> str:
+        """Return by how much sooner the last that is queued now should start, and when that is, with and without."""
+        if self.otherwise is None:
+            return self.sooner_words()
+        return f"{self.sooner_words()}: in {duration(self.through)} instead of {duration(self.otherwise)}"
+
+    def sooner_words(self) -> str:
+        """Return by how much sooner the last that is queued now should start: in 8 cases of 10 where all of them are a
+        gain, else in half of them.
+        """
+        low, high = duration(self.sooner_low), duration(self.sooner_high)
+        if (self.sooner_low or 0.0) < _LITTLE:
+            return f"{duration(self.sooner)} sooner"
+        return f"{low if low == high else f'{low}-{high}'} sooner"
+
+
+def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
+    """Return what an end would do to the whole queue, "" where that is not known.
+
+    How many start at once is not said of an end that is not `enough` for a head now, and not that none does of one that
+    is: the courses are of the last minute, in which more or fewer servers may have been free.
+    """
+    if effect is None:
+        return ""
+    words = []
+    if enough and effect.starts > 0:
+        words.append(f"{effect.starts} of the queue start{'s' * (effect.starts == 1)} at once")
+    if effect.is_sooner():
+        words.append(f"the last queued {'' if effect.proven else 'perhaps '}{effect.sooner_then()}")
+    return ", ".join(words)
+
+
+def is_proven(effect: EndingEffect | None) -> bool:
+    """Whether the forecast proves that the queue empties sooner by what matters."""
+    return effect is not None and effect.proven
+
+
+def helps_nobody(effect: EndingEffect | None) -> bool:
+    """Whether it was forecast that waiting is as good."""
+    return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0
 
 
 class QueueForecast(Struct, frozen=True):

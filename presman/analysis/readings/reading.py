@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import GoalReading
 from presman.analysis.readings.container_readings import LimitedContainer, MissedMinimum
-from presman.analysis.readings.forecast_readings import QueueForecast
+from presman.analysis.readings.forecast_readings import EndingEffect, QueueForecast
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.session_readings import Activity, Detail, SessionReading
 from presman.analysis.readings.statement_readings import (
@@ -30,7 +30,7 @@ from presman.analysis.readings.statement_readings import (
     StartForecast,
 )
 from presman.analysis.readings.wait_readings import EventWaits, Histogram, OutlierReading, RedoHealth, WaitReading
-from presman.base.formats import count
+from presman.base.formats import count, duration
 from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance
 
@@ -115,6 +115,14 @@ STARTED_TOGETHER = 600.0
 """Seconds within which the instances of a cluster come up when all of them are started."""
 
 
+def is_one_queue(managed: str) -> bool | None:
+    """Whether one queue serves all groups by the time they have waited: V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED.
+
+    None where that is neither FIFO, OFF nor FULL.
+    """
+    return {"FIFO": True, "OFF": True, "FULL": False}.get(managed.upper())
+
+
 class Header(Struct, frozen=True):
     """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
 
@@ -154,6 +162,10 @@ class Header(Struct, frozen=True):
     def uptime_of(self, inst_id: int) -> float | None:
         """Return for how many seconds an instance has been up, None where that is not known."""
         return next((each.uptime for each in self.instances if each.inst_id == inst_id), None)
+
+    def has_one_queue(self) -> bool | None:
+        """Whether one queue serves all groups, None where that is not known."""
+        return is_one_queue(self.px_managed)
 
     @property
     def youngest(self) -> str:
@@ -225,15 +237,21 @@ class UnavailableView(NamedTuple):
 
 
 class UnansweredQuery(Struct, frozen=True):
-    """A question that got no answer: the query's name, what is wrong and what cures it."""
+    """A question that got no answer: the query's name, what is wrong, what cures it, how old its rows are."""
 
     query: str
     view: str
     text: str
     cure: str
+    age: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, and how old the rows are that are shown instead."""
+        return self.text if self.age is None else f"{self.text}; its data is {duration(self.age)} old"
 
     def __str__(self) -> str:
-        return f"{self.view or self.query}: {self.text} {self.cure}".rstrip()
+        return f"{self.view or self.query}: {self.sentence} {self.cure}".rstrip()
 
 
 class LateView(Struct, frozen=True):
@@ -327,6 +345,10 @@ class Reading(Struct, frozen=True, dict=True):
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
+
+    def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
+        """Return what the end of these would do to the whole queue, None where that was not forecast."""
+        return None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""

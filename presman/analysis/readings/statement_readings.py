@@ -159,6 +159,10 @@ class ParallelStatement(Struct, frozen=True, kw_only=True):
         return self.inst_id, self.sid, self.serial, self.sql_id
 
 
+SAME_WAIT = 1.0
+"""Seconds by which two waits must differ to tell who came first: sessions are not all read at one instant."""
+
+
 class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
@@ -175,6 +179,16 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     wants: Servers | None
     starts: StartForecast | None = None
     reason: QueueReason = QueueReason.UNKNOWN
+
+    def waits_like(self, other: QueuedStatement) -> bool:
+        """Whether it is the other one, or has waited as long, so that which of them is first is not known."""
+        if other.executing() == self.executing():
+            return True
+        return other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT
+
+    def may_be_first(self, first: QueuedStatement) -> bool:
+        """Whether it may be the first as well: it waits alike, or of one of the two it is not known for how long."""
+        return self.waited is None or first.waited is None or self.waits_like(first)
 
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:
@@ -283,9 +297,9 @@ class QueueHead(Struct, frozen=True):
     All in servers: `wants`, the group's `held` (None: no view tells) of `allowed` (None: no group limit), the system's
     `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that
     binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
-    pluggable database where others are seen, too. `equals` others of its queue have waited the same: which of them all
-    is the first is not known. `queue_waited` is seconds that all statements of its queue have waited, added up;
-    `was_critical` tells that they waited for too long at a poll before, and not much less since.
+    pluggable database where others are seen, too. `equals` others of its queue have waited the same, or no view tells:
+    which of them all is the first is not known. `queue_waited` is seconds that all statements of its queue have waited,
+    added up; `was_critical` tells that they waited for too long at a poll before, and not much less since.
     `fits_with` are the instances that are gone, of one that is too large only because their servers are away with them.
     """
 

@@ -8,22 +8,20 @@ from datetime import datetime
 
 from presman.analysis.parallel.usual import QueueMarks
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.downgrade_ledger import DowngradeLedger
 from presman.analysis.trends.sql_minutes import SqlMinutes, SqlTexts
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.colours import GroupColours
 
 
 class Watch:
-    """The ledger of downgrades, the marks of an hour, the spans, minutes and texts of statements, fed together.
+    """The marks of an hour, the spans, minutes and texts of statements, fed together.
 
     `colours` are those that groups were given while one looks.
     """
 
     def __init__(self) -> None:
-        self.ledger = DowngradeLedger()
         self.queue_marks = QueueMarks()
-        self.runs = StatementRuns()
+        self.runs = StatementRuns(kept=1000)
         self.sql_minutes = SqlMinutes()
         self.sql_texts = SqlTexts()
         self.colours = GroupColours()
@@ -38,7 +36,6 @@ class Watch:
 
     def add(self, reading: Reading) -> None:
         """Take the next reading. One that is not newer than the last resets everything."""
-        self.ledger.add(reading)
         self.queue_marks.add(reading)
         self.runs.add(reading)
         self.sql_minutes.add(reading)

@@ -24,33 +24,10 @@ from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import busiest_sql_ids, count_of_kind, events_of_kind
 from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
 from presman.recording.window_lines import PollLines, poll_lines
-from presman.reports.compare.noise import (
-    FALSE_ALARMS,
-    LEAST_LENGTH,
-    METHOD,
-    Judgement,
-    Value,
-    block_length,
-    chance,
-    judge,
-    mean,
-)
-from presman.reports.compare.window_figures import (
-    ALL,
-    LATENCY,
-    MEAN_WAIT,
-    NOT_IN_PLAN,
-    NOT_KNOWN,
-    QUEUE,
-    SECTIONS,
-    STATEMENTS,
-    Directives,
-    FigureKey,
-    WindowFigures,
-    step_for,
-    thinned,
-    window_figures,
-)
+from presman.reports.compare import noise
+from presman.reports.compare import window_figures as figures
+from presman.reports.compare.noise import Judgement, Value
+from presman.reports.compare.window_figures import FigureKey, WindowFigures
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
@@ -124,12 +101,12 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
     found = [
         _line(key, list(first.series.get(key, ())), list(second.series.get(key, ())))
         for key in keys
-        if (key.section != STATEMENTS or key.subject in shown) and key.figure != MEAN_WAIT
+        if (key.section != figures.STATEMENTS or key.subject in shown) and key.figure != figures.MEAN_WAIT
     ]
     found += _latency(first, second)
     found += _queue_waits(first.queued, second.queued)
-    ranks = {ALL: -2} | {sql_id: index for index, sql_id in enumerate(shown)}
-    found.sort(key=lambda line: (SECTIONS.index(line.section), ranks.get(line.subject, -1), line.subject))
+    ranks = {figures.ALL: -2} | {sql_id: index for index, sql_id in enumerate(shown)}
+    found.sort(key=lambda line: (figures.SECTIONS.index(line.section), ranks.get(line.subject, -1), line.subject))
     return tuple(found)
 
 
@@ -149,10 +126,10 @@ def plan_differences(
     return tuple(found)
 
 
-def _at_end(directives: Directives, key: tuple[str, str]) -> Any:
+def _at_end(directives: figures.Directives, key: tuple[str, str]) -> Any:
     """Return what a plan says; of a group that is not among those it has, whether any is known."""
     is_read = any(group for group, _ in directives)
-    value = directives.get(key, NOT_IN_PLAN if is_read else NOT_KNOWN)
+    value = directives.get(key, figures.NOT_IN_PLAN if is_read else figures.NOT_KNOWN)
     return round(value, 4) if isinstance(value, float) else value
 
 
@@ -176,9 +153,9 @@ def quantile(buckets: Mapping[int, int], percent: float) -> int | None:
     return bounds[bisect_left(sums, percent / 100 * sums[-1])] if bounds else None
 
 
-def _line(key: FigureKey, first: Sequence[Value], second: Sequence[Value], length: int = LEAST_LENGTH) -> Line:
-    one, other = mean(first), mean(second)
-    return Line(*key, one, other, _percent(one, other), judge(first, second, length))
+def _line(key: FigureKey, first: Sequence[Value], second: Sequence[Value], length: int = noise.LEAST_LENGTH) -> Line:
+    one, other = noise.mean(first), noise.mean(second)
+    return Line(*key, one, other, _percent(one, other), noise.judge(first, second, length))
 
 
 def _percent(first: float | None, second: float | None) -> float | None:
@@ -189,8 +166,8 @@ def _busiest(first: WindowFigures, second: WindowFigures) -> list[str]:
     most: dict[str, float] = {}
     for window in (first, second):
         for key, values in window.series.items():
-            if key.section == STATEMENTS:
-                most[key.subject] = max(most.get(key.subject, 0.0), mean(values) or 0.0)
+            if key.section == figures.STATEMENTS:
+                most[key.subject] = max(most.get(key.subject, 0.0), noise.mean(values) or 0.0)
     return sorted(most, key=lambda sql_id: (-most[sql_id], sql_id))[:MOST_STATEMENTS]
 
 
@@ -211,7 +188,7 @@ Means = Mapping[FigureKey, tuple[Sequence[Value], Sequence[Value]]]
 
 def _of_same_waits(means: Means, ranks: Sequence[_Ranked]) -> Iterator[Line]:
     """Yield the figures of the same waits. All have blocks of one length: either all can be compared, or none."""
-    length = block_length([*means.values(), *(each.shares for each in ranks)])
+    length = noise.block_length([*means.values(), *(each.shares for each in ranks)])
     for key, (one, other) in means.items():
         if one or other:
             yield _line(key, one, other, length)
@@ -222,11 +199,11 @@ def _of_same_waits(means: Means, ranks: Sequence[_Ranked]) -> Iterator[Line]:
 def _latency(first: WindowFigures, second: WindowFigures) -> Iterator[Line]:
     for event in sorted(first.histograms.keys() | second.histograms.keys()):
         one, other = (list(each.histograms.get(event, ())) for each in (first, second))
-        mean_key = FigureKey(LATENCY, event, MEAN_WAIT)
+        mean_key = FigureKey(figures.LATENCY, event, figures.MEAN_WAIT)
         shares = [[_share(each, _MILLISECOND, above=False) for each in polls] for polls in (one, other)]
         means = {
             mean_key: (list(first.series.get(mean_key, ())), list(second.series.get(mean_key, ()))),
-            FigureKey(LATENCY, event, "% within 1 ms"): (shares[0], shares[1]),
+            FigureKey(figures.LATENCY, event, "% within 1 ms"): (shares[0], shares[1]),
         }
         yield from _of_same_waits(means, [_rank_of(event, percent, one, other) for percent in PERCENTILES])
 
@@ -239,17 +216,17 @@ def _rank_of(event: str, percent: int, one: Polls, other: Polls) -> _Ranked:
     bounds = [None if bound is None else bound / 1000 for bound in found]
     limit = quantile(total([*one, *other]), percent) or 0
     shares = [[_share(each, limit, above=True) for each in polls] for polls in (one, other)]
-    return _Ranked(FigureKey(LATENCY, event, f"p{percent} ms"), bounds, (shares[0], shares[1]), is_bound=True)
+    return _Ranked(FigureKey(figures.LATENCY, event, f"p{percent} ms"), bounds, (shares[0], shares[1]), is_bound=True)
 
 
 def _ranked(found: _Ranked, length: int) -> Line:
     """Return a line of two percentiles."""
     key, (one, other), shares, is_bound = found
-    difference = judge(*shares, length)
+    difference = noise.judge(*shares, length)
     if difference is not Judgement.ONE_SIDED and one == other:  # unequal shares above a bound do not make these differ
         difference = Judgement.SAME
     elif difference is Judgement.SAME:  # equal shares above a bound do not make percentiles equal
-        difference = Judgement.UNTOLD if chance(*shares, length) is None else Judgement.NOISE
+        difference = Judgement.UNTOLD if noise.chance(*shares, length) is None else Judgement.NOISE
     return Line(*key, one, other, _percent(one, other), difference, is_bound)
 
 
@@ -271,12 +248,12 @@ def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequ
     """Yield how long statements that came to an end in the windows had waited in the queue."""
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
-        both = [thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
+        both = [figures.thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
         limit = rank([*one, *other], 95) or 0.0
-        above = [thinned([Value(float(each > limit), 1.0) for each in waits]) for waits in (one, other)]
-        key = FigureKey(QUEUE, group, "p95 wait s, ended")
+        above = [figures.thinned([Value(float(each > limit), 1.0) for each in waits]) for waits in (one, other)]
+        key = FigureKey(figures.QUEUE, group, "p95 wait s, ended")
         ranked = _Ranked(key, (rank(one, 95), rank(other, 95)), (above[0], above[1]))
-        yield from _of_same_waits({FigureKey(QUEUE, group, "mean wait s, ended"): (both[0], both[1])}, [ranked])
+        yield from _of_same_waits({FigureKey(figures.QUEUE, group, "mean wait s, ended"): (both[0], both[1])}, [ranked])
 
 
 def rank(values: Sequence[float], percent: int) -> float | None:
@@ -354,7 +331,7 @@ def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
         plan = plan_differences(one, other)
     notes = _notes(one[0], other[0], [line.difference for line in compared])
     spread = histograms(one[1], other[1])
-    return ComparedWindows(one[0], other[0], plan, compared, spread, tuple(notes), METHOD)
+    return ComparedWindows(one[0], other[0], plan, compared, spread, tuple(notes), noise.METHOD)
 
 
 class _FoundWindow(NamedTuple):
@@ -391,20 +368,20 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
 
 def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
     recording, playback, start, end, polls, twice, goals = found
-    figures = window_figures(playback, start, end, polls, sql_ids)
+    window = figures.window_figures(playback, start, end, polls, sql_ids)
     newest = _last_reading(playback, start, end)
-    name = NOT_KNOWN if newest is None else plan_name(newest)
-    plan = None if name == NOT_KNOWN else name
+    name = figures.NOT_KNOWN if newest is None else plan_name(newest)
+    plan = None if name == figures.NOT_KNOWN else name
     notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
     notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
-    if (step := step_for(len(polls.times))) > 1:
+    if (step := figures.step_for(len(polls.times))) > 1:
         notes.append(f"groups and waits are those of 32 polls in every {32 * step}: it is long")
     notes += _still_queued(polls.values["queued"])
     if newest is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     first, last = instant(polls.times[0]), instant(polls.times[-1])
     told = ComparedWindow(recording.name, playback.target, first, last, len(polls.times), plan, tuple(notes))
-    return told, figures
+    return told, window
 
 
 def _last_reading(playback: Playback, start: datetime, end: datetime) -> Reading | None:
@@ -464,6 +441,6 @@ def _notes(one: ComparedWindow, other: ComparedWindow, differences: Sequence[Jud
         notes.append(f"two databases: {one.database} and {other.database}")
     judged = sum(each in {Judgement.MORE, Judgement.NOISE} for each in differences)
     if judged:
-        by_chance = f"chance alone would mark about {judged * FALSE_ALARMS:.1f} as more than noise"
+        by_chance = f"chance alone would mark about {judged * noise.FALSE_ALARMS:.1f} as more than noise"
         notes.append(f"of {counted(judged, 'difference')} judged, {by_chance}")
     return notes

@@ -15,20 +15,12 @@ from sqlalchemy import text
 
 from presman.analysis.readings.wait_readings import ESTIMATOR
 from presman.base.text import clean
+from presman.recording import window_lines
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, kept
 from presman.recording.playback import Playback
 from presman.recording.playback_values import StatementLife, is_number
-from presman.recording.window_lines import (
-    FIGURES,
-    GroupLines,
-    LatencyBin,
-    LazySequence,
-    PollLines,
-    group_lines_in_turn,
-    has_groups,
-    latency_bins,
-)
+from presman.recording.window_lines import GroupLines, LatencyBin, LazySequence, PollLines
 from presman.reports.compare.noise import Value
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
@@ -177,40 +169,30 @@ def _total(instances: Sequence[Lines], figure: str, count: int) -> Sequence[floa
 OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
 
 
-def _each_second(figure: str) -> OfGroup:
+def _quotients(quotient: Callable[..., tuple[float, float]], *figures: str, apart: bool = False) -> OfGroup:
+    """Return the quotient at each poll that knows all of its figures: over all instances, or of each of them `apart`.
+
+    `quotient` is given the seconds since the poll before, NaN where there were none, and the figures.
+    """
+
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        total = _total(instances, figure, len(lines.times))
-        for index, (value, seconds) in enumerate(zip(total, lines.seconds, strict=True)):
-            if seconds > 0 and not isnan(value):
-                yield index, value * seconds, seconds
+        for own in [[each] for each in instances] if apart else [instances]:
+            totals = (_total(own, figure, len(lines.times)) for figure in figures)
+            for index, (seconds, *values) in enumerate(zip(lines.seconds, *totals, strict=True)):
+                over, under = quotient(seconds if seconds > 0 else nan, *values)
+                if not isnan(over + under):
+                    yield index, over, under
 
     return quotients
 
 
-def _each_poll(figure: str) -> OfGroup:
+def _rate(seconds: float, value: float) -> tuple[float, float]:
+    return value * seconds, seconds
+
+
+def _present(_seconds: float, value: float) -> tuple[float, float]:
     """Return what is so at a poll, not since the one before: each counts as much, as in the sum of all groups."""
-
-    def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        total = _total(instances, figure, len(lines.times))
-        return ((index, value, 1.0) for index, value in enumerate(total) if not isnan(value))
-
-    return quotients
-
-
-def _throttled(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-    used, waited = (_total(instances, each, len(lines.times)) for each in ("used", "waiting"))
-    for index, (one, other, seconds) in enumerate(zip(used, waited, lines.seconds, strict=True)):
-        if seconds > 0 and not isnan(one + other):
-            yield index, 100 * other * seconds, (one + other) * seconds
-
-
-def _service(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-    blank = [nan] * len(lines.times)
-    for own in instances:
-        taken, requests = own.get("service", blank), own.get("requests", blank)
-        for index, (each, number, seconds) in enumerate(zip(taken, requests, lines.seconds, strict=True)):
-            if seconds > 0 and not isnan(each + number):
-                yield index, each * number * seconds, number * seconds
+    return value, 1.0
 
 
 def _growth(figure: str) -> OfGroup:
@@ -233,14 +215,18 @@ def _growth(figure: str) -> OfGroup:
 
 
 _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
-    (CPU, "used CPUs"): _each_second("used"),
-    (CPU, "throttled %"): _throttled,
-    (CPU, "entitled CPUs"): _each_second("entitled"),
-    (IO, "MB/s"): _each_second("io"),
-    (IO, "requests/s"): _each_second("requests"),
-    (IO, "service ms"): _service,
-    (PARALLEL, "servers in use"): _each_poll("servers"),
-    (PARALLEL, "statements queued"): _each_poll("queued"),
+    (CPU, "used CPUs"): _quotients(_rate, "used"),
+    (CPU, "throttled %"): _quotients(
+        lambda s, used, waited: (100 * waited * s, (used + waited) * s), "used", "waiting"
+    ),
+    (CPU, "entitled CPUs"): _quotients(_rate, "entitled"),
+    (IO, "MB/s"): _quotients(_rate, "io"),
+    (IO, "requests/s"): _quotients(_rate, "requests"),
+    (IO, "service ms"): _quotients(
+        lambda s, each, many: (each * many * s, many * s), "service", "requests", apart=True
+    ),
+    (PARALLEL, "servers in use"): _quotients(_present, "servers"),
+    (PARALLEL, "statements queued"): _quotients(_present, "queued"),
     (QUEUE, "queued per hour"): _growth("ever_queued"),
     (QUEUE, "timeouts per hour"): _growth("timeouts"),
 }
@@ -279,11 +265,11 @@ def window_figures(
     step = step_for(len(polls.times))
     groups = BinnedSeries(len(polls.times) // step)
     there = 0
-    for lines in group_lines_in_turn(playback, start, end, tuple(FIGURES), step):
+    for lines in window_lines.group_lines_in_turn(playback, start, end, tuple(window_lines.FIGURES), step):
         begin = max(0, there - 1)
         add_groups(groups, lines, begin, once=there)
         there = begin + len(lines.times)
-    latency = latency_bins(playback, start, end, groups.width, step)
+    latency = window_lines.latency_bins(playback, start, end, groups.width, step)
     series = found.series() | groups.series() | _latency(latency)
     times = LazySequence(lambda place: instant(polls.times[place]), len(polls.times))
     held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
@@ -364,7 +350,7 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
 def _directives(playback: Playback, last: datetime, target: float) -> Directives:
     """Return what the plan gives each group that has a directive; on several instances that of the first."""
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
-    if not all(has_groups(playback, part) for part in playback.parts(last, last)):
+    if not all(window_lines.has_groups(playback, part) for part in playback.parts(last, last)):
         return found
     for measure, columns in _DIRECTIVES.items():
         for row in playback.figures(measure, last, last):

@@ -118,7 +118,7 @@ def gather(
         looks=looks,
         moment=_foreseen(playback, _moment(looks, at)),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
-        step=max((time_bins.sampled(part)[0] for part in playback.parts(start, end)), default=1),
+        step=max((time_bins.sampled(part).step for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.damage_of(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
         goals=goals_between(playback, goals, start, end),

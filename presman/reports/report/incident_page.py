@@ -24,19 +24,10 @@ from presman.recording.time_words import Note, TimeError, instant_of, spelled_in
 from presman.reports.html_page import bullets, cell_table, made_at, page, section, word_table, zone_of
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
-from presman.reports.report.report_charts import (
-    AreaChart,
-    ChartColumn,
-    TimeAxis,
-    area_chart,
-    between,
-    event_chart,
-    heat_map,
-)
 from presman.reports.report.story import alert_spans, damage, none_seen, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
-from presman.tabs.parts import Moment, Rows
+from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, plan_line
 
 MOST = 100
@@ -152,7 +143,7 @@ _GRAVE = frozenset(
 """Events that are listed at the top, too."""
 
 
-def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
+def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the story, and what was wrong in the polls that were read again."""
     rows = [
         (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.look.at), f"{each.polls} of {len(incident.looks)}",
@@ -176,7 +167,7 @@ def what_happened(incident: Incident, axis: TimeAxis) -> Markup:
     return section("What happened", *paragraphs, table, element("p", note, class_="note"))
 
 
-def events(incident: Incident, axis: TimeAxis) -> Markup:
+def events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the events as marks over time, and those that weigh most as a list."""
     if not incident.marks:
         return section(
@@ -184,7 +175,7 @@ def events(incident: Incident, axis: TimeAxis) -> Markup:
         )
     grave = [each for each in incident.events if each.kind in _GRAVE][:_TOP]
     table = _listed(grave, axis, incident.colours) if grave else Markup()
-    body = element("figure", event_chart(incident.marks, axis))
+    body = element("figure", report_charts.event_chart(incident.marks, axis))
     caption = "Events close together share a mark." + _left_out(len(grave), sum(each.many for each in incident.marks))
     return section("Events", body, table, note=_noted(caption, "Hover for what happened."))
 
@@ -197,7 +188,7 @@ def _left_out(many: int, total: int) -> str:
     return f" {some} listed here, by what weighs most; the list at the end of the page has more."
 
 
-def all_events(incident: Incident, axis: TimeAxis) -> Markup:
+def all_events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the list of events, for the end of the page."""
     total = sum(each.many for each in incident.marks)
     if not incident.events:
@@ -209,7 +200,7 @@ def all_events(incident: Incident, axis: TimeAxis) -> Markup:
     return section("List of events", _listed(incident.events, axis, incident.colours), note=left)
 
 
-def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColours) -> Markup:
+def _listed(found: Sequence[DatabaseEvent], axis: report_charts.TimeAxis, colours: GroupColours) -> Markup:
     rows = (
         (axis.instant(each.at), kind_in_words(each.kind), group_name(each.group, colours), each.sql_id, each.text)
         for each in found
@@ -217,7 +208,7 @@ def _listed(found: Sequence[DatabaseEvent], axis: TimeAxis, colours: GroupColour
     return word_table(("Time", "Event", "Group", "SQL_ID", "What"), rows)
 
 
-def over_time(incident: Incident, axis: TimeAxis) -> Markup:
+def over_time(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the charts."""
     cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
     charts = (
@@ -231,7 +222,7 @@ def over_time(incident: Incident, axis: TimeAxis) -> Markup:
     each = "each poll" if incident.width == 1 else f"each step is the mean of up to {count(incident.width)} polls"
     caption = f"Stacked areas, {each}. Rates are since the last poll; grey: no polls."
     note = _noted(caption, "Hover for figures.")
-    return section("Over time", *(area_chart(chart, axis) for chart in charts), note=note)
+    return section("Over time", *(report_charts.area_chart(chart, axis) for chart in charts), note=note)
 
 
 def _noted(caption: str, on_screen: str) -> Markup:
@@ -242,7 +233,7 @@ def _noted(caption: str, on_screen: str) -> Markup:
 def _chart(
     incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None],
     line: Callable[[TimeBin], float | None] = lambda _: None, line_name: str = "",
-) -> AreaChart:  # fmt: skip
+) -> report_charts.AreaChart:  # fmt: skip
     """Return a chart of one figure; the groups that have a colour have a layer each, the others share one."""
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
@@ -262,10 +253,10 @@ def _chart(
         if rest:
             layers.append(sum(known.get(each) or 0.0 for each in rest) if not _blank(known) else None)
         values_there = tuple(layers) or (None if _blank(known) else 0.0,)
-        columns.append(ChartColumn(*spans[step.key], step.polls, values_there, line(step)))
+        columns.append(report_charts.ChartColumn(*spans[step.key], step.polls, values_there, line(step)))
     layers_named = [*names, *([f"{count(len(rest))} others"] if rest else [])] or ["none"]
     drawn = [styles[each] for each in with_colour] + [OTHERS] * (len(layers_named) - len(with_colour))
-    return AreaChart(title, unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
+    return report_charts.AreaChart(title, unit, tuple(layers_named), tuple(drawn), tuple(columns), line_name)
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:
@@ -280,7 +271,7 @@ def _blank(known: dict[tuple[int, str], float | None]) -> bool:
     return all(each is None for each in known.values())
 
 
-def statements(incident: Incident, axis: TimeAxis) -> Markup:
+def statements(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the parallel statements over time, and what they come to by SQL_ID."""
     if not incident.lives:
         text = none_seen(incident, "No parallel statement was seen")
@@ -302,13 +293,13 @@ def statements(incident: Incident, axis: TimeAxis) -> Markup:
     return section("Parallel statements", figure, sums, word_table(_SUM_HEADS, rows), note=f"{note}. {_OF_SUMS}")
 
 
-def latency(incident: Incident, axis: TimeAxis) -> Markup:
+def latency(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return how long waits took over time."""
     if not incident.heat:
         text = none_seen(incident, "No histogram of waits was recorded then")
         return section("Latency", element("p", text, class_="none"))
     maps = [
-        element("figure", element("figcaption", element("strong", event)), heat_map(event, columns, axis))
+        element("figure", element("figcaption", element("strong", event)), report_charts.heat_map(event, columns, axis))
         for event, columns in incident.heat
     ]
     note = (
@@ -333,7 +324,8 @@ def moment(incident: Incident) -> Markup:
         parts.append(element("h3", title))
         if table is PLAN:
             parts.append(element("p", _plan(at), class_="note"))
-        parts.append(_rows(part, at, incident.colours))
+        rows, hidden, empty = part.rows(at), set(part.hidden(at)), part.unavailable(at)
+        parts.append(value_table(table, rows, hidden, empty, incident.colours))
         if table is QUEUE and (record := forecast_record(reading, since=True)):
             note = f"{record}: by the first forecast that was made of each statement."
             parts.append(element("p", note, class_="note"))
@@ -346,10 +338,6 @@ def _plan(at: Moment) -> str:
 
     view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
-
-
-def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
-    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unavailable(at), colours)
 
 
 def rests_on(incident: Incident) -> Markup:
@@ -381,7 +369,7 @@ def heading(incident: Incident, made: datetime) -> Markup:
     polls = counted(incident.polls, "poll")
     source = f"From {incident.source} by presman {__version__}, {made_at(made, times)}."
     lines = [
-        element("h1", f"{name}: {between(incident.start, incident.end)}"),
+        element("h1", f"{name}: {report_charts.between(incident.start, incident.end)}"),
         element("p", f"All times in {zone_of(times)}. {polls}, usually {number(incident.usual)} s apart."),
         element("p", f"Target {incident.target}{release}. {source}", class_="note"),
         *(element("p", f"{each}.", class_="bad") for each in damage(incident)[:1]),
@@ -391,12 +379,14 @@ def heading(incident: Incident, made: datetime) -> Markup:
 
 def all_sections(incident: Incident) -> Markup:
     """Return the sections in order."""
-    axis = TimeAxis(edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps)
+    axis = report_charts.TimeAxis(
+        edges(list(incident.bins), incident.usual)[incident.bins[0].key][0], incident.end, incident.gaps
+    )
     parts = [part(incident, axis) for part in (what_happened, events, over_time, statements, latency)]
     return joined([*parts, moment(incident), rests_on(incident), all_events(incident, axis), meanings()])
 
 
 def incident_page(incident: Incident, made: datetime) -> str:
     """Return the page; `made` is now."""
-    title = f"{incident.target} {between(incident.start, incident.end)}"
+    title = f"{incident.target} {report_charts.between(incident.start, incident.end)}"
     return page(title, heading(incident, made), all_sections(incident))

@@ -9,24 +9,11 @@ from datetime import datetime
 from msgspec import Struct
 
 from presman.analysis.trends.database_events import KINDS, kind_in_words
+from presman.base import markup as svg
 from presman.base.axis import nice_axis, tick_label, time_label, time_ticks
 from presman.base.colours import HUES, OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, microseconds, number, spelled
-from presman.base.markup import (
-    BAD,
-    BLANK,
-    FAINT,
-    IDLE,
-    RULE,
-    WIDTH,
-    Markup,
-    block,
-    drawing,
-    element,
-    joined,
-    label,
-    level,
-)
+from presman.base.markup import Markup
 from presman.base.sums import sum_of_known
 from presman.recording.playback_values import StatementLife
 from presman.recording.time_bins import EventMark, PollGap
@@ -50,7 +37,7 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
     parts = [
-        label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * index + 10, f"< {microseconds(upper)}", "end")
+        svg.label(LEFT - 6, _HEAT_TOP + _HEAT_LINE * index + 10, f"< {microseconds(upper)}", "end")
         for index, upper in enumerate(uppers)
     ]
     indexes = {upper: index for index, upper in enumerate(uppers)}
@@ -63,14 +50,14 @@ def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Marku
                 f" {microseconds(upper)}, and no less than the bucket below"
             )
             y, width = _HEAT_TOP + _HEAT_LINE * indexes[upper], max(1.0, right - left)
-            parts.append(block(text, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
-    return drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
+            parts.append(svg.block(text, left, y, width, _HEAT_LINE, fill=shade(waits, most)))
+    return svg.drawing(bottom + 24, f"Latency of {event} over time", [below(axis, _HEAT_TOP, bottom), *parts])
 
 
 def shade(waits: int, most: int) -> str:
     """Return the colour of a number of waits, on a logarithmic scale up to the `most` in a cell."""
     if waits <= 0:
-        return BLANK
+        return svg.BLANK
     share = math.log(1 + waits) / math.log(1 + max(most, waits))
     return _SHADES[min(len(_SHADES) - 1, int(share * len(_SHADES)))]
 
@@ -95,20 +82,20 @@ def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
     parts = []
     for index, kind in enumerate(kinds):
         y = _EVENT_TOP + _EVENT_LINE * index
-        parts.append(label(LEFT - 6, y + 13, _SHORT.get(kind, kind), "end"))
+        parts.append(svg.label(LEFT - 6, y + 13, _SHORT.get(kind, kind), "end"))
         parts += [_mark(each, y, axis) for each in marks if each.kind == kind]
     bottom = _EVENT_TOP + _EVENT_LINE * len(kinds)
-    return drawing(bottom + 24, "Events over time", [below(axis, _EVENT_TOP, bottom), *parts])
+    return svg.drawing(bottom + 24, "Events over time", [below(axis, _EVENT_TOP, bottom), *parts])
 
 
 def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
     one = f"{spelled_instant(mark.start)}\n{mark.text}"
     many = f"{between(mark.start, mark.end)}\n{mark.many} × {kind_in_words(mark.kind)}, as: {mark.text}"
     note = one if mark.many == 1 else many
-    fill = BAD if mark.kind in _BAD else FAINT
+    fill = svg.BAD if mark.kind in _BAD else svg.FAINT
     width = max(3.0, axis.x(mark.end) - axis.x(mark.start))
     x, height = axis.x(mark.start) - 1.5, _EVENT_LINE - 4
-    return block(note, x, y + 2, width, height, fill=fill)
+    return svg.block(note, x, y + 2, width, height, fill=fill)
 
 
 MOST = 50
@@ -125,7 +112,7 @@ def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupCol
     bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
     parts = [_life(each, index, axis, _style(each, colours)) for index, each in enumerate(rows)]
     ticks = below(axis, _LIFE_TOP, bottom)
-    return drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
+    return svg.drawing(bottom + 24, "Parallel statements over time", [ticks, *parts])
 
 
 def _style(life: StatementLife, colours: GroupColours) -> str:
@@ -138,10 +125,10 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
     spans = (
         (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
         (life.held_from, idle or gone, HUES[style].page, _RUNNING),
-        (idle, gone, IDLE, _RUNNING),
+        (idle, gone, svg.IDLE, _RUNNING),
     )
     bars = [
-        element(
+        svg.element(
             "rect", x=axis.x(begin), y=y + _LIFE_LINE * (1 - tall) / 2, width=max(1.0, axis.x(stop) - axis.x(begin)),
             height=_LIFE_LINE * tall, fill=fill,
         )
@@ -149,8 +136,8 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
         if begin is not None and stop > axis.start and begin < axis.end
     ]  # fmt: skip
     name = life.sql_id or f"{life.inst_id}:{life.sid}"
-    title = element("title", "\n".join(facts(life)))
-    return element("g", title, *bars, label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")
+    title = svg.element("title", "\n".join(facts(life)))
+    return svg.element("g", title, *bars, svg.label(LEFT - 6, y + 11, name[:13], "end", size=10), class_="life")
 
 
 def facts(life: StatementLife) -> list[str]:
@@ -181,7 +168,9 @@ def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
     groups = sorted({(life.group, _style(life, colours)) for life in lives})
     marks = [(style, "■", name or "group unknown") for name, style in groups]
     marks += [("", "▂", "queued"), ("", "█", "running"), ("idle", "█", "idle, keeps its servers")]
-    return joined(element("span", element("b", sign, class_=style or None), f" {text}") for style, sign, text in marks)
+    return svg.joined(
+        svg.element("span", svg.element("b", sign, class_=style or None), f" {text}") for style, sign, text in marks
+    )
 
 
 _AREA_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
@@ -224,22 +213,24 @@ def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
     if not chart.top:
         known = any(sum_of_known(each.values) is not None for each in chart.columns)
         nothing = "none." if known else "not known in this period."
-        return element("p", element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
+        return svg.element("p", svg.element("strong", f"{chart.title}:"), f" {nothing}", class_="none")
     legend = [
-        element("span", element("b", "■", class_=chart.styles[index]), f" {name}")
+        svg.element("span", svg.element("b", "■", class_=chart.styles[index]), f" {name}")
         for index, name in enumerate(chart.layers)
     ]
     if chart.line_name:
-        legend.append(element("span", element("b", "─", class_="line"), f" {chart.line_name}"))
-    caption = element(
-        "figcaption", element("strong", f"{chart.title}, by consumer group"), element("span", *legend, class_="legend")
+        legend.append(svg.element("span", svg.element("b", "─", class_="line"), f" {chart.line_name}"))
+    caption = svg.element(
+        "figcaption",
+        svg.element("strong", f"{chart.title}, by consumer group"),
+        svg.element("span", *legend, class_="legend"),
     )
     highest = max(chart.top, *(each.line or 0.0 for each in chart.columns))
     scale, ticks = nice_axis(highest, _LEVELS, whole=chart.unit in _COUNTED)
     parts = [below(axis, _AREA_TOP, _BOTTOM), _levels(ticks, chart.unit), *_areas(chart, axis, scale)]
     hover = [_hover(chart, each, axis) for each in chart.columns]
-    body = drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
-    return element("figure", caption, body)
+    body = svg.drawing(_HEIGHT, chart.title, [*parts, _line(chart, axis, scale), *hover])
+    return svg.element("figure", caption, body)
 
 
 def _y(value: float, scale: float) -> float:
@@ -249,7 +240,9 @@ def _y(value: float, scale: float) -> float:
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
     units = [""] * (len(ticks) - 1) + [f" {unit}"]
     texts = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
-    return joined(level(_y(at, ticks[-1]), text, LEFT, WIDTH - RIGHT) for at, text in zip(ticks, texts, strict=True))
+    return svg.joined(
+        svg.level(_y(at, ticks[-1]), text, LEFT, svg.WIDTH - RIGHT) for at, text in zip(ticks, texts, strict=True)
+    )
 
 
 def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
@@ -267,7 +260,7 @@ def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
             left, right = axis.x(column.start), axis.x(column.end)
             pieces.append(f"M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}z")
         if pieces:
-            found.append(element("path", d="".join(pieces), fill=HUES[chart.styles[layer]].page))
+            found.append(svg.element("path", d="".join(pieces), fill=HUES[chart.styles[layer]].page))
     return found
 
 
@@ -279,7 +272,7 @@ def _line(chart: AreaChart, axis: TimeAxis, scale: float) -> Markup:
         y, left, right = _y(column.line, scale), axis.x(column.start), axis.x(column.end)
         drawn += (f"V{y:.1f}" if before == column.start else f"M{left:.1f} {y:.1f}") + f"H{right:.1f}"
         before = column.end
-    return element("path", d=drawn, stroke="#24292f", fill="none", stroke_width=1.5) if drawn else Markup()
+    return svg.element("path", d=drawn, stroke="#24292f", fill="none", stroke_width=1.5) if drawn else Markup()
 
 
 def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
@@ -294,7 +287,7 @@ def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
     if column.polls > 1:
         lines.append(f"mean of {count(column.polls)} polls")
     left, right = axis.x(column.start), axis.x(column.end)
-    return block("\n".join(lines), left, _AREA_TOP, max(0.5, right - left), _BOTTOM - _AREA_TOP, class_="hover")
+    return svg.block("\n".join(lines), left, _AREA_TOP, max(0.5, right - left), _BOTTOM - _AREA_TOP, class_="hover")
 
 
 # ---- The axis of time, the same for all drawings: where an instant is, the ticks below it, the gaps across it.
@@ -318,7 +311,7 @@ class TimeAxis(Struct, frozen=True):
         """Return where an instant is, within the drawing."""
         whole = max(1e-6, (self.end - self.start).total_seconds())
         share = min(1.0, max(0.0, (at - self.start).total_seconds() / whole))
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
+        return LEFT + share * (svg.WIDTH - LEFT - RIGHT)
 
     def instant(self, at: datetime) -> str:
         """Return an instant as in tables: without the date if all are on one day."""
@@ -337,15 +330,15 @@ class TimeAxis(Struct, frozen=True):
 def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
     """Return the ticks with their labels below `bottom`, and the gaps between `top` and `bottom`."""
     parts = [
-        joined(
+        svg.joined(
             (
-                element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=RULE),
-                label(axis.x(at), bottom + 17, axis.label(at)),
+                svg.element("path", d=f"M{axis.x(at):.1f} {top:.1f}V{bottom + 4:.1f}", stroke=svg.RULE),
+                svg.label(axis.x(at), bottom + 17, axis.label(at)),
             )
         )
         for at in axis.ticks()
     ]
-    return joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
+    return svg.joined([*parts, *(_gap(axis, each, top, bottom) for each in side_by_side(axis))])
 
 
 def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
@@ -365,7 +358,7 @@ def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Mark
     lost = spelled(sum((each.end - each.start).total_seconds() for each in gaps))
     often = f"{counted(len(gaps), 'gap')}, in all {lost}" if len(gaps) > 1 else lost
     text = f"no poll from {spelled_instant(start)} to {spelled_instant(end)} ({often})"
-    return block(text, left, top, max(1.0, right - left), bottom - top, fill=BLANK, class_="gap")
+    return svg.block(text, left, top, max(1.0, right - left), bottom - top, fill=svg.BLANK, class_="gap")
 
 
 def between(start: datetime, end: datetime) -> str:

@@ -93,7 +93,7 @@ def _goals(incident: Incident) -> list[str]:
 
 
 def _queue(incident: Incident) -> list[str]:
-    queued = max((each.queued for each in incident.bins), default=0)
+    queued = max((each.queued or 0 for each in incident.bins), default=0)
     servers = max((each.servers for each in incident.bins if each.servers is not None), default=None)
     busy = sum(each.busy for each in incident.bins)
     found = []

@@ -20,17 +20,9 @@ from presman import __version__
 from presman.analysis.readings.wait_readings import Histogram
 from presman.base.log_event import Level, LogEvent, Report
 from presman.base.text import clean, one_line, with_more
+from presman.figures import metric as figures
 from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
-from presman.figures.metric import (
-    NAMESPACE,
-    Distribution,
-    Metric,
-    MetricKind,
-    MetricSample,
-    Subject,
-    of_figures,
-    samples,
-)
+from presman.figures.metric import Metric, MetricKind, MetricSample
 from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
 from presman.polling.poll_events import Event, FirstLook, PreviewCame, SourceEnded, SourceLost
@@ -216,9 +208,9 @@ State = Figure[DatabaseState]
 _EPOCH = Unit("seconds since 1970", str, 10)
 
 # fmt: off
-TARGET: Subject[DatabaseState] = Subject(
+TARGET: figures.Subject[DatabaseState] = figures.Subject(
     "A database as presman watches it", {}, lambda state: (state,),
-    of_figures("", (
+    figures.of_figures("", (
         State("up", "up", FLAG,
               "Whether the database can be reached and has answered recently. While it is 0 it has no figures.",
               "is_up"),
@@ -237,7 +229,7 @@ TARGET: Subject[DatabaseState] = Subject(
 )
 # fmt: on
 
-SUBJECTS: tuple[Subject[Any], ...] = (TARGET, *READING_SUBJECTS)
+SUBJECTS: tuple[figures.Subject[Any], ...] = (TARGET, *READING_SUBJECTS)
 """All that is exported of a database, in the order of the page."""
 
 # ---- The page
@@ -282,7 +274,7 @@ def _of(state: DatabaseState) -> _Found:
     found: _Found = {}
     for subject in (TARGET, *observed):
         observation = state if subject is TARGET else state.observation
-        for metric, series in samples(subject, observation, {LABEL: state.label}):
+        for metric, series in figures.samples(subject, observation, {LABEL: state.label}):
             found.setdefault(metric.name, []).extend(series)
     return found
 
@@ -303,8 +295,8 @@ class Exposition:
         """Yield what prometheus-client writes."""
         for family in families(self._databases):
             yield exposed(family)
-        build = Exposed(f"{NAMESPACE}build", "Version of presman.", "info")
-        build.samples.append(Sample(f"{NAMESPACE}build_info", {"version": __version__}, 1.0))
+        build = Exposed(f"{figures.NAMESPACE}build", "Version of presman.", "info")
+        build.samples.append(Sample(f"{figures.NAMESPACE}build_info", {"version": __version__}, 1.0))
         yield build
         yield from self._process.collect()
 
@@ -332,7 +324,7 @@ def exposed(family: Family) -> Exposed:
 def _buckets(name: str, sample: MetricSample) -> Iterator[Sample]:
     """Yield the lines of a histogram."""
     labels, value = dict(sample.labels), sample.value
-    assert isinstance(value, Distribution)
+    assert isinstance(value, figures.Distribution)
     for bound, below in zip(value.bounds, value.counts, strict=True):
         yield Sample(f"{name}_bucket", {**labels, "le": repr(bound)}, below)
     yield Sample(f"{name}_bucket", {**labels, "le": "+Inf"}, value.total)

@@ -12,58 +12,9 @@ from presman.base.text import clean, one_line
 from presman.rows.queries import Query, Scope, grant_of_view
 from presman.rows.snapshot import Problem
 from presman.sources import LoginRefusal, SourceError
-from presman.sources.oracle.settings import explained
+from presman.sources.oracle.settings import explained, failures
 
 LONGEST = 300
-
-LOST = frozenset(
-    {
-        "DPY-1001",  # not connected
-        "DPY-4011",  # the database or network closed the connection
-        "DPY-4027",
-        "DPY-6001",
-        "DPI-1010",
-        "DPI-1080",
-        *(
-            f"ORA-{code:05}"
-            for code in (28, 1012, 1014, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 3113, 3114, 3122, 3135)
-        ),
-        *(f"ORA-{code:05}" for code in (12153, 12537, 12547, 12570, 12571, 12583, 25408, 27146, 28511, 56600)),
-    }
-)
-"""The session is gone; only a new connection helps."""
-
-TIMED_OUT = frozenset({"DPY-4024", "DPI-1067", "ORA-03136", "ORA-03156"})
-"""The driver's own timeout: the connection may be out of step and is replaced."""
-
-HOPELESS = frozenset(
-    {
-        "ORA-01005",  # no password given
-        "ORA-01017",  # wrong user or password
-        "ORA-01031",  # not allowed to log in this way
-        "ORA-01045",  # lacks CREATE SESSION
-        "ORA-12154",  # alias unknown
-        "ORA-28000",  # account locked
-        "ORA-28001",  # password expired
-        "ORA-28009",  # SYS needs a mode
-        "DPI-1047",  # no client libraries
-        "DPY-2017",
-        "DPY-2019",
-        "DPY-2029",  # a proxy without TLS
-        "DPY-3001",  # native network encryption
-        "DPY-3010",  # release too old for the thin driver
-        "DPY-3015",  # verifier too old for the thin driver
-        "DPY-3016",
-        "DPY-4000",  # alias not in tnsnames.ora
-        "DPY-4001",  # no credentials
-        "DPY-4017",
-        "DPY-4018",
-        "DPY-4021",
-        "DPY-4022",
-        "DPY-4026",  # tnsnames.ora is missing
-    }
-)
-"""Trying again cannot help, and may lock the account."""
 
 LOCKED = frozenset({"ORA-28000"})
 PASSWORDS = frozenset({"ORA-01017", "ORA-28001"})
@@ -89,7 +40,11 @@ def code_of(error: Any) -> str:
     text = text_of(error)
     if similar := _SIMILAR.search(text):
         return similar[1]
-    return min(_codes(text), key=lambda code: 0 if code.startswith("ORA") else 1 + (code not in HOPELESS), default="")
+    return min(
+        _codes(text),
+        key=lambda code: 0 if code.startswith("ORA") else 1 + (code not in failures().hopeless_codes),
+        default="",
+    )
 
 
 def _codes(text: str) -> list[str]:
@@ -111,12 +66,12 @@ def text_of(error: Any) -> str:
 
 def is_lost(error: Any) -> bool:
     """Say whether `error` means that the connection is gone."""
-    return not LOST.isdisjoint(_codes(text_of(error)))
+    return not failures().lost.isdisjoint(_codes(text_of(error)))
 
 
 def has_timed_out(error: Any) -> bool:
     """Say whether `error` is the driver's own timeout."""
-    return not TIMED_OUT.isdisjoint(_codes(text_of(error)))
+    return not failures().timed_out.isdisjoint(_codes(text_of(error)))
 
 
 def source_error(error: Any, message: str = "", why: str = "") -> SourceError:
@@ -125,7 +80,7 @@ def source_error(error: Any, message: str = "", why: str = "") -> SourceError:
     codes = {code, *_codes(text)}
     refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
     text = f"{message or text} - {why}" if why else message or text
-    return SourceError(text, code=code, retry=not codes & HOPELESS, refusal=refusal)
+    return SourceError(text, code=code, retry=not codes & failures().hopeless_codes, refusal=refusal)
 
 
 def login_error(error: Any, user: str | None, address: str = "", *, begun: bool = False) -> SourceError:

@@ -25,7 +25,6 @@ from presman.sources.oracle.thick_connection import ThickConnection
 from presman.sources.oracle.thin_connection import (
     BoundSelect,
     Cancelled,
-    Connection,
     ConnectionLost,
     Rows,
     ThinConnection,
@@ -108,7 +107,7 @@ class OracleSource:
         self._clock = clock
         self._connect_timeout = connect_timeout
         self._release = OLDEST
-        self._connection: Connection | None = None
+        self._connection: ThinConnection | ThickConnection | None = None
         self._session = SessionClock(clock)
         self._facts = AnswerFacts()
         self._cloud = ""
@@ -159,7 +158,7 @@ class OracleSource:
         return int(found) if found.isascii() and found.isdigit() else None
 
     @property
-    def _connected(self) -> Connection:
+    def _connected(self) -> ThinConnection | ThickConnection:
         if self._connection is None:
             raise SourceError("not connected")
         return self._connection
@@ -398,7 +397,7 @@ def _statement(request: Request, scope: Scope, session: SessionClock, facts: Ans
     return BoundSelect(sql, binds, facts.rows(query), shorten)
 
 
-def _round_trips(connection: Connection | None) -> int:
+def _round_trips(connection: ThinConnection | ThickConnection | None) -> int:
     return connection.round_trips if connection else 0
 
 

@@ -1,7 +1,7 @@
 """Connection settings: an address, who one is, and how; and what it means where that fails."""
 
 import re
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
@@ -62,12 +62,14 @@ class Explanation(Struct, frozen=True, forbid_unknown_fields=True):
     """A failure: what it means, what to look at, and which answer (ADDRESS, USER, PASSWORD, "") would change it.
 
     `codes` are those of messages that mean this; `texts` words of messages without a code that says as much.
+    After one that is `hopeless` trying again cannot help.
     """
 
     meaning: str
     advice: tuple[str, ...] = ()
     change: str = ""
     codes: tuple[str, ...] = ()
+    hopeless: bool = False
     texts: tuple[str, ...] = ()
 
     @property
@@ -78,16 +80,32 @@ class Explanation(Struct, frozen=True, forbid_unknown_fields=True):
         return " ".join([first + self.meaning[1:], *self.advice[:1]])
 
 
+class Failures(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
+    """All that presman can explain, and the codes that mean that the session is gone, or that the driver's time was up.
+
+    `hopeless` are more codes after which trying again cannot help, and may lock the account.
+    """
+
+    lost: frozenset[str]
+    timed_out: frozenset[str]
+    hopeless: frozenset[str]
+    failure: tuple[Explanation, ...]
+
+    @cached_property
+    def hopeless_codes(self) -> frozenset[str]:
+        """The codes after which trying again cannot help."""
+        return self.hopeless.union(*(each.codes for each in self.failure if each.hopeless))
+
+
 @cache
-def explanations() -> tuple[Explanation, ...]:
-    """Return all that presman can explain; where words of several are in a message, the first is meant."""
-    content = Path(__file__).with_name("login_failures.toml").read_bytes()
-    return msgspec.toml.decode(content, type=dict[str, tuple[Explanation, ...]])["failure"]
+def failures() -> Failures:
+    """Return what is known of failures; where words of several explanations are in a message, the first is meant."""
+    return msgspec.toml.decode(Path(__file__).with_name("login_failures.toml").read_bytes(), type=Failures)
 
 
 def explained(code: str, text: str) -> Explanation | None:
     """Return what the failure of a connection means; None where presman knows no more than the message says."""
-    by_code = {each: failure for failure in explanations() for each in failure.codes}
+    by_code = {each: failure for failure in failures().failure for each in failure.codes}
     codes = [code, *sorted(re.findall(r"\b(?:ORA|DPY|DPI)-\d{4,5}\b", text))]
     found = next((by_code[each] for each in codes if each in by_code), None)
-    return found or next((each for each in explanations() if any(word in text for word in each.texts)), None)
+    return found or next((each for each in failures().failure if any(word in text for word in each.texts)), None)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import oracledb
 
@@ -120,45 +120,15 @@ class CallEnd(Enum):
     LATE = "late"
 
 
-class Connection(Protocol):
-    """What both kinds do. `round_trips` counts since the line was connected."""
-
-    round_trips: int
-    pipelines: bool
-    version: str
-
-    @property
-    def received(self) -> int:
-        """Bytes that came so far; 0 if that is not known."""
-
-    def connect(self, timeout: float) -> None:
-        """Log in. Raises oracledb.Error, OSError or Cancelled."""
-
-    def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
-        """Run one SELECT.
-
-        Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, Lost, Cancelled.
-        """
-
-    def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
-        """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
-
-    def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
-        """Run one statement that returns no rows. Raises what `fetch` raises."""
-
-    def cancel(self) -> None:
-        """End what is under way; may be called from any thread."""
-
-    def close(self) -> None:
-        """Log off, or drop the connection if that takes too long. Never raises."""
-
-
 UNDERSTOOD = (oracledb.Error, ValueError, OverflowError, OSError, ConnectionLost, Cancelled)
 """What calls of the driver end in. It raises anything else only where it stumbles over an answer."""
 
 
 class ThinConnection:
-    """The thin driver through asyncio, in a guarded event loop of its own."""
+    """The thin driver through asyncio, in a guarded event loop of its own. `round_trips` counts since it connected.
+
+    ThickConnection does the same.
+    """
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._settings = settings
@@ -171,7 +141,7 @@ class ThinConnection:
 
     @property
     def received(self) -> int:
-        """Bytes that came."""
+        """Bytes that came so far; 0 if that is not known."""
         return self._loop.received
 
     def connect(self, timeout: float) -> None:
@@ -201,11 +171,14 @@ class ThinConnection:
         self.round_trips += 1
 
     def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
-        """Run one SELECT."""
+        """Run one SELECT.
+
+        Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, Lost, Cancelled.
+        """
         return self._alone(_fetched(self._connection, statement, self._loop.allow), timeout)
 
     def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
-        """Run one statement that returns no rows."""
+        """Run one statement that returns no rows. Raises what `fetch` raises."""
         self._alone(_executed(self._connection, sql, binds), timeout)
 
     def _alone(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
@@ -221,7 +194,7 @@ class ThinConnection:
             raise ConnectionLost(sense(error)) from error
 
     def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
-        """Run many in one round trip; a failed one yields its error."""
+        """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
         pipeline = oracledb.create_pipeline()
         for statement in statements:
             pipeline.add_fetchall(statement.sql, dict(statement.binds), arraysize=statement.rows)

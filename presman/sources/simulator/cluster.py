@@ -50,7 +50,6 @@ class ActivePlans:
         if not self.cdb:
             self.active[0] = scenario.header.plan
         self.windows: list[PlanActivation] = []
-        self.version = 0
         self._ids: dict[str, int] = {}
         self._latest_id = 12_159
         if self.cdb:
@@ -108,7 +107,6 @@ class ActivePlans:
             self._collect(self.root, 1.0)
             self.groups = list(self.leaves)
         self.limits = self._limits()
-        self.version += 1
 
     def _collect(self, node: Node, ceiling: float) -> None:
         ceiling *= node.limit

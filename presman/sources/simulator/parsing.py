@@ -197,7 +197,6 @@ class Library:
     def __init__(self) -> None:
         self.cursors: dict[tuple[str, int], Cursor] = {}
         self._children: dict[tuple[object, ...], Cursor] = {}
-        self.version = 0
 
     def cursor(
         self, text: str, user: str, asked: int, sets: int, parsed: Parsed, now: float, sql_id: str = "", trees: int = 1
@@ -211,5 +210,4 @@ class Library:
                 sql_id, child, text, user, asked, parsed.dop, sets, parsed.reason, parsed.automatic, now, trees
             )
             self._children[key] = self.cursors[sql_id, child] = made
-            self.version += 1
         return self._children[key]

@@ -5,12 +5,11 @@ from typing import Any
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
-from presman.analysis.advice.ending_effect import effect_words
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import Proof
 from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
-from presman.analysis.readings.forecast_readings import EndingEffect
+from presman.analysis.readings.forecast_readings import EndingEffect, effect_words
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
 from presman.base.formats import ABSENT, counted, duration, in_about, listed, server_time

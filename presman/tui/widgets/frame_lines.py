@@ -365,7 +365,8 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
     last = hint if found.command is not None else ()
     least = found.short.rpartition(": ")[0] or found.short
     shorter = ((text, more) for text in (brief, least) for more in (hint, last))
-    for text, more in ((found.text, hint), (found.short, hint), *shorter):
+    both = [(f"{found.short}; {found.beside}", hint)] if found.beside else []
+    for text, more in ((found.text, hint), *both, (found.short, hint), *shorter):
         if length((label, *old, (text, ""), *more)) <= width:
             return merge([label, *old, (text, ""), *more])
     room = width - length((label, *old, *hint))

@@ -1,22 +1,23 @@
 """The arithmetic of a heat map: which poll stands where, which buckets make a row, which shade a figure gets.
 
-Its cells are kept from poll to poll, so that a new one changes one column. Knows no widget.
+Knows no widget.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
+from itertools import groupby
 from math import ceil, floor, log10
-from typing import NamedTuple
 
 from msgspec import Struct
 from rich.color import Color as RichColor
 from rich.style import Style
-from textual.geometry import Region
 from textual.theme import Theme
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, frequency, intensity
-from presman.tui.widgets.line_api import palette_of
+from presman.base.formats import microseconds
+from presman.figures.drawing.lines import Line, Run, fit
+from presman.tui.widgets.line_api import Palette, palette_of
 
 LEVELS = 15
 """Shades above nothing: level 0 is nothing, 1 the faintest, 15 the strongest."""
@@ -250,24 +251,36 @@ def _between(stops: Sequence[Rgb], part: float) -> Rgb:
     return red, green, blue
 
 
-def paints(quantity: Quantity, theme: Theme, mode: str) -> tuple[list[Style], list[str]]:
-    """Return style and sign of every level, 0 to MARK, for a `mode`: truecolor, 256, 16 or mono.
+_STYLES = ("", *(f"shade {shade}" for shade in range(1, LEVELS + 1)), "dim", "", "mark")
+"""The name of the style of every level, 0 to MARK."""
 
-    A blank on coloured ground, or a sign where colours cannot tell.
+_MADE: dict[tuple[Quantity, str, str], tuple[Palette, list[str]]] = {}
+
+
+def paints(quantity: Quantity, theme: Theme, mode: str) -> tuple[Palette, list[str]]:
+    """Return the theme's palette with the shades, and the sign of every level, for a `mode`: truecolor, 256, 16, mono.
+
+    A blank on coloured ground, or a sign where colours cannot tell. Made once for each.
     """
-    palette = palette_of(theme)
-    base, dim = palette[""], palette["dim"]
-    colored = mode in ("truecolor", "256")
-    if colored:
-        colours = shades(quantity, dark=theme.dark, exact=mode == "256")
-        made = [Style(bgcolor=RichColor.from_rgb(*colour)) for colour in colours]
-    elif mode == "16":
-        names = ANSI[quantity]
-        made = [Style(color=names[index * len(RAMP) // LEVELS], bgcolor=base.bgcolor) for index in range(LEVELS)]
-    else:
+    key = quantity, theme.name, mode
+    if key not in _MADE:
+        palette, colored = palette_of(theme), mode in ("truecolor", "256")
+        base = palette[""]
         made = [base] * LEVELS
-    signs = [" " if colored and shade < GAP else glyph(shade) for shade in range(MARK + 1)]
-    return [base, *made, dim, base, palette["mark"]], signs
+        if colored:
+            colours = shades(quantity, dark=theme.dark, exact=mode == "256")
+            made = [Style(bgcolor=RichColor.from_rgb(*colour)) for colour in colours]
+        elif mode == "16":
+            names = ANSI[quantity]
+            made = [Style(color=names[index * len(RAMP) // LEVELS], bgcolor=base.bgcolor) for index in range(LEVELS)]
+        signs = [" " if colored and shade < GAP else glyph(shade) for shade in range(MARK + 1)]
+        _MADE[key] = palette.with_styles(dict(zip(_STYLES[1:GAP], made, strict=True))), signs
+    return _MADE[key]
+
+
+def legend(signs: Sequence[str]) -> list[Run]:
+    """Return the shades from the faintest to the strongest."""
+    return [(signs[shade], _STYLES[shade]) for shade in range(1, LEVELS + 1)]
 
 
 # ---- The cells.
@@ -278,175 +291,88 @@ TITLE, STRIP, AXIS = 1, 1, 1
 """Lines above and below the rows: the title, the throttle, the time axis."""
 
 
-class MapPosition(NamedTuple):
-    """Where things stand; another position needs the whole map redrawn. `left` is the poll at the left edge."""
-
-    left: int
-    span: int
-    width: int
-    room: int
-    event: str
-    inst_id: int
-    cpus: float
-    marks: tuple[tuple[int, str], ...]
-
-
-class Changes(NamedTuple):
-    """What a poll changes: the lines to be redrawn, and their regions on the screen."""
-
-    lines: frozenset[int]
-    regions: tuple[Region, ...]
-
-
 class HeatCells:
-    """The shades of `data`, row by row, and the throttle below them. Each poll is `position.span` cells wide."""
+    """The shades of `data`, row by row, and the throttle below them. Each poll is `span` cells wide.
 
-    def __init__(self, quantity: Quantity, data: HeatData, width: int, height: int) -> None:
-        self.quantity = quantity
+    `left` is the poll at the left edge, which was at `before`: it stays where it was as long as it can.
+    """
+
+    def __init__(self, quantity: Quantity, data: HeatData, width: int, height: int, before: int = 0) -> None:
         self.data = data
-        self.position = _position_of(data, width, height, 0)
-        self.top = 1.0
-        self.rows = BucketRows(0, 0)
-        self.levels: list[bytearray] = []
-        self.throttle: list[str] = []
-        self._used: set[int] = set()
-        self._drawn = 0
-        self._rebuild()
+        self.span = span_for(len(data.columns), width - GUTTER)
+        self.capacity = (width - GUTTER) // self.span
+        self.newest = data.first + len(data.columns) - 1
+        self.left = anchor(before, self.capacity, self.newest, data.cursor, data.first)
+        start = self.left - data.first
+        shown = [data.columns[index] for index in range(start, min(len(data.columns), start + self.capacity))]
+        used = {number for column in shown for number in column.counts}
+        self.rows = rows_for(sorted(used), room_for(data, height))
+        sums = [self._sums(rates(column, quantity, data.bounds)) for column in shown]
+        self.top = nice_top(max((value for each in sums for value in each.values()), default=0.0))
+        self.throttle = "".join(throttle_glyph(each.throttled, data.cpus) * self.span for each in shown)
+        blanks = [0 if column.seconds else GAP for column in shown]
+        self.levels = [self._levels(row, sums, blanks) for row in range(self.rows.count)]
 
-    @property
-    def capacity(self) -> int:
-        """How many polls fit."""
-        return (self.position.width - GUTTER) // self.position.span
-
-    @property
-    def axis(self) -> int:
-        """The line of the time axis."""
-        return TITLE + self.rows.height + STRIP
-
-    @property
-    def newest(self) -> int:
-        """The number of the newest poll."""
-        return self.data.first + len(self.data.columns) - 1
-
-    def lines_of(self, row: int) -> range:
-        """Return the lines of a row."""
-        first = TITLE + row * self.rows.lines
-        return range(first, first + self.rows.lines)
-
-    def take(self, data: HeatData, width: int, height: int) -> Changes | None:
-        """Take newer data; return what changed, None if that is everything."""
-        self.data = data
-        changes = self._advance(_position_of(data, width, height, self.position.left))
-        if changes is None:
-            self.position = _position_of(data, width, height, self.position.left)
-            self._rebuild()
-        return changes
-
-    def _advance(self, position: MapPosition) -> Changes | None:
-        """Add the columns that are new; None if the whole map has to be redrawn."""
-        data, newest = self.data, self.newest
-        if position != self.position or self._drawn > newest + 1:
-            return None
-        beyond = position.left + self.capacity
-        fresh = [(n, data.columns[n - data.first]) for n in range(self._drawn, min(newest + 1, beyond))]
-        used = self._used.union(*(column.counts for _, column in fresh))
-        # Rows and shades depend on nothing but the columns on show, whenever they came.
-        if used != self._used and rows_for(sorted(used), position.room) != self.rows:
-            return None
-        sums = [self._sums(column) for _, column in fresh]
-        if any(value > self.top for row in sums for value in row.values()):
-            return None
-        self._used, self._drawn = used, newest + 1
-        found = [self._put(number, column, values) for (number, column), values in zip(fresh, sums, strict=True)]
-        lines = frozenset(line for each in found for line in each.lines)
-        return Changes(lines, tuple(region for each in found for region in each.regions))
-
-    def _rebuild(self) -> None:
-        data, left, capacity = self.data, self.position.left, self.capacity
-        start = left - data.first
-        shown = [data.columns[index] for index in range(start, min(len(data.columns), start + capacity))]
-        self._used = {number for column in shown for number in column.counts}
-        self.rows = rows_for(sorted(self._used), self.position.room)
-        sums = [self._sums(column) for column in shown]
-        self.top = nice_top(max((value for row in sums for value in row.values()), default=0.0))
-        self.levels = [bytearray([EMPTY] * capacity) for _ in range(self.rows.count)]
-        self.throttle = [" "] * capacity
-        for number, (column, values) in enumerate(zip(shown, sums, strict=True), left):
-            self._put(number, column, values)
-        self._drawn = self.newest + 1
-
-    def _sums(self, column: LatencyColumn) -> dict[int, float]:
-        """Return the figure of each row of a column that is not zero."""
+    def _sums(self, figures: Mapping[int, float]) -> dict[int, float]:
         sums: dict[int, float] = {}
-        for number, value in rates(column, self.quantity, self.data.bounds).items():
+        for number, value in figures.items():
             row = self.rows.row_of(number)
             sums[row] = sums.get(row, 0.0) + value
         return sums
 
-    def _put(self, number: int, column: LatencyColumn, sums: Mapping[int, float]) -> Changes:
-        """Draw poll `number`; return what changed."""
-        x, span = number - self.position.left, self.position.span
-        lines: set[int] = set()
-        blank = 0 if column.seconds else GAP
-        for row, levels in enumerate(self.levels):
-            shade = level(sums[row], self.top) if row in sums else blank
-            if levels[x] != shade:
-                levels[x] = shade
-                if shade or blank:
-                    lines.update(self.lines_of(row))
-        spark = throttle_glyph(column.throttled, self.data.cpus)
-        if spark != self.throttle[x]:
-            self.throttle[x] = spark
-            lines.add(self.axis - STRIP)
-        # One region for the whole column: many small ones cost more than the cells they save.
-        regions = [Region(GUTTER + x * span, TITLE, span, self.rows.height + STRIP)] if lines else []
-        if number % ticks_every(span) == 0:
-            lines.add(self.axis)
-            regions.append(Region(0, self.axis, self.position.width, 1))
-        return Changes(frozenset(lines), tuple(regions))
-
-    def marked(self, row: int) -> bytearray:
-        """Return the levels of a row, with a mark where a plan was activated and nobody waited."""
-        levels = self.levels[row]
-        columns = [number - self.position.left for number, _ in self.data.marks]
-        if not columns:
-            return levels
-        marked = bytearray(levels)
-        for x in columns:
-            if 0 <= x < len(marked) and marked[x] in (0, EMPTY):
-                marked[x] = MARK
-        return marked
+    def _levels(self, row: int, sums: Sequence[Mapping[int, float]], blanks: Sequence[int]) -> list[int]:
+        """Return the shades of a row, with the marks where nobody waited."""
+        found = [level(each[row], self.top) if row in each else blank for each, blank in zip(sums, blanks, strict=True)]
+        found += [EMPTY] * (self.capacity - len(found))
+        for number, _ in self.data.marks:
+            x = number - self.left
+            if 0 <= x < self.capacity and found[x] in (0, EMPTY):
+                found[x] = MARK
+        return found
 
     def cell_of(self, bucket: int) -> tuple[int, int] | None:
-        """Return (x, row) of a bucket in the poll looked at, None where the map does not hold it."""
-        number = self.newest if self.data.cursor is None else self.data.cursor
-        x, row = number - self.position.left, self.rows.row_of(bucket)
+        """Return (x, row) of a bucket of the poll that is looked at, if the map holds it."""
+        x, row = self._looked_at - self.left, self.rows.row_of(bucket)
         return (x, row) if 0 <= x < self.capacity and 0 <= row < self.rows.count else None
 
-    def around(self, cell: tuple[int, int]) -> Changes:
-        """Return what shows a cell: its lines, and the axis below it."""
-        x, row = cell
-        lines = (*self.lines_of(row), self.axis)
-        regions = tuple(Region(GUTTER + x * self.position.span, y, self.position.span, 1) for y in lines)
-        return Changes(frozenset(lines), regions)
+    @property
+    def _looked_at(self) -> int:
+        return self.newest if self.data.cursor is None else self.data.cursor
 
     def at(self, x: int, y: int) -> tuple[int, int] | None:
-        """Return the bucket at a cell, and how many polls from the one looked at its poll is; None beside the map."""
+        """Return the bucket at a place, and how many polls away its column is; None beside the map."""
         row, column = (y - TITLE) // self.rows.lines, x - GUTTER
         if not 0 <= row < self.rows.count or column < 0:
             return None
-        number = min(self.position.left + column // self.position.span, self.newest)
-        looked_at = self.newest if self.data.cursor is None else self.data.cursor
-        return self.rows.numbers(row)[0], number - looked_at
+        number = min(self.left + column // self.span, self.newest)
+        return self.rows.numbers(row)[0], number - self._looked_at
+
+    def lines(self, signs: Sequence[str], cursor: tuple[int, int] | None) -> list[Line]:
+        """Draw the rows in these signs, the throttle and the time axis; `cursor` is the cell that is read."""
+        lines = [
+            self._row(signs, row, None if cursor is None or cursor[1] != row else cursor[0], labelled=line == 0)
+            for row in range(self.rows.count)
+            for line in range(self.rows.lines)
+        ]
+        axis = axis_text(self.data, self.left, self.capacity, self.span)
+        throttle = (fit("throttle ", GUTTER, "right"), "dim"), (self.throttle, "waiting")
+        return [*lines, throttle, ((" " * GUTTER + axis, "dim"),)]
+
+    def _row(self, signs: Sequence[str], row: int, at: int | None, *, labelled: bool) -> Line:
+        number, levels = self.rows.numbers(row)[-1], self.levels[row]
+        bound = f"<{microseconds(self.data.bounds.get(number, 1 << number))} " if labelled else ""
+        label: Run = (fit(bound, GUTTER, "right"), "dim")
+        if at is None:
+            return (label, *self._runs(signs, levels))
+        sign = glyph(levels[at]) * self.span if 0 < levels[at] <= GAP else "◇"
+        here: Run = (fit(sign, self.span), "cursor")
+        return (label, *self._runs(signs, levels[:at]), here, *self._runs(signs, levels[at + 1 :]))
+
+    def _runs(self, signs: Sequence[str], levels: Sequence[int]) -> list[Run]:
+        texts = [sign.ljust(self.span) if shade == MARK else sign * self.span for shade, sign in enumerate(signs)]
+        return [(texts[shade] * len(list(run)), _STYLES[shade]) for shade, run in groupby(levels)]
 
 
-def room_for(data: HeatData | None, height: int) -> int:
-    """Return the lines that rows can have in a map of that height."""
-    return (height if data is None else min(height, data.height)) - TITLE - STRIP - AXIS
-
-
-def _position_of(data: HeatData, width: int, height: int, left: int) -> MapPosition:
-    span = span_for(len(data.columns), width - GUTTER)
-    newest = data.first + len(data.columns) - 1
-    left = anchor(left, (width - GUTTER) // span, newest, data.cursor, data.first)
-    return MapPosition(left, span, width, room_for(data, height), data.event, data.inst_id, data.cpus, data.marks)
+def room_for(data: HeatData, height: int) -> int:
+    """Return how many lines the rows have in a map of so many lines; all maps on show have the same."""
+    return min(height, data.height) - TITLE - STRIP - AXIS

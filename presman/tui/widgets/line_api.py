@@ -160,6 +160,10 @@ class Palette:
         prefix = f"{ground}:" if ground else ""
         return Strip([Segment(text, styles[prefix + name]) for text, name in line], width)
 
+    def with_styles(self, more: Mapping[str, Style]) -> Palette:
+        """Return a palette that has some styles more."""
+        return Palette({**self._styles, **more})
+
     def __getitem__(self, name: str) -> Style:
         return self._styles[name]
 

@@ -14,9 +14,8 @@ from presman.analysis.readings.reading import Reading, UnavailableView
 from presman.analysis.readings.session_readings import ON_CPU, Activity
 from presman.analysis.readings.statement_readings import Downgrades, RunningStatement
 from presman.analysis.trends import Watch
-from presman.analysis.trends.downgrade_ledger import Downgrade, DowngradeLedger
 from presman.analysis.trends.series import Series, completed
-from presman.analysis.trends.statement_runs import StatementRuns
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.rows.queries import DetailLevel
 from tests.analysis.make import NOON, active_plan, group, instance, queued_session, snapshot
 from tests.analysis.test_simulated import play, started
@@ -42,47 +41,40 @@ def at(seconds: float, *statements: RunningStatement, **changes: Any) -> Reading
     return replace(BASE, at=NOON + timedelta(seconds=seconds), running=statements, **changes)
 
 
-def test_each_execution_is_entered_once() -> None:
-    ledger = DowngradeLedger()
-    ledger.add(at(0, running()))
-    ledger.add(at(2, running(elapsed=32.0)))
-    assert len(ledger) == 1
-    ledger.add(at(60, running(elapsed=3.0)))  # the same session, the same SQL, another execution
-    ledger.add(at(62))
-    ledger.add(at(64, running(elapsed=1.0)))
-    assert [entry.at for entry in ledger] == [NOON + timedelta(seconds=s) for s in (64, 60, 0)]
-    first = ledger.since(NOON + timedelta(seconds=63))[0]
-    assert (first.degree, first.requested, first.downgraded) == (8, 16, 50.0)
+def downgraded(runs: StatementRuns) -> list[StatementRun]:
+    return runs.downgraded_since(NOON - timedelta(hours=1))
 
 
-@pytest.mark.parametrize(("elapsed", "entered"), [(30.0, 1), (27.5, 1), (27.0, 2), (10.0, 2)])
+def test_each_execution_is_downgraded_once() -> None:
+    runs = StatementRuns()
+    runs.add(at(0, running()))
+    runs.add(at(2, running(elapsed=32.0, degree=6)))
+    assert len(downgraded(runs)) == 1
+    runs.add(at(60, running(elapsed=3.0)))  # the same session, the same SQL, another execution
+    runs.add(at(62))
+    runs.add(at(64, running(elapsed=1.0)))
+    assert [each.downgraded_at for each in downgraded(runs)] == [NOON + timedelta(seconds=s) for s in (64, 60, 0)]
+    (last,) = runs.downgraded_since(NOON + timedelta(seconds=64))
+    assert (last.degree, last.requested, last.downgraded) == (8, 16, 50.0)
+    assert downgraded(runs)[-1].degree == 8, "as it was first seen"
+
+
+@pytest.mark.parametrize(("elapsed", "entered"), [(30.0, 1), (27.5, 1), (26.5, 2), (10.0, 2)])
 def test_another_execution_begins_five_seconds_later(elapsed: float, entered: int) -> None:
-    """ELAPSED_TIME comes seconds late: two seconds after one that had run for 30, 27 are a start 5 s later."""
-    ledger = DowngradeLedger()
-    ledger.add(at(0, running()))
-    ledger.add(at(2, running(elapsed=elapsed)))
-    assert len(ledger) == entered
+    """ELAPSED_TIME comes seconds late: two seconds after one that had run for 30, less than 27 are another one."""
+    runs = StatementRuns()
+    runs.add(at(0, running()))
+    runs.add(at(2, running(elapsed=elapsed)))
+    assert len(downgraded(runs)) == entered
 
 
-def test_time_that_goes_back_begins_anew() -> None:
-    ledger = DowngradeLedger()
-    for seconds, entered in ((10, 1), (10, 1), (9, 2)):
-        ledger.add(at(seconds, running(elapsed=None)))
-        assert len(ledger) == entered
-
-
-def test_without_a_start_an_execution_counts_while_it_is_there() -> None:
-    ledger = DowngradeLedger()
+def test_without_a_start_an_execution_is_downgraded_once_while_it_is_there() -> None:
+    runs = StatementRuns()
     for seconds in (0, 2, 4):
-        ledger.add(at(seconds, running(elapsed=None), running(2, downgraded=0.0)))
-    assert len(ledger) == 1
-
-
-def test_the_ledger_is_bounded() -> None:
-    ledger = DowngradeLedger(kept=3)
-    for number in range(10):
-        ledger.add(at(number, running(number)))
-    assert [entry.sid for entry in ledger] == [9, 8, 7]
+        runs.add(at(seconds, running(elapsed=None), running(2, downgraded=0.0)))
+    assert len(downgraded(runs)) == 1
+    runs.add(at(6, running(2)))
+    assert [each.sid for each in downgraded(runs)] == [2, 1], "one may be seen to be downgraded later, too"
 
 
 def test_operations_by_class_over_the_hour() -> None:
@@ -267,16 +259,6 @@ def test_one_counter_that_goes_back_begins_all_anew(counter: str) -> None:
     (one,) = marks.compare(at_minute(2, 5))
     assert one.hour is not None
     assert one.hour.seconds == 60
-
-
-def test_downgrades_since_an_instant_are_those_seen_then_or_later_the_newest_first() -> None:
-    ledger = DowngradeLedger()
-    ledger._entries.extend(
-        Downgrade(NOON + timedelta(seconds=second), 1, second, 1, 0, "ETL", "U", "", "x", 1, 2, 50.0)
-        for second in (1, 2, 3)
-    )
-    assert [entry.sid for entry in ledger.since(NOON + timedelta(seconds=2))] == [3, 2]
-    assert [entry.sid for entry in ledger] == [3, 2, 1]
 
 
 @pytest.mark.parametrize(("view", "kept"), [("GV$PX_SESSION", {1, 2}), ("V$PX_SESSION", {1, 2}), ("V$SESSION", {2})])

@@ -32,7 +32,7 @@ class Collected:
 
 def quotients(values: Mapping[tuple[str, int], tuple[float, ...]], con_id: int = 0) -> dict[str, Any]:
     lines = GroupLines(
-        array("d", TIMES), array("d", SECONDS),
+        array("q", range(len(TIMES))), array("d", TIMES), array("d", SECONDS),
         {(figure, (inst_id, con_id, "ETL")): array("d", line) for (figure, inst_id), line in values.items()},
     )  # fmt: skip
     collected = Collected()

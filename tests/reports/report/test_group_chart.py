@@ -10,7 +10,7 @@ import pytest
 
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.markup import Markup
-from presman.reports.report import incident_page
+from presman.reports.report import incident_page, report_charts
 from presman.reports.report.incident_page import _chart, _ranked
 from presman.reports.report.report_charts import AreaChart
 from tests.recording.recorded import START
@@ -64,7 +64,7 @@ def test_a_line_across_is_the_target_or_the_longest_queue_or_the_cpus(monkeypatc
         lines[chart.line_name] = [each.line for each in chart.columns]
         return Markup()
 
-    monkeypatch.setattr(incident_page, "area_chart", drawn)
+    monkeypatch.setattr(report_charts, "area_chart", drawn)
     look = SimpleNamespace(reading=SimpleNamespace(header=SimpleNamespace(num_cpus=24)))
     steps, rows = (step(0, target=64, queued=3), step(1)), (row(0, "ETL", 1.0), row(1, "ETL", 1.0))
     incident: Any = SimpleNamespace(groups=rows, bins=steps, colours=COLOURS, usual=5.0, looks=(look,), width=1)

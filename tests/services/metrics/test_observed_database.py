@@ -13,7 +13,7 @@ import pytest
 from presman.analysis import assemble
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.base.log_event import LogEvent
-from presman.output.alert_notifier import judging
+from presman.output.alert_notifier import AlertNotifier
 from presman.rows.cursor_rows import PlanXml, PxPlanLine, SqlText
 from presman.rows.instance_rows import EventHistogram
 from presman.rows.session_rows import Session
@@ -32,7 +32,7 @@ Watch = Callable[..., ObservedDatabase]
 def target(
     source: Any, label: str = "prod", interval: float = 0.001, alerts: AlertSettings = (), **more: Any
 ) -> LiveTarget:
-    return LiveTarget(label, lambda: source, interval, notifier=judging(alerts), **more)
+    return LiveTarget(label, lambda: source, interval, notifier=AlertNotifier(alerts), **more)
 
 
 def said(told: list[LogEvent]) -> list[str]:

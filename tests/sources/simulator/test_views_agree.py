@@ -59,7 +59,7 @@ def test_a_container_has_what_its_groups_have(seen: Played) -> None:
 
 METRIC = {
     "cpu_consumed_time": 1.0, "cpu_wait_time": 1.0, "avg_running_sessions": 1e-3, "avg_waiting_sessions": 1e-3,
-    "avg_cpu_utilization": 1e-3, "avg_active_parallel_stmts": 1e-3, "avg_queued_parallel_stmts": 1e-3,
+    "avg_active_parallel_stmts": 1e-3, "avg_queued_parallel_stmts": 1e-3,
     "avg_active_parallel_servers": 1e-3, "avg_queued_parallel_servers": 1e-3,
 }  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_a_minutes_rates_are_those_of_its_sums(seen: Played) -> None:
     kinds = {
         "intsize_csec": int, "cpu_consumed_time": float, "cpu_wait_time": float, "num_cpus": int,
         "running_sessions_limit": float, "avg_running_sessions": float, "avg_waiting_sessions": float,
-        "cpu_utilization_limit": float, "avg_cpu_utilization": float, "cpu_exhausted": float,
+        "cpu_utilization_limit": float, "cpu_exhausted": float,
     }  # fmt: skip
     for name in ("RSRCMGRMETRIC", "RSRCPDBMETRIC"):
         for row in rows(seen, name, **kinds):
@@ -90,7 +90,6 @@ def test_a_minutes_rates_are_those_of_its_sums(seen: Played) -> None:
             assert 59 <= seconds <= 61
             assert row.avg_running_sessions == pytest.approx(row.cpu_consumed_time / 1000 / seconds, abs=0.01)
             assert row.avg_waiting_sessions == pytest.approx(row.cpu_wait_time / 1000 / seconds, abs=0.01)
-            assert row.avg_cpu_utilization == pytest.approx(100 * row.avg_running_sessions / row.num_cpus, abs=0.01)
             assert row.running_sessions_limit == pytest.approx(row.num_cpus * row.cpu_utilization_limit / 100, abs=0.01)
             assert 0 <= row.cpu_exhausted <= 100
 
@@ -98,20 +97,18 @@ def test_a_minutes_rates_are_those_of_its_sums(seen: Played) -> None:
 def test_servers_are_as_many_in_all_views(seen: Played) -> None:
     kinds = {"inst_id": int, "statistic": str, "value": int}
     process = of_instance(rows(seen, "PX_PROCESS_SYSSTAT", **kinds))
-    there = rows(seen, "PX_PROCESS", inst_id=int, server_name=str, status=str, spid=str, sid=int, is_gv=str)
+    there = rows(seen, "PX_PROCESS", inst_id=int, server_name=str, status=str, sid=int, is_gv=str)
     for inst_id, counted in process.items():
         own = [row for row in there if row.inst_id == inst_id and row.is_gv == "FALSE"]
         assert len(own) == counted["Servers Started"] == counted["Servers In Use"] + counted["Servers Available"]
         assert sum(row.status == "IN USE" for row in own) == counted["Servers In Use"] > 0
         assert all((row.status == "IN USE") == bool(row.sid) for row in own)
         assert counted["Servers In Use"] <= counted["Servers Highwater"] <= counted["Server Sessions"]
-    for name in ("server_name", "spid"):
-        assert len({(row.inst_id, getattr(row, name)) for row in there}) == len(there)
+    assert len({(row.inst_id, row.server_name) for row in there}) == len(there)
 
 
 def test_waits_are_as_many_in_all_views(seen: Played) -> None:
-    events = rows(seen, "SYSTEM_EVENT", inst_id=int, event=str, total_waits=int, time_waited=int,
-                  average_wait=float, time_waited_micro=int)  # fmt: skip
+    events = rows(seen, "SYSTEM_EVENT", inst_id=int, event=str, total_waits=int)
     micro, milli = defaultdict(int), defaultdict(int)
     for row in rows(seen, "EVENT_HISTOGRAM_MICRO", inst_id=int, event=str, wait_time_micro=int, wait_count=int):
         micro[row.inst_id, row.event] += row.wait_count
@@ -123,8 +120,6 @@ def test_waits_are_as_many_in_all_views(seen: Played) -> None:
     assert len(events) > 10
     for row in events:
         assert micro[row.inst_id, row.event] == row.total_waits
-        assert row.time_waited == row.time_waited_micro // 10_000
-        assert row.average_wait == pytest.approx(row.time_waited_micro / row.total_waits / 10_000, abs=0.006)
     several = len({row.inst_id for row in events}) > 1
     assert any(row.event == "gc cr block 2-way" for row in events) == several, "blocks come from another instance"
 
@@ -141,20 +136,6 @@ def test_the_host_has_the_time_that_passed(seen: Played) -> None:
         assert host["BUSY_TIME"] >= sum(row.consumed_cpu_time for row in own) / 10 - 10
         assert 0 < host["IOWAIT_TIME"] < host["IDLE_TIME"]
         assert host["NUM_CPUS"] == 2 * host["NUM_CPU_CORES"]
-
-
-def test_parameters_are_of_their_type(seen: Played) -> None:
-    """V$SYSTEM_PARAMETER.TYPE: 1 is a boolean, 2 a string, 3 an integer, 6 a big integer."""
-    found = rows(seen, "SYSTEM_PARAMETER", inst_id=int, name=str, type=int, value=str, isdefault=str, con_id=int)
-    strings = {row.name for row in found if row.type == 2}
-    assert strings >= {"parallel_degree_limit", "parallel_degree_policy", "resource_manager_plan", "statistics_level"}
-    for row in found:
-        assert row.type in {1, 2, 3, 6}
-        if row.type == 1:
-            assert row.value in {"TRUE", "FALSE"}, row.name
-        if row.type in {3, 6}:
-            assert int(row.value) >= 0, row.name
-    assert {row.name for row in found if row.type == 6} == {"pga_aggregate_limit"}
 
 
 def test_live_sessions_never_share_a_sid_and_rest_before_one_is_used_again() -> None:

@@ -28,7 +28,7 @@ class Publisher:
     def __init__(self, simulation: Simulation, database: EmbeddedDatabase) -> None:
         self._simulation = simulation
         self._database = database
-        self._stamps: dict[str, object] = {}
+        self._made_at: dict[str, float] = {}
         self._kept: dict[str, list[int]] = {}
 
     def refresh(self, text: str) -> None:
@@ -37,9 +37,8 @@ class Publisher:
             view = VIEWS.get(name.removeprefix("G"))
             if view is None:
                 continue
-            stamp = (view.stamp(self._simulation), self._simulation.down)
-            if self._stamps.get(name) != stamp:
-                self._stamps[name] = stamp
+            if self._made_at.get(name) != self._simulation.now:
+                self._made_at[name] = self._simulation.now
                 self._publish(name, view)
 
     def _publish(self, name: str, view: View) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from presman.sources.simulator.cluster import BACKGROUND
 from presman.sources.simulator.scenario import OTHER_GROUPS, Directive, PlanSpec
 from presman.sources.simulator.simulation import Simulation
-from presman.sources.simulator.views.view import Row, View, never, with_plans
+from presman.sources.simulator.views.view import Row, View
 
 _MANDATORY = {"SYS_GROUP", OTHER_GROUPS, "ORA$AUTOTASK"}
 _CDB_DEFAULTS = {"ORA$DEFAULT_PDB_DIRECTIVE": 1, "ORA$AUTOTASK": None}
@@ -125,17 +125,16 @@ _DIRECTIVES = (
 )
 
 VIEWS = (
-    View("DBA_RSRC_PLANS", _PLANS, _here(_plans), never),
-    View("CDB_RSRC_PLANS", f"{_PLANS} CON_ID", _of_containers(_plans), never),
-    View("DBA_RSRC_PLAN_DIRECTIVES", _DIRECTIVES, _here(_directives), with_plans),
-    View("CDB_RSRC_PLAN_DIRECTIVES", f"{_DIRECTIVES} CON_ID", _of_containers(_directives), with_plans),
-    View("DBA_RSRC_CONSUMER_GROUPS", "CONSUMER_GROUP_ID CONSUMER_GROUP STATUS", _groups, never),
-    View("DBA_RSRC_GROUP_MAPPINGS", _MAPPINGS, _here(_mappings), never),
-    View("CDB_RSRC_GROUP_MAPPINGS", f"{_MAPPINGS} CON_ID", _of_containers(_mappings), never),
+    View("DBA_RSRC_PLANS", _PLANS, _here(_plans)),
+    View("CDB_RSRC_PLANS", f"{_PLANS} CON_ID", _of_containers(_plans)),
+    View("DBA_RSRC_PLAN_DIRECTIVES", _DIRECTIVES, _here(_directives)),
+    View("CDB_RSRC_PLAN_DIRECTIVES", f"{_DIRECTIVES} CON_ID", _of_containers(_directives)),
+    View("DBA_RSRC_CONSUMER_GROUPS", "CONSUMER_GROUP_ID CONSUMER_GROUP STATUS", _groups),
+    View("DBA_RSRC_GROUP_MAPPINGS", _MAPPINGS, _here(_mappings)),
+    View("CDB_RSRC_GROUP_MAPPINGS", f"{_MAPPINGS} CON_ID", _of_containers(_mappings)),
     View(
         "DBA_CDB_RSRC_PLAN_DIRECTIVES",
         "PLAN PLUGGABLE_DATABASE PROFILE SHARES UTILIZATION_LIMIT PARALLEL_SERVER_LIMIT STATUS",
         _cdb_directives,
-        never,
     ),
 )

@@ -10,7 +10,7 @@ from presman.sources.simulator.counters import Count, Minute
 from presman.sources.simulator.executions import Phase
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.simulation import Simulation
-from presman.sources.simulator.views.view import Row, View, in_ms, of_instances, when, with_plans
+from presman.sources.simulator.views.view import Row, View, in_ms, of_instances, when
 
 _OF_PDB = (
     f"CPU_WAIT_TIME CPU_WAITS CONSUMED_CPU_TIME YIELDS IO_SERVICE_TIME IO_SERVICE_WAITS {' '.join(IO_COLUMNS).upper()}"
@@ -127,7 +127,6 @@ def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) 
     yield from (minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100))
     yield from (minute.group.con_id, round(100 * minute.exhausted, 3), minute.num_cpus)
     yield from (in_ms(deltas[Count.CONSUMED_CPU_TIME]), in_ms(deltas[Count.CPU_WAIT_TIME]))
-    yield round(100 * deltas[Count.CONSUMED_CPU_TIME] / seconds / minute.num_cpus, 6)
     yield from (round(deltas[count] / seconds, 6) for count in _AVERAGED)
 
 
@@ -147,10 +146,6 @@ def _by_group(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Row
 def _since_startup(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Minute]:
     """Yield the minutes that began after the instance was started: of those before it knows nothing."""
     return (each for each in minutes if each.begin >= simulation.started.get(each.inst_id, each.begin))
-
-
-def _metrics_closed(simulation: Simulation) -> object:
-    return simulation.metrics.opened
 
 
 def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
@@ -208,7 +203,7 @@ def _rsrc_pdb(simulation: Simulation, machine: Machine) -> Iterator[Row]:
 
 _MINUTE = (
     "INST_ID BEGIN_TIME END_TIME INTSIZE_CSEC CON_ID CPU_EXHAUSTED NUM_CPUS CPU_CONSUMED_TIME CPU_WAIT_TIME"
-    " AVG_CPU_UTILIZATION AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS AVG_ACTIVE_PARALLEL_STMTS"
+    " AVG_RUNNING_SESSIONS AVG_WAITING_SESSIONS AVG_ACTIVE_PARALLEL_STMTS"
     " AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS"
 )
 _METRIC = (
@@ -229,7 +224,6 @@ VIEWS = (
         "V$RSRC_PLAN_HISTORY",
         "SEQUENCE# NAME START_TIME END_TIME ENABLED_BY_SCHEDULER WINDOW_NAME ALLOWED_AUTOMATED_SWITCHES CON_ID",
         _plan_history,
-        with_plans,
     ),
     of_instances(
         "V$RSRC_CONSUMER_GROUP",
@@ -237,10 +231,10 @@ VIEWS = (
         f" CURRENT_PQS_QUEUED {_OF_GROUP}",
         _consumer_group,
     ),
-    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, each.metrics.last()), _metrics_closed),
-    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, lambda each: _by_group(each, each.metrics.hour()), _metrics_closed),
-    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.last()), _metrics_closed),
-    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.hour()), _metrics_closed),
+    View("V$RSRCMGRMETRIC", _METRIC, lambda each: _by_group(each, each.metrics.last())),
+    View("V$RSRCMGRMETRIC_HISTORY", _METRIC, lambda each: _by_group(each, each.metrics.hour())),
+    View("V$RSRCPDBMETRIC", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.last())),
+    View("V$RSRCPDBMETRIC_HISTORY", _PDB_METRIC, lambda each: _by_pdb(each, each.metrics.hour())),
     of_instances(
         "V$RSRC_PDB",
         "PDB_NAME CON_ID CURRENT_PQS_ACTIVE CURRENT_PQ_SERVERS_ACTIVE CURRENT_PQS_QUEUED SGA_BYTES PGA_BYTES"

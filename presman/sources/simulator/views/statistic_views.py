@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.simulation import Simulation
-from presman.sources.simulator.views.view import Process, Row, never, of_instances, of_processes
+from presman.sources.simulator.views.view import Process, Row, of_instances, of_processes
 
 _NUMBERS = {
     "user commits": 6, "user calls": 9, "session logical reads": 14, "CPU used by this session": 19, "DB time": 20,
@@ -63,7 +63,7 @@ def _of_parallel(process: Process) -> Iterator[Row]:
 
 
 VIEWS = (
-    of_instances("V$STATNAME", "STATISTIC# NAME", _names, never),
+    of_instances("V$STATNAME", "STATISTIC# NAME", _names),
     of_processes("V$SESSTAT", "STATISTIC# VALUE", _statistics),
     of_processes("V$PX_SESSTAT", "QCSID QCINST_ID SERVER_SET SERVER# DEGREE STATISTIC# VALUE", _of_parallel),
 )

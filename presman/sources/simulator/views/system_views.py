@@ -13,7 +13,7 @@ from presman.sources.simulator.counters import BUCKETS, Count, Event, reading_ev
 from presman.sources.simulator.executions import server_name
 from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.simulation import Simulation
-from presman.sources.simulator.views.view import Row, View, never, of_instances, when, with_plans
+from presman.sources.simulator.views.view import Row, View, of_instances, when
 
 _VERSIONS = {
     Release(11, 2): ("11.2.0.4.0", "11.2.0.4.0"),
@@ -30,8 +30,6 @@ _OF_CONTAINERS = {
     "db_performance_profile": "profile",
 }
 """Parameters that a pluggable database may set for itself."""
-_FIRST_PROCESS = 21_400
-"""SPID of P000 on each host."""
 _MILLISECOND = 10
 """The bucket of EVENT_HISTOGRAM_MICRO (1024 us) that is EVENT_HISTOGRAM's first (1 ms)."""
 
@@ -71,48 +69,44 @@ def _pdbs(simulation: Simulation, _: Machine) -> Iterator[Row]:
 
 def _parameters(simulation: Simulation, _: Machine) -> Iterator[Row]:
     capacity, in_force = simulation.scenario.capacity, simulation.plans
-    limit = capacity.parallel_degree_limit
-    plan = "" if in_force.root is None else in_force.top
-    values: list[tuple[str, int, object, bool]] = [
-        ("cpu_count", 3, capacity.cpu_count, not capacity.caged),
-        ("parallel_adaptive_multi_user", 1, "FALSE", True),
-        ("parallel_degree_limit", 2, limit or "CPU", limit is None),
-        ("parallel_degree_policy", 2, capacity.parallel_degree_policy, capacity.parallel_degree_policy == "MANUAL"),
-        ("parallel_force_local", 1, "FALSE", True),
-        ("parallel_instance_group", 2, "", True),
-        ("parallel_max_servers", 3, capacity.maximum, capacity.parallel_max_servers is None),
-        ("parallel_min_time_threshold", 2, "AUTO", True),
-        ("parallel_servers_target", 3, capacity.target, capacity.parallel_servers_target is None),
-        ("parallel_threads_per_cpu", 3, capacity.parallel_threads_per_cpu, capacity.parallel_threads_per_cpu == 1),
-        ("resource_limit", 1, "TRUE", True),
-        ("resource_manager_cpu_allocation", 3, capacity.cpu_count, True),
-        ("resource_manager_plan", 2, plan, not plan),
-        ("statistics_level", 2, "TYPICAL", True),
-        ("timed_statistics", 1, "TRUE", True),
-        ("control_management_pack_access", 2, "NONE", False),
-    ]
+    values: dict[str, object] = {
+        "cpu_count": capacity.cpu_count,
+        "parallel_adaptive_multi_user": "FALSE",
+        "parallel_degree_limit": capacity.parallel_degree_limit or "CPU",
+        "parallel_degree_policy": capacity.parallel_degree_policy,
+        "parallel_force_local": "FALSE",
+        "parallel_instance_group": "",
+        "parallel_max_servers": capacity.maximum,
+        "parallel_min_time_threshold": "AUTO",
+        "parallel_servers_target": capacity.target,
+        "parallel_threads_per_cpu": capacity.parallel_threads_per_cpu,
+        "resource_limit": "TRUE",
+        "resource_manager_cpu_allocation": capacity.cpu_count,
+        "resource_manager_plan": "" if in_force.root is None else in_force.top,
+        "statistics_level": "TYPICAL",
+        "timed_statistics": "TRUE",
+        "control_management_pack_access": "NONE",
+    }
     if simulation.release >= Release(12, 1):
-        values.append(("pga_aggregate_limit", 6, 12 << 30, True))
+        values["pga_aggregate_limit"] = 12 << 30
     if simulation.release >= Release(12, 2):
-        values += [("db_performance_profile", 2, "", True), ("max_iops", 3, 0, True), ("max_mbps", 3, 0, True)]
+        values |= {"db_performance_profile": "", "max_iops": 0, "max_mbps": 0}
     if simulation.release >= Release(19):
-        values.append(("cpu_min_count", 2, capacity.cpu_count, True))
+        values["cpu_min_count"] = capacity.cpu_count
     if simulation.release >= Release(23):
-        values.append(("resource_manager_cpu_scope", 2, "INSTANCE_ONLY", True))
-    for number, (name, kind, value, default) in enumerate(sorted(values), 1):
-        text = str(value)
-        yield (number, name, kind, text or None, text or None, "TRUE" if default else "FALSE", 0)
+        values["resource_manager_cpu_scope"] = "INSTANCE_ONLY"
+    for name, value in sorted(values.items()):
+        yield (name, str(value) or None, 0)
         for pdb in simulation.scenario.pdbs if name in _OF_CONTAINERS else ():
             setting = getattr(pdb.directive, _OF_CONTAINERS[name])
             if setting:
                 text = f"{setting:g}" if isinstance(setting, float) else str(setting)
-                yield (number, name, kind, text, text, "FALSE", pdb.con_id)
+                yield (name, text, pdb.con_id)
 
 
 def _active_services(simulation: Simulation, _: Machine) -> Iterator[Row]:
-    scenario = simulation.scenario
-    named = {entry.service: scenario.con_id(entry.pdb) for entry in scenario.who_connects}
-    return ((name, named.get(name, 0)) for name in ("SYS$BACKGROUND", "SYS$USERS", *sorted(named)))
+    named = sorted({entry.service for entry in simulation.scenario.who_connects})
+    return ((name,) for name in ("SYS$BACKGROUND", "SYS$USERS", *named))
 
 
 def _osstat(simulation: Simulation, machine: Machine) -> Iterable[Row]:
@@ -135,7 +129,7 @@ def _system_event(_: Simulation, machine: Machine) -> Iterator[Row]:
     for event in machine.events.values():
         waits, micros = event.total, int(event.micros)
         if waits:
-            yield (event.name, event.wait_class, waits, micros // 10_000, round(micros / waits / 1e4, 2), micros)
+            yield (event.name, event.wait_class, waits, micros)
 
 
 def _used_buckets(machine: Machine) -> Iterator[tuple[Event, int, int]]:
@@ -188,14 +182,12 @@ def _px_process(simulation: Simulation) -> Iterator[Row]:
             server = busy.get((machine.inst_id, number))
             status = "IN USE" if server else "AVAILABLE"
             sid, serial = (server.sid, server.serial) if server else (None, None)
-            spid = str(_FIRST_PROCESS + number)
-            yield (machine.inst_id, server_name(number), status, 60 + number, spid, sid, serial, "FALSE", 0)
-    for number, monitor in enumerate(simulation.monitors, 1):
+            yield (machine.inst_id, server_name(number), status, sid, serial, "FALSE")
+    for monitor in simulation.monitors:
         serial = monitor.serial(simulation.now) if monitor.is_querying(simulation.now) else None
         for helper in monitor.helpers:
             status, sid = ("IN USE", helper.sid) if serial else ("AVAILABLE", None)
-            spid = str(_FIRST_PROCESS - number)
-            yield (helper.inst_id, helper.name, status, 60 - number, spid, sid, serial, "TRUE", 0)
+            yield (helper.inst_id, helper.name, status, sid, serial, "TRUE")
 
 
 _LONG = 20
@@ -240,21 +232,18 @@ VIEWS = (
         "V$INSTANCE",
         "INSTANCE_NAME HOST_NAME VERSION VERSION_FULL STARTUP_TIME STATUS PARALLEL ACTIVE_STATE",
         _instance,
-        lambda simulation: (_active_state(simulation), *simulation.started.values()),
     ),
-    of_instances("V$DATABASE", "NAME DB_UNIQUE_NAME OPEN_MODE DATABASE_ROLE CDB", _database, never),
-    of_instances("V$PDBS", "CON_ID NAME OPEN_MODE", _pdbs, never),
-    of_instances("V$SYSTEM_PARAMETER", "NUM NAME TYPE VALUE DISPLAY_VALUE ISDEFAULT CON_ID", _parameters, with_plans),
-    of_instances("V$ACTIVE_SERVICES", "NAME CON_ID", _active_services, never),
+    of_instances("V$DATABASE", "NAME DB_UNIQUE_NAME OPEN_MODE DATABASE_ROLE CDB", _database),
+    of_instances("V$PDBS", "CON_ID NAME OPEN_MODE", _pdbs),
+    of_instances("V$SYSTEM_PARAMETER", "NAME VALUE CON_ID", _parameters),
+    of_instances("V$ACTIVE_SERVICES", "NAME", _active_services),
     of_instances("V$OSSTAT", "STAT_NAME VALUE", _osstat),
-    of_instances(
-        "V$SYSTEM_EVENT", "EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED AVERAGE_WAIT TIME_WAITED_MICRO", _system_event
-    ),
+    of_instances("V$SYSTEM_EVENT", "EVENT WAIT_CLASS TOTAL_WAITS TIME_WAITED_MICRO", _system_event),
     of_instances("V$EVENT_HISTOGRAM_MICRO", "EVENT WAIT_TIME_MICRO WAIT_COUNT", _histogram_micro),
     of_instances("V$EVENT_HISTOGRAM", "EVENT WAIT_TIME_MILLI WAIT_COUNT", _histogram_milli),
     of_instances("V$SYSSTAT", "NAME VALUE", _sysstat),
     of_instances("V$PX_PROCESS_SYSSTAT", "STATISTIC VALUE", _px_process_sysstat),
-    View("V$PX_PROCESS", "INST_ID SERVER_NAME STATUS PID SPID SID SERIAL# IS_GV CON_ID", _px_process),
+    View("V$PX_PROCESS", "INST_ID SERVER_NAME STATUS SID SERIAL# IS_GV", _px_process),
     of_instances("V$IO_OUTLIER", _OUTLIER, _io_outlier),
     of_instances("V$LGWRIO_OUTLIER", _OUTLIER, _lgwrio_outlier),
 )

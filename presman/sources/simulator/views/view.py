@@ -14,31 +14,12 @@ from presman.sources.simulator.simulation import Simulation
 Row = tuple[Any, ...]
 
 
-def always(simulation: Simulation) -> object:
-    """Stamp of a view that changes with time."""
-    return simulation.now
-
-
-def with_plans(simulation: Simulation) -> object:
-    """Stamp of a view that changes when a plan is activated."""
-    return simulation.plans.version
-
-
-def never(_: Simulation) -> object:
-    """Stamp of a view that stays as it is."""
-    return 0
-
-
 class View(Struct, frozen=True, dict=True):
-    """One view; `text` names its columns. They begin with INST_ID if it is `global_`, i.e. exists as V$ and GV$.
-
-    `stamp` tells when its rows may have changed: as long as it returns the same, they have not.
-    """
+    """One view; `text` names its columns. They begin with INST_ID if it is `global_`, i.e. exists as V$ and GV$."""
 
     name: str
     text: str
     rows: Callable[[Simulation], Iterable[Row]]
-    stamp: Callable[[Simulation], object] = always
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -93,18 +74,13 @@ def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]])
     return View(name, f"INST_ID SID {text} CON_ID", all_rows)
 
 
-def of_instances(
-    name: str,
-    text: str,
-    rows: Callable[[Simulation, Machine], Iterable[Row]],
-    stamp: Callable[[Simulation], object] = always,
-) -> View:
+def of_instances(name: str, text: str, rows: Callable[[Simulation, Machine], Iterable[Row]]) -> View:
     """Return the view that has INST_ID and the columns named in `text`; `rows` gives an instance's."""
 
     def all_rows(simulation: Simulation) -> Iterator[Row]:
         return ((each.inst_id, *row) for each in simulation.machines for row in rows(simulation, each))
 
-    return View(name, f"INST_ID {text}", all_rows, stamp)
+    return View(name, f"INST_ID {text}", all_rows)
 
 
 def in_ms(seconds: float) -> int:
