@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -125,12 +126,8 @@ def _carried(seen: Sequence[float | None], now: float) -> tuple[float | None, ..
 
     Before the first poll it is what there is now where that has not changed since, and else not known.
     """
-    found: list[float | None] = []
-    last = now if {each for each in seen if each is not None} <= {now} else None
-    for each in seen:
-        last = last if each is None else each
-        found.append(last)
-    return tuple(found)
+    known: Sequence[float | None] = (now if {each for each in seen if each is not None} <= {now} else None, *seen)
+    return tuple(accumulate(known, lambda last, each: last if each is None else each))[1:]
 
 
 def without_gaps(
