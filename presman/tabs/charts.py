@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -126,8 +125,12 @@ def _carried(seen: Sequence[float | None], now: float) -> tuple[float | None, ..
 
     Before the first poll it is what there is now where that has not changed since, and else not known.
     """
-    known: Sequence[float | None] = (now if {each for each in seen if each is not None} <= {now} else None, *seen)
-    return tuple(accumulate(known, lambda last, each: last if each is None else each))[1:]
+    found: list[float | None] = []
+    last = now if {each for each in seen if each is not None} <= {now} else None
+    for each in seen:
+        last = last if each is None else each
+        found.append(last)
+    return tuple(found)
 
 
 def without_gaps(
