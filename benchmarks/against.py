@@ -1,9 +1,10 @@
 """This commit beside another one, in turns in one run: what a change costs, however fast the machine is.
 
 `python -m benchmarks.against COMMIT [COMMIT ...]` checks each commit out into a folder of its own and has its own code
-measured there: a refresh in a storm and its parts, the analysis of 64 groups, and a monitor of `mixed` that nobody
-touches, with all its processes. The Python libraries are those of this checkout. Prints the smallest CPU time of the
-turns, because whatever else runs on the machine only adds to it, and of the monitor the median.
+measured there: a refresh in a storm and its parts, the analysis of 64 groups, and a monitor of `mixed`: when it has
+figures, what it costs with all its processes while nobody touches it, and how soon it answers keys. The Python
+libraries are those of this checkout. Prints the smallest of the turns of what is in ms, because whatever else runs on
+the machine only adds to it, and of the others the median.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.terminal import Screen
+from benchmarks.terminal import Screen, key_answer
 
 ROOT = Path(__file__).parents[1]
 REFRESH = 2.0
+PRESSES = tuple((tab[1:2], tab) for tab in (b"[4 Parallel]", b"[2 CPU]", b"[5 Sessions]", b"[1 Overview]")) * 3
+"""Keys, and what each brings on the screen."""
 
 STORM = re.compile(r"200x50: .*analysis ([\d.]+) ms, keeping ([\d.]+) ms, .*refresh ([\d.]+) ms")
 GROUPS = re.compile(r"analysis, 64 groups 4 instances 3 tiers +([\d.]+) ms")
@@ -57,9 +61,8 @@ def measure(tree: Path, window: float, found: Figures) -> None:
     groups = GROUPS.search(_printed(tree, "benchmarks", "--only", "analysis"))
     assert groups is not None
     found.setdefault("analysis of 64 groups, ms", []).append(float(groups[1]))
-    cpu, memory = _idle(tree, window)
-    found.setdefault("a minute of mixed, s of CPU", []).append(cpu)
-    found.setdefault("memory of its processes, MB", []).append(memory)
+    for name, value in _monitor(tree, window).items():
+        found.setdefault(name, []).append(value)
 
 
 def _printed(tree: Path, *module: str) -> str:
@@ -72,27 +75,35 @@ def _printed(tree: Path, *module: str) -> str:
     return run.stdout
 
 
-def _idle(tree: Path, window: float) -> tuple[float, float]:
-    """Return the CPU seconds of a minute of a monitor that nobody touches, and its MiB."""
+def _monitor(tree: Path, window: float) -> dict[str, float]:
+    """Return what a monitor of `mixed` takes until it has figures, while nobody touches it, and for a key."""
     knows_tours = "--no-tour" in _printed(tree, "presman", "demo", "--help")
     command = [sys.executable, "-m", "presman", "demo", *["--no-tour"][:knows_tours], "--refresh", str(REFRESH)]
     screen = Screen(command, **environment(tree))
     try:
-        screen.wait_for(b"LIVE")
+        screen.wait_for(b"LIVE", b"INTERACTIVE")
+        shown = time.perf_counter() - screen.begun
         screen.idle(6, REFRESH)  # caches fill
         idle = screen.idle(window, REFRESH)
+        answered = key_answer(screen, PRESSES)
     finally:
         screen.close()
-    return idle.cpu_per_minute, idle.rss_mib
+    return {
+        "mixed: first figures, ms": shown * 1e3,
+        "mixed: a key answered, ms": answered * 1e3,
+        "mixed: a refresh, kB written": idle.bytes_per_refresh / 1e3,
+        "mixed: a minute, s of CPU": idle.cpu_per_minute,
+        "mixed: memory of its processes, MB": idle.rss_mib,
+    }
 
 
 def lines(own: Mapping[str, Sequence[float]], others: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
     """Return a table: what is measured, this commit, and each other one with the ratio of this one to it."""
-    yield f"{'what':<30}{'this':>10}" + "".join(f"{commit[:12]:>14}{'ratio':>8}" for commit in others)
+    yield f"{'what':<36}{'this':>10}" + "".join(f"{commit[:12]:>14}{'ratio':>8}" for commit in others)
     for what, values in own.items():
         best = _of_turns(what, values)
         beside = [_of_turns(what, other[what]) for other in others.values()]
-        yield f"{what:<30}{best:>10.2f}" + "".join(f"{each:>14.2f}{best / each:>7.2f}x" for each in beside)
+        yield f"{what:<36}{best:>10.2f}" + "".join(f"{each:>14.2f}{best / each:>7.2f}x" for each in beside)
 
 
 def _of_turns(what: str, values: Sequence[float]) -> float:

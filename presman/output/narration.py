@@ -1,16 +1,19 @@
 """Narration: what happens on a database in lines of words, one for each change, to be read aloud or kept in a log."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
+from operator import attrgetter
 
-from presman.analysis.advice.step import ToDo
+from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
-from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
+from presman.analysis.trends.database_events import EventWatch
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
 from presman.figures.drawing.lines import ascii_only
@@ -21,8 +24,9 @@ SUMMARY = 300.0
 """Seconds after which all is summed up once more, though nothing has changed."""
 
 _OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
-_WRONG = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE})
-"""With each of these it is said what to do, though that is as before."""
+
+_MARGIN = 20.0
+"""Seconds for which one must wait for something else before that is said: queues change from poll to poll."""
 
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
@@ -42,8 +46,10 @@ class Narration:
         self._plain = plain
         self._events = EventWatch(first_is_news=True)
         self._step: tuple[object, ...] | None = None
+        self._said: tuple[object, ...] | None = None
+        self._since: datetime | None = None
         self._summed: datetime | None = None
-        self._troubles: frozenset[str] = frozenset()
+        self._away: dict[tuple[str, str], Turning] = {}
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; `snapshot` is what it was made of."""
@@ -60,9 +66,10 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        yield from (_told(each, reading.at) for each in events if each.kind in _NARRATED)
+        narrated = sorted((each for each in events if each.kind in _NARRATED), key=attrgetter("at"))
+        yield from (_told(each.at, each.text, reading.at) for each in narrated)
         yield from self._changed_troubles(reading)
-        yield from self._step_now(reading, is_news=any(each.kind in _WRONG for each in events))
+        yield from self._step_now(reading)
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
         ended = not self._events.has_alerts and any(each.kind in _OF_ALERTS for each in events)
         if self._is_time(reading) or ended:
@@ -74,38 +81,56 @@ class Narration:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
-        found = set(map(str, reading.troubles))
-        yield from (f"not seen: {text}" for text in sorted(found - self._troubles))
-        self._troubles = frozenset(found)
+        """Say which views give no answer any more and which do again, those alike in one line."""
+        now = {(each.view or each.query, f"{each.text} {each.cure}".rstrip()): None for each in reading.troubles}
+        away, views = self._away, {view for view, _ in now}
+        began: defaultdict[str, list[str]] = defaultdict(list)
+        ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
+        for view, why in (*now, *(each for each in away if each not in now)):
+            course = away.setdefault((view, why), Turning(reading.at, reading.at))
+            turn = course.turn(int((view, why) in now), reading.at)
+            if turn == BEGAN:
+                began[why].append(view)
+            elif turn == ENDED and view not in views:  # not: unseen for another reason
+                ended[course.since, course.began].append(view)
+        yield from (f"not seen: {', '.join(those)}: {why}" for why, those in began.items())
+        for (since, first), those in ended.items():
+            text = f"seen again after {spelled((since - first).total_seconds())}: {', '.join(those)}"
+            yield _told(since, text, reading.at)
 
-    def _step_now(self, reading: Reading, *, is_news: bool) -> Iterator[str]:
-        """Say what to do when it is something else, or about others, than before: times in its words make no news.
+    def _step_now(self, reading: Reading) -> Iterator[str]:
+        """Say what to do when it is something else, or about others, than was said last: times in it make no news.
 
-        Nor does it whose head the end of the same session helps most at an instant. `is_news` has it said anyway.
+        Nor does it which queues want at an instant what a session keeps.
         """
         step = to_do(reading)
         now = None if step is None else _about(step, reading)
-        if step is not None and (is_news or now != self._step):
+        if now != self._step:
+            self._step, self._since = now, reading.at
+        waits = step is None or step.step is Step.WAIT
+        held = 0.0 if self._since is None else (reading.at - self._since).total_seconds()
+        if now == self._said or (waits and self._said is not None and held < _MARGIN):
+            return
+        self._said = now
+        if step is not None:
             yield f"do: {step.text}"
             for command in step.commands:
                 yield f"command: {command.text} (affects {step.affects})"
-        self._step = now
 
 
 def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
-    """Return what a step is about: its commands, else its subject and whom of those who hold servers it names."""
+    """Return what a step is about: its commands, else whom it names first who holds servers, else its subject."""
     if step.commands:
         return step.step, step.commands
-    return (
-        step.step,
-        step.subject,
-        *(each.who for each in reading.running if re.search(rf"{re.escape(each.who)}\b", step.text)),
-    )
+    words = step.short if step.beside else step.text
+    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
+    named = [(place.start(), who) for place, who in found if place]
+    return step.step, min(named)[1] if named else step.subject
 
 
-def _told(event: DatabaseEvent, at: datetime) -> str:
-    """Return an event in words; of an alert that came and went it is known later that it has ended."""
-    return event.text if event.at == at else f"at {clock(event.at)}: {event.text}"
+def _told(since: datetime, text: str, at: datetime) -> str:
+    """Return what happened in words; of what came and went it is known later that it has ended."""
+    return text if since == at else f"at {clock(since)}: {text}"
 
 
 def summary(now: Totals, alerts: int, target: str) -> str:

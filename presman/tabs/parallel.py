@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from presman.analysis.caches import once
 from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import Counted
@@ -24,7 +25,7 @@ from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_unforeseen
 from presman.tabs.alerts import unseen_queue
-from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
+from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
 
 _MANAGED = {
