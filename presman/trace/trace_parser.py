@@ -32,27 +32,13 @@ from presman.trace.tally import EventTallies, Summary
 REDO_WRITE = "log file parallel write"
 """The redo writer's write to all members of a log group: the event summarised by default."""
 
-_BY_REASON = tomllib.loads(Path(__file__).with_name("idle_events.toml").read_text(encoding="utf-8"))
+_EVENTS = tomllib.loads(Path(__file__).with_name("events.toml").read_text(encoding="utf-8"))
 
-IDLE: dict[str, str] = {event: reason for reason, events in _BY_REASON.items() for event in events}
+IDLE: dict[str, str] = {event: reason for reason, events in _EVENTS["idle"].items() for event in events}
 """Idle events and why they tell nothing about the system's speed: the process had nothing to do."""
 
-BLOCKS: dict[str, int] = {
-    "control file sequential read": 3,
-    "db file parallel read": 2,
-    "db file scattered read": 3,
-    "db file sequential read": 3,
-    "db file single write": 3,
-    "direct path read": 3,
-    "direct path read temp": 3,
-    "direct path write": 3,
-    "direct path write temp": 3,
-    "log file parallel write": 2,
-    "log file sequential read": 3,
-    "log file single write": 3,
-}
-"""Which of an event's three parameters is its number of blocks. Log files count in blocks of the log (512 bytes or
-4 kB), data files in blocks of the database: blocks say nothing in bytes without that size."""
+BLOCKS: dict[str, int] = {event: int(place) for place, events in _EVENTS["blocks"].items() for event in events}
+"""Which of an event's three parameters is its number of blocks."""
 
 
 EVERYTHING = ("*",)
