@@ -261,21 +261,14 @@ class _Names(dict[bytes, Name]):
         return name
 
 
-class _Numbers(dict[bytes, int]):
-    """Digits to numbers, remembered: looking one up is faster than reading it."""
-
-    def __missing__(self, digits: bytes) -> int:
-        number = self[digits] = int(b"".join(digits.split()))
-        return number
+def _joined(digits: bytes) -> bytes:
+    """Return digits that a wrap may have broken."""
+    return b"".join(digits.split())
 
 
-class _Blocks(dict[bytes, int | None]):
-    """The same of numbers of blocks; None where there is none, or it cannot be one."""
-
-    def __missing__(self, digits: bytes) -> int | None:
-        joined = b"".join(digits.split())
-        number = self[digits] = int(joined) if joined.isdigit() else None
-        return number
+def _blocks(digits: bytes) -> int | None:
+    """Return a number of blocks, None where there is none, or it cannot be one."""
+    return int(joined) if (joined := _joined(digits)).isdigit() else None
 
 
 class FileFigures(Struct):
@@ -308,8 +301,6 @@ class TraceParser:
     def __init__(self, selection: EventSelection, figures: FileFigures | None = None) -> None:
         self.figures = figures or FileFigures("")
         self._names = _Names(selection)
-        self._numbers = _Numbers()
-        self._moved_by_wait = _Blocks()
         self._moved = moved(event for event in BLOCKS if selection.names_event(event))
         self._times: Counter[bytes] = Counter()
         self._blocks: Counter[tuple[bytes, ...]] = Counter()
@@ -321,10 +312,7 @@ class TraceParser:
             rows = WRAPPED.findall(piece)
             self._note_unread(piece, len(rows))
         self.figures.understood += len(rows)
-        for remembered in (self._numbers, self._moved_by_wait):
-            if len(remembered) > _MOST_DIGITS:
-                remembered.clear()
-        names, numbers, blocks = self._names, self._numbers, self._moved_by_wait
+        names = self._names
         named = [(names[row[0]], row) for row in rows]
         wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
@@ -332,8 +320,8 @@ class TraceParser:
         return self._checked(
             WaitColumns(
                 [name.event for name, _ in wanted],
-                [numbers[row[1]] * self.figures.ticks for _, row in wanted],
-                [blocks[row[name.blocks_at]] if name.blocks_at else None for name, row in wanted],
+                [int(_joined(row[1])) * self.figures.ticks for _, row in wanted],
+                [_blocks(row[name.blocks_at]) if name.blocks_at else None for name, row in wanted],
             )
         )
 
