@@ -36,7 +36,7 @@ from presman.analysis.readings.reading import (
 from presman.analysis.readings.statement_readings import HourReading, QueuedStatement, QueueHead, RunningStatement
 from presman.analysis.session_list import activity
 from presman.analysis.totals import instance_totals
-from presman.base.formats import counted, duration
+from presman.base.formats import counted
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory, RsrcPlanHistory
 from presman.rows.instance_rows import EventHistogram, Instance
@@ -198,12 +198,11 @@ def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
-        if problem.late and (age := _age(snapshot, snapshot.section(record))) is not None:
-            text += f"; its data is {duration(age)} old"
-        found.append(UnansweredQuery(name, problem.view, text, problem.cure))
+        age = _age(snapshot, snapshot.section(record)) if problem.late else None
+        found.append(UnansweredQuery(name, problem.view, text, problem.cure, age))
     alike: dict[tuple[str, str], UnansweredQuery] = {}
     for trouble in sorted(found, key=lambda each: len(each.query)):  # that of a view bears its name
-        alike.setdefault((trouble.view, trouble.text), trouble)
+        alike.setdefault((trouble.view, trouble.sentence), trouble)
     return tuple(sorted(alike.values(), key=lambda trouble: trouble.query))
 
 

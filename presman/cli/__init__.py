@@ -131,9 +131,9 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
 
         collect_rarely()  # before anything is imported
 
-        from presman.cli.command_line import module_of, parse
+        from presman.cli import command_line
 
-        command, options = parse(arguments)
+        command, options = command_line.parse(arguments)
     if line := too_little():
         raise Failure(line, exit_codes.SOURCE)
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY:
@@ -142,7 +142,7 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
-    return int(module_of(command).run(options) or exit_codes.OK)
+    return int(command_line.run(command, options) or exit_codes.OK)
 
 
 def _terminated(number: int, _frame: object) -> NoReturn:

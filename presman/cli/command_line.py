@@ -1,6 +1,6 @@
 """The commands by name, and which of them a command line is: nothing is imported but argparse and that command.
 
-Each is a module of its own, `NAME_command.py`: `arguments` makes the parser of its options, `run` carries it out.
+Each has a file, `NAME_command.py`, some with others: `arguments` makes the parser of its options, `run` carries it out.
 What each does in one line stands here, because the front page of the help lists all of them.
 """
 
@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from presman.cli.parser import Parser, common
 
@@ -49,15 +49,28 @@ ALL = ("monitor", *COMMANDS, "v1")
 _V1_OPTIONS = ("-m", "-c", "-p", "-o")
 
 
-def module_of(command: str) -> ModuleType:
-    """Return the module of a command."""
-    return import_module(f"presman.cli.{command}_command")
+_TOGETHER = {"setup": ("doctor", "grants", "collect", "config"), "look": ("once", "alerts", "lint", "why")}
+"""Files of several commands: there `doctor_arguments` and `doctor_run` are what `arguments` and `run` are elsewhere."""
+
+_FILES = {command: file for file, commands in _TOGETHER.items() for command in commands}
+
+
+def _part(command: str, name: str) -> Any:
+    """Return a function of a command, out of its file."""
+    module = import_module(f"presman.cli.{_FILES.get(command, command)}_command")
+    return getattr(module, f"{command}_{name}" if command in _FILES else name)
 
 
 def parser_of(command: str) -> Parser:
     """Return the parser of a command's options."""
-    parser: Parser = module_of(command).arguments()
+    parser: Parser = _part(command, "arguments")()
     return parser
+
+
+def run(command: str, options: argparse.Namespace) -> int | None:
+    """Carry out a command; return its exit code, None for 0."""
+    code: int | None = _part(command, "run")(options)
+    return code
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespace]:

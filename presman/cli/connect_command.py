@@ -24,17 +24,9 @@ from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
 from presman.cli.parser import Parser, command_parser, option
 from presman.cli.settings import load
+from presman.config import connect_answers
 from presman.config.config_file import NAME, Config, PasswordCommand, locations
-from presman.config.connect_answers import (
-    Answers,
-    aliases,
-    lacks_service,
-    wallet_trouble,
-    wants_tls,
-    with_address,
-    writable,
-    write_section,
-)
+from presman.config.connect_answers import Answers
 from presman.config.credentials import PasswordCommandError, has_keyring, password_of, to_keyring
 from presman.config.doctor import doctor
 from presman.config.target import Target
@@ -193,7 +185,7 @@ def _write(answers: Answers, path: Path, config: Config, section: str | None) ->
         raise EOFError
     if trouble := put_away(answers, keeping):
         console.show(f"The keyring did not take the password ({trouble}): presman will ask for it each time.\n")
-    write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
+    connect_answers.write_section(path, name, values, secret=bool({"password", "wallet_password"} & set(values)))
     console.show(f"Written. To watch it: presman {name}\n")
 
 
@@ -285,7 +277,7 @@ def ask_keeping(answers: Answers) -> Keeping:
             "There is no keyring here; pip install 'presman[keyring]' adds the desktop's, where there is one.\n"
         )
     ways |= {"c": "a command prints it when presman needs it (pass, vault, op, ...)"}
-    if writable(answers.password.reveal()):
+    if connect_answers.writable(answers.password.reveal()):
         ways |= {"f": "config.ini, which only you can read then"}
     ways |= {"n": "nowhere: presman asks each time"}
     while True:
@@ -327,28 +319,28 @@ MOST_ALIASES = 20
 
 def ask_address(answers: Answers, config: Config) -> Answers:
     """Ask where the database is, and for the wallet if it is reached through TLS. Raises EOFError."""
-    folder, known = aliases(config, answers.config_dir)
+    folder, known = connect_answers.aliases(config, answers.config_dir)
     _offer(folder, known)
     while True:
         typed = ask_line("Database (host, host:port/service, alias, or the folder of tnsnames.ora)", answers.dsn)
         if found := _folder_of_names(typed):
             folder = found
-            answers, known = replace(answers, config_dir=folder), aliases(config, folder)[1]
+            answers, known = replace(answers, config_dir=folder), connect_answers.aliases(config, folder)[1]
             _offer(folder, known)
             continue
         listed = list(known)[:MOST_ALIASES]
         if typed.isdecimal() and 0 < int(typed) <= len(listed):
             typed = listed[int(typed) - 1]
         try:
-            answers = with_address(answers, typed, known)
+            answers = connect_answers.with_address(answers, typed, known)
         except ValueError as error:
             console.show(f"{error}\n")
             continue
-        if lacks_service(answers.dsn, known):
+        if connect_answers.lacks_service(answers.dsn, known):
             answers = _with_service(answers)
         if answers.dsn in known and not answers.config_dir and folder != config.defaults.config_dir:
             answers = replace(answers, config_dir=folder)  # so that it is found without TNS_ADMIN, too
-        return _with_wallet(answers) if wants_tls(answers, known) else answers
+        return _with_wallet(answers) if connect_answers.wants_tls(answers, known) else answers
 
 
 def _folder_of_names(typed: str) -> str:
@@ -376,20 +368,22 @@ def _with_service(answers: Answers) -> Answers:
         host = answers.dsn
         while not ((port := ask_line("Port", "1521")).isdecimal() and 0 < int(port) < 65536):
             console.show("A port is a number from 1 to 65535.\n")
-    while not (service := ask_line("Service (one that `lsnrctl services` lists)")) or not writable(service):
+    while not (service := ask_line("Service (one that `lsnrctl services` lists)")) or not connect_answers.writable(
+        service
+    ):
         console.show("A service name is needed; each pluggable database has its own.\n")
     return replace(answers, dsn=f"{host}:{port}/{service}")
 
 
 def _with_wallet(answers: Answers) -> Answers:
     usual = answers.wallet_location
-    if not usual and answers.config_dir and not wallet_trouble(answers.config_dir):
+    if not usual and answers.config_dir and not connect_answers.wallet_trouble(answers.config_dir):
         usual = answers.config_dir
     while folder := ask_line("Wallet folder with ewallet.pem; Enter for none, - to forget it", usual):
         if folder == "-":
             folder = ""
             break
-        trouble = wallet_trouble(folder, thick=answers.thick)
+        trouble = connect_answers.wallet_trouble(folder, thick=answers.thick)
         if not trouble:
             break
         console.show(f"{trouble}\n")
@@ -397,7 +391,7 @@ def _with_wallet(answers: Answers) -> Answers:
     answers = replace(answers, wallet_location=folder, wallet_password=None)
     if not folder:
         return answers
-    while not writable((password := ask_secret("Wallet password; Enter for none")).reveal()):
+    while not connect_answers.writable((password := ask_secret("Wallet password; Enter for none")).reveal()):
         console.show("config.ini cannot have that: it begins or ends with a blank, or has control characters.\n")
     return replace(answers, wallet_password=password or None)
 
@@ -412,7 +406,7 @@ def ask_user(answers: Answers) -> Answers:
             console.show(
                 "A user is needed; `presman grants` creates one who can read what presman reads, and nothing more.\n"
             )
-        elif "/" in user or "@" in user or not writable(user):
+        elif "/" in user or "@" in user or not connect_answers.writable(user):
             console.show("A user's name alone: no / and no @; the password is asked for next.\n")
         else:
             if user.upper() == "SYS":

@@ -21,9 +21,9 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_log_options, choice, command_parser, measure, option, positive, some_seconds
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
+from presman.figures.measures import MEASURES as EXPORTED
 from presman.output.alert_notifier import AlertNotifier
 from presman.output.csv_export import KNOWN, VIEW, CsvExport, PastMinute, empty_columns, past_minutes, within
-from presman.output.csv_export import MEASURES as EXPORTED
 from presman.recording.time_words import span_of, spelled_instant
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.queries import DetailLevel
@@ -195,9 +195,9 @@ class _Export:
         """Write a reading. Raises OutputError."""
         before, self._late = self._late, late_views(snapshot)
         if self._late and self._late != before:
-            self._warn("late", f"no answer in time, left out: {', '.join(self._late)}")
+            console.note(f"no answer in time, left out: {', '.join(self._late)}", "late", "warning")
         if self._notifier is not None and (problem := self._notifier.follow(reading)):
-            self._warn("on_alert", problem)
+            console.note(problem, "on_alert", "warning")
         name = self._file.name
         self._file.write(reading)
         self.taken += 1
@@ -216,9 +216,6 @@ class _Export:
                 name, every, self.taken, self._last, trouble=self._polling.trouble, next_try=self._polling.next_try
             )
         ]
-
-    def _warn(self, event: str, text: str) -> None:
-        console.note(text, event, "warning")
 
 
 def _check_column(measure: str, options: Namespace) -> None:

@@ -13,20 +13,10 @@ from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.secret import METRICS_PASSWORD, of_environment
 from presman.base.text import clean
 from presman.cli import console, event_log, exit_codes
+from presman.cli import parser as cli
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import TURN, rest
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.parser import (
-    Parser,
-    add_certificate,
-    add_listen,
-    add_log_options,
-    certificates_of,
-    command_parser,
-    option,
-    seconds,
-    some_seconds,
-)
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config, others_may_change
 from presman.config.target import Target
@@ -48,9 +38,9 @@ LISTEN = "127.0.0.1:9730"
 """Where `presman metrics` is scraped: on this machine alone."""
 
 
-def arguments() -> Parser:
+def arguments() -> cli.Parser:
     """Return the parser of `presman metrics`."""
-    parser = command_parser(
+    parser = cli.command_parser(
         "metrics",
         "Poll databases and serve their figures at /metrics for Prometheus and other readers of OpenMetrics;\n"
         "/-/healthy says whether presman works. A scrape returns the last poll and sends no query. config.ini says\n"
@@ -61,16 +51,16 @@ def arguments() -> Parser:
   presman metrics prod --otlp http://collector:4318""",
         "refresh scope packs",
     )
-    option(parser, "targets TARGET", "what to watch (default: the one in config.ini)", nargs="*")
+    cli.option(parser, "targets TARGET", "what to watch (default: the one in config.ini)", nargs="*")
     words = f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user"
-    add_listen(parser, words, LISTEN)
-    option(parser, "--interval S", "seconds between polls (default: --refresh, or 5)", type=seconds)
-    add_certificate(parser)
-    option(parser, "--client-ca FILE", "accept only clients with a certificate from these authorities")
-    option(parser, "--insecure", "listen for other machines without a user, or without a certificate")
-    option(parser, "--otlp URL", "push to this collector, too (OTLP over HTTP)")
-    option(parser, "--push-interval S", "seconds between pushes (default 60)", type=some_seconds, default=60.0)
-    add_log_options(parser)
+    cli.add_listen(parser, words, LISTEN)
+    cli.option(parser, "--interval S", "seconds between polls (default: --refresh, or 5)", type=cli.seconds)
+    cli.add_certificate(parser)
+    cli.option(parser, "--client-ca FILE", "accept only clients with a certificate from these authorities")
+    cli.option(parser, "--insecure", "listen for other machines without a user, or without a certificate")
+    cli.option(parser, "--otlp URL", "push to this collector, too (OTLP over HTTP)")
+    cli.option(parser, "--push-interval S", "seconds between pushes (default 60)", type=cli.some_seconds, default=60.0)
+    cli.add_log_options(parser)
     return parser
 
 
@@ -82,7 +72,7 @@ def run(options: Namespace) -> None:
 
     give_back_memory()
     config = load(options)
-    certificates, credentials = certificates_of(options), credentials_of(config)
+    certificates, credentials = cli.certificates_of(options), credentials_of(config)
     refuse_strangers(options, credentials)
     exporter = Exporter(targets(options, config), console.report)
     push = _push(options, exporter)

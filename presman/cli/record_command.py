@@ -15,19 +15,9 @@ from presman.base.private_files import expanded
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.base.running_out import ran_out
 from presman.cli import console, event_log, exit_codes
+from presman.cli import parser as cli
 from presman.cli.exit_codes import Failure, Terminated
 from presman.cli.limits import give_back_memory, make_room
-from presman.cli.parser import (
-    Parser,
-    add_log_options,
-    age,
-    command_parser,
-    option,
-    positive,
-    seconds,
-    size,
-    some_seconds,
-)
 from presman.cli.settings import load, resolve
 from presman.recording.redaction import Redactor, lasting_key
 from presman.recording.retention import RetentionLimits
@@ -36,9 +26,9 @@ from presman.recording.store_errors import RecordingError
 from presman.services.recorder import DatabaseRecorder, Recorder
 
 
-def arguments() -> Parser:
+def arguments() -> cli.Parser:
     """Return the parser of `presman record`."""
-    parser = command_parser(
+    parser = cli.command_parser(
         "record",
         "Keep every poll: figures as SQL tables, and all rows for replay. One file, a folder with one file a day, or\n"
         "a PostgreSQL database that many recorders write to. A recording is a TARGET. An existing one is continued.",
@@ -49,15 +39,15 @@ def arguments() -> Parser:
   presman once prod.presman --at 03:12""",
         "refresh scope packs start end",
     )
-    option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
-    option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
-    option(parser, "--interval S", "seconds between polls (default: --refresh)", type=seconds)
-    option(parser, "--polls N", "stop after N polls of each", type=positive)
-    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
-    option(parser, "--redact", "without SQL texts, users, machines and programs; names are replaced")
-    option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=age)
-    option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=size)
-    add_log_options(parser)
+    cli.option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
+    cli.option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
+    cli.option(parser, "--interval S", "seconds between polls (default: --refresh)", type=cli.seconds)
+    cli.option(parser, "--polls N", "stop after N polls of each", type=cli.positive)
+    cli.option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=cli.some_seconds)
+    cli.option(parser, "--redact", "without SQL texts, users, machines and programs; names are replaced")
+    cli.option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=cli.age)
+    cli.option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=cli.size)
+    cli.add_log_options(parser)
     return parser
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from presman.base import terminal_guard
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import counted
 from presman.cli import console, exit_codes
@@ -64,7 +65,7 @@ def welcome(config: Config, options: Namespace) -> int:
         options.section = None
         connect.run(options)
     elif chosen == "o" and target:
-        from presman.cli.doctor_command import run as doctor
+        from presman.cli.setup_command import doctor_run as doctor
 
         options.target, options.assumptions = target, False
         doctor(options)
@@ -78,8 +79,6 @@ def watch(text: str, config: Config, options: Namespace) -> int:
         return _readings(resolved, options.polls)
     if resolved.theme:
         check_theme(resolved.theme)
-    from presman.base import terminal_guard
-
     try:
         outcome = _show(resolved, config, options)
         while outcome.target:
@@ -157,7 +156,6 @@ def _feed(
     resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, notifier: AlertNotifier | None
 ) -> MakeFeed:
     """Return what makes the feed of the screen: of the sampler that has a head start, or of one that begins with it."""
-    from presman.base import terminal_guard
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
@@ -184,7 +182,6 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
 
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
     """Play a recording on the screens of the monitor."""
-    from presman.base import terminal_guard
 
     with ending_at_once():
         from presman.tui.replay_app import run_replay

@@ -18,7 +18,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, option, positive
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
-from presman.reports.whatif_cpu import CpuChange, CpuDemands, cpu_report, groups_with_cpu
+from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import COURSES, ArrivalsError, Replayed, changed, observed, read_arrivals
 from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, report
 from presman.rows.queries import DetailLevel
@@ -155,12 +155,11 @@ def _show_cpu(options: Namespace) -> None:
             f"no plan divided CPU while presman watched{demands.hidden and f': {demands.hidden}'}", exit_codes.SOURCE
         )
     known = list(groups_with_cpu(demands.found))
-    changes: dict[str, CpuChange] = {}
-    for given, field in (("share", "share"), ("level", "level"), ("cpu_limit", "limit")):
+    changes: dict[str, dict[str, float]] = {}
+    for given, kind in (("share", "shares"), ("level", "levels"), ("cpu_limit", "cpu")):
         refuse_unseen(f"--{given.replace('_', '-')}", [name for name, _ in getattr(options, given)], known, "CPU")
         for name, value in getattr(options, given):
-            amount = int(value) if field == "level" else value
-            changes[name] = changes.get(name, CpuChange())._replace(**{field: amount})
+            changes.setdefault(name, {})[kind] = value
     if demands.hidden:
         console.note(f"some polls are left out: {demands.hidden}")
     console.show(cpu_report(demands.found, changes))

@@ -18,11 +18,6 @@ class AccountKind(Enum):
     PDB = "pdb"
 
 
-def grants_of(query: Query) -> tuple[str, ...]:
-    """Return the objects `query` reads in cluster and in instance scope, as GRANT wants them."""
-    return tuple(dict.fromkeys(query.grant_in(scope) for scope in Scope))
-
-
 def quoted(name: str) -> str:
     """Return a user or container name as SQL takes it. Raises ValueError if it cannot be one."""
     if not name or '"' in name or "\n" in name or len(name.encode()) > 128:
@@ -73,7 +68,7 @@ def _grants(queries: Sequence[Query], name: str, release: Release) -> list[str]:
     lines: list[str] = []
     granted: set[str] = set()
     for query in queries:
-        wanted = [grant for grant in grants_of(query) if grant not in granted]
+        wanted = [grant for grant in dict.fromkeys(map(query.grant_in, Scope)) if grant not in granted]
         granted.update(wanted)
         if wanted:
             lines.append(f"-- {query.answers}")

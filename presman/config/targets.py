@@ -36,7 +36,9 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     user, slash, password = credentials.partition("/")
     if not dsn:
         raise TargetError(f"not a connect string: write {FORMS}")
-    if not at and not _is_address(text, settings):
+    is_address = at or any(mark in text for mark in "/:(")
+    known = () if is_address else entries(settings.config_dir or os.environ.get("TNS_ADMIN"))
+    if not is_address and text.lower() not in map(str.lower, known):
         raise TargetError(_why_no_target(text, config))
     secret = Secret(password) if slash and password else settings.password
     if secret is None and settings.password_command is None:
@@ -45,15 +47,6 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     given = {name: value for name in how if (value := getattr(settings, name)) is not None}
     connect = ConnectSettings(dsn, (user or settings.user) or None, secret, **given)
     return kinds.connected(connect.name, connect, settings)
-
-
-def _is_address(text: str, settings: Settings) -> bool:
-    return any(mark in text for mark in "/:(") or text.lower() in _aliases(settings)
-
-
-def _aliases(settings: Settings) -> set[str]:
-    """Return the TNS aliases of tnsnames.ora, in lower case."""
-    return {alias.lower() for alias in entries(settings.config_dir or os.environ.get("TNS_ADMIN"))}
 
 
 def _why_no_target(text: str, config: Config) -> str:

@@ -93,8 +93,6 @@ Layout = Literal["tidy", "wide"]
 TIME = "DATETIME"
 """The first heading of a wide file, as presman 1.x wrote it."""
 
-__all__ = ["MEASURES", "CsvExport", "OutputError", "WideCsv"]
-
 
 class CsvExport:
     """Appends readings to a CSV file or stream, whole lines at a time, flushed at each reading.

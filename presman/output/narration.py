@@ -1,16 +1,19 @@
 """Narration: what happens on a database in lines of words, one for each change, to be read aloud or kept in a log."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
+from operator import attrgetter
 
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
-from presman.analysis.trends.database_events import DatabaseEvent, EventWatch
+from presman.analysis.trends.database_events import EventWatch
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
 from presman.figures.drawing.lines import ascii_only
@@ -46,7 +49,7 @@ class Narration:
         self._said: tuple[object, ...] | None = None
         self._since: datetime | None = None
         self._summed: datetime | None = None
-        self._troubles: frozenset[str] = frozenset()
+        self._away: dict[tuple[str, str], Turning] = {}
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; `snapshot` is what it was made of."""
@@ -63,7 +66,8 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        yield from (_told(each, reading.at) for each in events if each.kind in _NARRATED)
+        narrated = sorted((each for each in events if each.kind in _NARRATED), key=attrgetter("at"))
+        yield from (_told(each.at, each.text, reading.at) for each in narrated)
         yield from self._changed_troubles(reading)
         yield from self._step_now(reading)
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
@@ -77,9 +81,22 @@ class Narration:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
-        found = set(map(str, reading.troubles))
-        yield from (f"not seen: {text}" for text in sorted(found - self._troubles))
-        self._troubles = frozenset(found)
+        """Say which views give no answer any more and which do again, those alike in one line."""
+        now = {(each.view or each.query, f"{each.text} {each.cure}".rstrip()): None for each in reading.troubles}
+        away, views = self._away, {view for view, _ in now}
+        began: defaultdict[str, list[str]] = defaultdict(list)
+        ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
+        for view, why in (*now, *(each for each in away if each not in now)):
+            course = away.setdefault((view, why), Turning(reading.at, reading.at))
+            turn = course.turn(int((view, why) in now), reading.at)
+            if turn == BEGAN:
+                began[why].append(view)
+            elif turn == ENDED and view not in views:  # not: unseen for another reason
+                ended[course.since, course.began].append(view)
+        yield from (f"not seen: {', '.join(those)}: {why}" for why, those in began.items())
+        for (since, first), those in ended.items():
+            text = f"seen again after {spelled((since - first).total_seconds())}: {', '.join(those)}"
+            yield _told(since, text, reading.at)
 
     def _step_now(self, reading: Reading) -> Iterator[str]:
         """Say what to do when it is something else, or about others, than was said last: times in it make no news.
@@ -111,9 +128,9 @@ def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
     return step.step, min(named)[1] if named else step.subject
 
 
-def _told(event: DatabaseEvent, at: datetime) -> str:
-    """Return an event in words; of an alert that came and went it is known later that it has ended."""
-    return event.text if event.at == at else f"at {clock(event.at)}: {event.text}"
+def _told(since: datetime, text: str, at: datetime) -> str:
+    """Return what happened in words; of what came and went it is known later that it has ended."""
+    return text if since == at else f"at {clock(since)}: {text}"
 
 
 def summary(now: Totals, alerts: int, target: str) -> str:

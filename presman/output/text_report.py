@@ -157,7 +157,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
         for each in reading.redo
     ]
-    lines += [f"! {alert.text}" for alert in worst_first(wrong(reading))]
+    lines += [f"{alert.glyph} {alert.text}" for alert in worst_first(wrong(reading))]
     lines += step.lines if (step := to_do(reading)) is not None else ()
     lines += [f"! {trouble}" for trouble in reading.troubles]
     lines += [f"note: {note}" for note in (*availability_notes(reading), *reading.notes)]

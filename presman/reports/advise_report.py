@@ -11,17 +11,8 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import counted
 from presman.forecast.scheduler import Group
-from presman.reports.advise_load import (
-    PRESENT,
-    Change,
-    Choice,
-    Knob,
-    ObservedLoad,
-    ObservedPlan,
-    ReplayOutcome,
-    other_days,
-    short_of_cpu,
-)
+from presman.reports import advise_load
+from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored, Search, bounds, meets, percents, quantile, servers_needed, sizes
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
@@ -194,7 +185,7 @@ def advise(
             finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
             needed = None if _is_met(finals, goals) else servers_needed(load, goals, courses)
         if finals and finals[0][0]:
-            many = other_days(load, 19 if quick else _few(arrivals, 99, 39), held_back=True)
+            many = advise_load.other_days(load, 19 if quick else _few(arrivals, 99, 39), held_back=True)
             days = [load.played(finals[0][0], 1, day) for day in many]
         curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
     except KeyboardInterrupt:
@@ -342,7 +333,7 @@ def _finite(seconds: float) -> float | None:
 
 
 def _on_no_more_cpu(load: ObservedLoad, best: Choice) -> Iterable[str]:
-    for group, percent in short_of_cpu(load, best):
+    for group, percent in advise_load.short_of_cpu(load, best):
         yield (
             f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of the "
             "CPUs as before: where it needs more its statements run longer, which no replay tells"

@@ -130,10 +130,6 @@ _SUMS = {"latency": "sum of its buckets", "queue": "longest or largest of its st
 """What a point is where several lines of one time are of the same group or event."""
 
 
-class HeaderError(ValueError):
-    """A header, or a column that was asked for, that is none; the text says what there is."""
-
-
 class ColumnPlan(NamedTuple):
     """Which columns are drawn: `values` by index; `time`, `subject`, `inst`, `con` are indexes, -1 for none.
 
@@ -153,19 +149,19 @@ class ColumnPlan(NamedTuple):
         return _SUMS.get(self.measure, "")
 
 
-def columns(header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
-    """Return what is to be drawn of a file with that header. Raises HeaderError."""
+def columns(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
+    """Return what is to be drawn of a file with that header. Raises ChartError."""
     if len(set(header)) < len(header):
-        raise HeaderError("a column is named twice")
+        raise rows.error("a column is named twice")
     if header and header[0] == TIME:
         found = {index: name for index, name in enumerate(header) if index and (not wanted or name in wanted)}
-        _check(wanted, header[1:])
+        _check(rows, wanted, header[1:])
         return ColumnPlan("", 0, -1, -1, -1, found)
-    measure = _measure(header)
+    measure = _measure(rows, header)
     kinds = {figure.key: figure.unit for figure in MEASURES[measure].figures}
     numbers = [name for name in header if name in kinds and kinds[name] not in _WORDS and name not in _WHO]
     usual = _USUAL.get(measure, MEASURES[measure].wide[0])
-    _check(wanted, numbers)
+    _check(rows, wanted, numbers)
     chosen = list(dict.fromkeys(wanted)) or [usual if usual in numbers else numbers[0]]
 
     def index_of(name: str) -> int:
@@ -177,7 +173,7 @@ def columns(header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
     return ColumnPlan(measure, time, index_of(subject), index_of("inst_id"), index_of("con_id"), indexes)
 
 
-def _measure(header: Sequence[str]) -> str:
+def _measure(rows: FileRows, header: Sequence[str]) -> str:
     """Return the measure that has these columns; files of an older presman may lack some."""
     if list(header[:1]) == ["time"]:
         least = {figure.key for figure in COMMON}
@@ -188,13 +184,13 @@ def _measure(header: Sequence[str]) -> str:
             if least | {name_column} <= set(header) <= set(known) and set(header) & set(numbers):
                 return name
     begin = one_line(clean(",".join(header[:3])), 40)
-    raise HeaderError(f"not an export of presman: it begins with {begin!r}" if begin else "not an export of presman")
+    raise rows.error(f"not an export of presman: it begins with {begin!r}" if begin else "not an export of presman")
 
 
-def _check(wanted: Sequence[str], known: Sequence[str]) -> None:
+def _check(rows: FileRows, wanted: Sequence[str], known: Sequence[str]) -> None:
     for name in wanted:
         if name not in known:
-            raise HeaderError(f"no column {name!r} to chart, {did_you_mean(name, [clean(each) for each in known])}")
+            raise rows.error(f"no column {name!r} to chart, {did_you_mean(name, [clean(each) for each in known])}")
 
 
 _LARGEST = 1e18
@@ -236,7 +232,7 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
     header = next(lines, None)
     if header is None:
         raise rows.cut or ChartError(f"{rows.name} is empty")
-    plan = _plan(rows, header, wanted)
+    plan = columns(rows, header, wanted)
     found: dict[str, dict[str, dict[float, float]]] = {name: {} for name in plan.values.values()}
     torn: ChartError | None = None
     for row in lines:
@@ -260,13 +256,6 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
     return FileSeries(plan.measure, tuple(panels), tuple(notes))
 
 
-def _plan(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
-    try:
-        return columns(header, wanted)
-    except HeaderError as error:
-        raise rows.error(str(error)) from None
-
-
 def _next_plan(
     rows: FileRows, plan: ColumnPlan, row: Sequence[str], header: Sequence[str], wanted: Sequence[str]
 ) -> ColumnPlan:
@@ -274,7 +263,7 @@ def _next_plan(
         return plan
     if row[0] != TIME:
         raise rows.error("another header: two measures in one file")
-    return _plan(rows, row, [name for name in wanted if name in row])
+    return columns(rows, row, [name for name in wanted if name in row])
 
 
 def _take(

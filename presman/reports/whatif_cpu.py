@@ -24,23 +24,16 @@ ASSUMPTIONS = (
 )
 
 
-class CpuChange(NamedTuple):
-    """What a group's directive would be: its percent or shares on its level, its level (1..8), percent of the CPUs."""
-
-    share: float | None = None
-    level: int | None = None
-    limit: float | None = None
+CpuChanges = Mapping[str, Mapping[str, float]]
+"""What directives of groups would be: percent or `shares` on a level, the level (1..8), percent of the CPUs (`cpu`)."""
 
 
-_FIELDS = {"shares": "share", "levels": "level", "cpu": "limit"}
-
-
-def changes_of_cpu(changes: Iterable[tuple[str, Group | None, int]]) -> dict[str, CpuChange]:
+def changes_of_cpu(changes: Iterable[tuple[str, Group | None, int]]) -> CpuChanges:
     """Return what changes of directives (a kind, a group, a value) are to the CPU of each group."""
-    found: dict[str, CpuChange] = {}
+    found: dict[str, dict[str, float]] = {}
     for kind, group, value in changes:
-        if group is not None and kind in _FIELDS:
-            found[group.name] = found.get(group.name, CpuChange())._replace(**{_FIELDS[kind]: value})
+        if group is not None and kind in {"shares", "levels", "cpu"}:
+            found.setdefault(group.name, {})[kind] = value
     return found
 
 
@@ -91,23 +84,23 @@ class GroupCpu(Struct, frozen=True):
     changed: float
 
 
-def under(shares: PlanShares, changes: Mapping[str, CpuChange]) -> PlanShares:
+def under(shares: PlanShares, changes: CpuChanges) -> PlanShares:
     """Return the figures of a plan in which groups of some names have other directives."""
     return PlanShares.of(_under(shares.root, changes, None))
 
 
-def _under(branch: Branch, changes: Mapping[str, CpuChange], above: float | None) -> Branch:
+def _under(branch: Branch, changes: CpuChanges, above: float | None) -> Branch:
     if branch.key is None:
         return replace(branch, branches=tuple(_under(each, changes, branch.limit) for each in branch.branches))
     change = changes.get(branch.name)
     if change is None:
         return branch
     place = next((index for index, part in enumerate(branch.parts) if part > 0), 0)
-    part = branch.parts[place] if change.share is None else change.share
-    place = place if change.level is None else change.level - 1
+    part = change.get("shares", branch.parts[place])
+    place = int(change.get("levels", place + 1)) - 1
     limit = branch.limit
-    if change.limit is not None:
-        limit = above if change.limit >= 100 else change.limit / 100 * (1.0 if above is None else above)
+    if (percent := change.get("cpu")) is not None:
+        limit = above if percent >= 100 else percent / 100 * (1.0 if above is None else above)
     parts = tuple(part if index == place else 0.0 for index in range(len(branch.parts)))
     return replace(branch, parts=parts, limit=limit)
 
@@ -133,7 +126,7 @@ def _whole(demand: CpuDemand) -> float:
     return used if scarce and not limited else 1.0
 
 
-def replay_cpu(demands: Iterable[CpuDemand], changes: Mapping[str, CpuChange]) -> dict[Key, GroupCpu]:
+def replay_cpu(demands: Iterable[CpuDemand], changes: CpuChanges) -> dict[Key, GroupCpu]:
     """Return what each group lacked of CPU, and what it would have under the changes."""
     sums: dict[Key, list[float]] = {}
     made: dict[int, tuple[PlanShares, PlanShares]] = {}
@@ -147,7 +140,7 @@ def replay_cpu(demands: Iterable[CpuDemand], changes: Mapping[str, CpuChange]) -
     return {key: GroupCpu(*total) for key, total in sums.items()}
 
 
-def cpu_report(demands: Sequence[CpuDemand], changes: Mapping[str, CpuChange]) -> str:
+def cpu_report(demands: Sequence[CpuDemand], changes: CpuChanges) -> str:
     """Return the whole text: how far off the replay is, comparison by group, assumptions. Ends in a newline."""
     found = replay_cpu(demands, changes)
     off = sum(abs(each.observed - each.replayed) for each in found.values())

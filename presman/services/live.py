@@ -17,17 +17,9 @@ from msgspec import Struct
 from presman.base.log_event import Level, LogEvent, Report
 from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
+from presman.polling import poll_events
 from presman.polling.cadence import EVERYTHING, PollNeeds
-from presman.polling.poll_events import (
-    ActionResult,
-    CarryOut,
-    Event,
-    FirstLook,
-    Polled,
-    PreviewCame,
-    SourceEnded,
-    SourceLost,
-)
+from presman.polling.poll_events import Event, FirstLook, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.polling.sampler import Sampler
 from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
@@ -87,7 +79,7 @@ def sampler_of(
     detail_level: DetailLevel = DetailLevel.WHOLE,
     needs: PollNeeds = EVERYTHING,
     phase: float | None = None,
-    carry_out: CarryOut | None = None,
+    carry_out: poll_events.CarryOut | None = None,
 ) -> Sampler:
     """Return the sampler of a target, which is yet to begin. What is not said here is as the sampler has it."""
     sampler = Sampler(
@@ -163,7 +155,7 @@ class NotUnderstood(Struct, frozen=True):
         return one_line(clean(ran_out(self.error, foreseen=False) or fault), 500)
 
 
-LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | ActionResult
+LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | poll_events.ActionResult
 """What the events of a sampler come to."""
 
 

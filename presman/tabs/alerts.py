@@ -20,7 +20,7 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
         return tuple(lost)
     known = wrong(reading)
     found = lost + known + ([] if lost or is_wrong(known) else all_clear(reading)) + not_known(reading)
-    found += [_trouble(trouble.view or trouble.query, trouble.text, trouble.cure) for trouble in reading.troubles]
+    found += [_trouble(trouble.view or trouble.query, trouble.sentence, trouble.cure) for trouble in reading.troubles]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
     return worst_first(found)
 

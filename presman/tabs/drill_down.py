@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from presman.analysis.caches import once
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions, kind_of
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.latency.histograms import EventLatency
@@ -37,7 +38,7 @@ from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb
-from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, once, servers_scale
+from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.sessions import folded_and_not_listed, nobody_blocked
 from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
@@ -362,8 +363,8 @@ def statement_of(row: Any) -> Statement | None:
         found = Statement(row.activity.sql_id, row.activity.con_id)
     elif isinstance(row, CpuWaiter):
         found = Statement(row.sql_id, row.con_id)
-    elif isinstance(row, CollapsedStatements) and row.first is not None:
-        found = statement_of(row.first)
+    elif isinstance(row, CollapsedStatements):
+        found = statement_of(row.same[0])
     elif isinstance(row, ParallelStatement | SessionReading):
         found = Statement(row.sql_id, row.con_id, row.inst_id, row.child, (row.sid, row.serial))
     elif isinstance(row, StatementRun):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from functools import wraps
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from presman.analysis.caches import once
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.group_readings import QUIET, GroupReading
 from presman.analysis.readings.reading import CLUSTER, Alert, Reading
@@ -155,26 +154,11 @@ def flat(parts: Sequence[Part]) -> Iterator[Part]:
 
 # ---- The moment that a tab shows: one instant with all that it is drawn from.
 
-T = TypeVar("T")
-
 Pair: TypeAlias = tuple[Snapshot | None, Snapshot]
 """The snapshot before, and that of the instant."""
 
 
-def once(work_out: Callable[[Moment], T]) -> Callable[[Moment], T]:
-    """Have a function of a moment work it out once, however many parts of a tab ask."""
-
-    @wraps(work_out)
-    def known(moment: Moment) -> T:
-        if work_out not in moment.worked_out:
-            moment.worked_out[work_out] = work_out(moment)
-        return cast(T, moment.worked_out[work_out])
-
-    return known
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True, dict=True):
     """An instant. `newest` is that of the newest poll, later than the reading's while one looks back.
 
     `events` are those of all that is kept, or replayed, oldest first.
@@ -190,8 +174,6 @@ class Moment:
     watch: Watch = field(default_factory=Watch)
     events: Sequence[DatabaseEvent] = ()
     find: Callable[[], Pair | None] = lambda: None
-    worked_out: dict[Callable[[Moment], Any], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """By function of those that are :func:`once`."""
 
     @property
     def snapshots(self) -> Pair | None:

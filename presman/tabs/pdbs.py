@@ -1,12 +1,13 @@
 """Tab 8 PDBs (containers): pluggable databases side by side, in a container database."""
 
+from presman.analysis.caches import once
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.reading import CLUSTER
 from presman.figures.drawing.lines import Line
 from presman.figures.group_figures import PDBS
 from presman.tabs.charts import capacity
-from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
+from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab
 from presman.tabs.table_notes import CPU_LEGEND, pdb_lines
 
 

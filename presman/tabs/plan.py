@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from presman.analysis.caches import once
 from presman.analysis.plans.plan_view import PlanView, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
-from presman.tabs.parts import Key, Moment, Rows, Tab, once
+from presman.tabs.parts import Key, Moment, Rows, Tab
 
 
 def _numbers(instances: Iterable[int]) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from presman.analysis.caches import once
 from presman.analysis.collapsed_rows import collapse_sessions
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.session_list import CpuWaiter, cpu_waiters
 from presman.figures.session_figures import CPU_WAITERS, SESSIONS
 from presman.rows.queries import DetailLevel
-from presman.tabs.parts import Moment, Rows, Tab, once
+from presman.tabs.parts import Moment, Rows, Tab
 from presman.tabs.table_notes import servers_folded, unavailable
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from presman.analysis.caches import once
 from presman.analysis.readings.reading import CLUSTER
 from presman.analysis.readings.session_readings import CLASSES
 from presman.analysis.session_list import Blocking, blocking
@@ -10,7 +11,7 @@ from presman.figures import top_figures
 from presman.figures.drawing.lines import Line
 from presman.rows.session_state import ON_CPU
 from presman.tabs.charts import capacity
-from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab, once
+from presman.tabs.parts import Box, GroupLevel, Lines, Moment, OverTime, Rows, Tab
 from presman.tabs.table_notes import unavailable
 
 MEASURE = "active"

@@ -39,7 +39,8 @@ class CsvRecording:
         """Begin with this reading of the database `name`, or end; return what to say, and if it went well."""
         if self._file is not None:
             return self.end(), True
-        from presman.output.csv_export import CsvExport, OutputError
+        from presman.output.csv_export import CsvExport
+        from presman.output.csv_file import OutputError
 
         try:
             self._file = CsvExport(self._open(file_name(name, measure, datetime.now(UTC))), measure)
@@ -67,7 +68,7 @@ class CsvRecording:
         """Append a reading; if that fails, end, and return what to say."""
         if self._file is None:
             return ""
-        from presman.output.csv_export import OutputError
+        from presman.output.csv_file import OutputError
 
         try:
             self._file.write(reading)

@@ -197,7 +197,7 @@ def test_its_start_is_told_for_an_hour() -> None:
     assert (note.state, note.short) == ("note", "instance 2 (CHGDB2) was started 0:30 ago")
     assert note.text.startswith("Instance 2 (CHGDB2) was started 0:30 ago, at 03:06:30")
     assert note in wrong(back)
-    assert f"! {note.text}" in full(back)
+    assert f"{note.glyph} {note.text}" in full(back)
     for uptime, told in ((3599.0, 1), (3600.0, 0), (None, 0)):
         header = replace(back.header, instances=(replace(back.header.instances[0], uptime=uptime),))
         assert len(instances_started(replace(back, header=header))) == told

@@ -118,7 +118,7 @@ def test_what_fails_because_a_signal_came_is_no_error(
         finally:
             raise AssertionError
 
-    monkeypatch.setattr("presman.cli.once_command.run", run)
+    monkeypatch.setattr("presman.cli.look_command.once_run", run)
     monkeypatch.setattr("presman.cli.check_command.run", run)
     done = inside("once", "demo:quiet")
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")

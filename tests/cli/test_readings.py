@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from presman.cli import exit_codes
-from presman.output.csv_export import MEASURES
+from presman.figures.measures import MEASURES
 from tests.cli.run import DATA, QUEUEING, Run, command, environment, presman
 from tests.scenarios import with_short_past
 from tests.thorough import some

@@ -15,7 +15,7 @@ from presman.cli import exit_codes
 from presman.cli.command_line import COMMANDS, parser_of
 from presman.cli.exit_codes import Terminated
 from presman.config.config_file import MEASURES as CONFIGURED
-from presman.output.csv_export import MEASURES as EXPORTED
+from presman.figures.measures import MEASURES as EXPORTED
 from tests.cli.run import QUEUEING, Run, command, environment, presman
 from tests.thorough import some
 

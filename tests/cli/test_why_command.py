@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from presman.cli import why_command
+from presman.cli import look_command
 from presman.forecast.forecaster import LEADING_POLLS
 from presman.output.json_document import plain
 from tests.cli.run import Run
@@ -19,7 +19,7 @@ def test_who_waited_for_longer_than_a_forecast_looks_back(
     inside: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, apart: int
 ) -> None:
     """Its reasons begin at the poll at which it was seen first; where one in a few is read, at the next of these."""
-    monkeypatch.setattr(why_command, "_MOST_BEFORE", most)
+    monkeypatch.setattr(look_command, "_MOST_BEFORE", most)
     moments = list(polled("lost", 90))
     record(tmp_path / "a.presman", moments)
     row = max(moments[-1][1].queue, key=lambda each: each.waited or 0.0)

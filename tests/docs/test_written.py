@@ -16,7 +16,7 @@ from docs.make import TABS, written
 from presman.analysis.assemble import analyse
 from presman.analysis.plans import lint
 from presman.cli import exit_codes
-from presman.output.csv_export import MEASURES
+from presman.figures.measures import MEASURES
 from presman.output.json_document import assess, document, names
 from presman.output.v1_tables import COLUMNS
 from presman.polling.poller import Poller

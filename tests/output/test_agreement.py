@@ -181,9 +181,8 @@ def test_each_group_is_told_with_the_same_figures(told: tuple[Told, ...]) -> Non
 
 def test_alerts_and_what_to_do_are_one(told: tuple[Told, ...]) -> None:
     for poll in told:
-        alerts = {alert.text for alert in wrong(poll.reading)}
-        assert {each["text"] for each in poll.document["alerts"]} == alerts
-        assert {line[2:] for line in poll.text.splitlines() if line.startswith("! ")} >= alerts
+        assert {each["text"] for each in poll.document["alerts"]} == {alert.text for alert in wrong(poll.reading)}
+        assert set(poll.text.splitlines()) >= {f"{alert.glyph} {alert.text}" for alert in wrong(poll.reading)}
         do = [line.removeprefix("DO ") for line in poll.text.splitlines() if line.startswith("DO ")]
         found = poll.document["to_do"]
         assert do == ([found["text"]] if found else [])

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import LateView
-from presman.output.csv_export import MEASURES, CsvExport, Layout, OutputError, WideCsv
-from presman.output.csv_file import CsvFile
+from presman.figures.measures import MEASURES
+from presman.output.csv_export import CsvExport, Layout, WideCsv
+from presman.output.csv_file import CsvFile, OutputError
 from tests.output.readings import AT, group, on_two_instances, queued, reading, with_groups
 
 

@@ -13,8 +13,8 @@ import pytest
 from presman.base import private_files
 from presman.base.private_files import open_private, state_folder
 from presman.base.text import safe
-from presman.output.csv_export import CsvExport, OutputError
-from presman.output.csv_file import CsvFile
+from presman.output.csv_export import CsvExport
+from presman.output.csv_file import CsvFile, OutputError
 from tests.output.readings import reading
 from tests.patience import until
 

@@ -14,7 +14,8 @@ import pytest
 
 from presman.analysis.readings.reading import Reading
 from presman.figures.measures import MEASURES
-from presman.output.csv_export import CsvExport, OutputError
+from presman.output.csv_export import CsvExport
+from presman.output.csv_file import OutputError
 from presman.output.parquet_export import ParquetExport
 from tests.cli.run import Run
 from tests.recording.recorded import polled

@@ -18,8 +18,7 @@ from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
-from presman.figures.drawing.columns import cells_needed, fit_columns
-from presman.figures.drawing.wrapped_rows import wrapped_row
+from presman.figures.drawing.columns import cells_needed, fit_columns, wrapped_row
 from presman.figures.figure import COUNT, TEXT, Bar, Figure
 from presman.tui import textual_internals
 from presman.tui.tab_panels import AHEAD

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
+from presman.analysis.caches import once
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import plan_view
 from presman.base.release import Release
@@ -19,7 +20,7 @@ from presman.rows.group_rows import RsrcPlanHistory
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.charts import chart_data
 from presman.tabs.io import io_source
-from presman.tabs.parts import Moment, once
+from presman.tabs.parts import Moment
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
 from presman.tui.panels.plan_panel import PlanPanel

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from presman.analysis.readings.reading import UnansweredQuery
 from presman.analysis.readings.wait_readings import Outlier, OutlierReading
 from presman.analysis.trends import Watch
-from presman.analysis.trends.sql_minutes import SqlActivity, SqlExecution, SqlPast
+from presman.analysis.trends.sql_minutes import SqlActivity, SqlPast
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE
@@ -20,7 +21,8 @@ from presman.tui.pages.content import _sessions, _who, details_of, outliers_page
 from tests.tui.readings import AT, busy, queued, running, session, told
 
 ACTIVE = SqlActivity(0, "7xq3h0000kd0x", "ETL", "RPT", 3.0, 2.0, 1.0, 16.0)
-PAST = SqlPast(5, 2, 41.0, 60.0, 300.0, 32, (), ACTIVE, 600.0)
+PAST = SqlPast(5, 2, 41.0, 60.0, 300.0, 32, (), ACTIVE, 600.0, AT)
+RUN = StatementRun(1, 7, 7, "7xq3h0000kd0x", 0, "ETL", "RPT", 0, queued=AT, ended=AT)
 
 
 def texts(lines: Any) -> list[str]:
@@ -57,9 +59,15 @@ def test_what_was_seen_of_a_statement() -> None:
 def test_what_became_of_one_execution(
     queued: float | None, ran: float | None, ended: bool, idle: float | None, servers: int, said: str
 ) -> None:
-    one = SqlExecution(AT, "ETL", "RPT", queued, ran, servers, ended, idle)
-    assert texts(past_lines(PAST._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {said}"
-    assert texts(past_lines(PAST._replace(newest=(one._replace(user=""),))))[-1].endswith(f"-: {said}")
+    now = AT + timedelta(seconds=(queued or 0.0) + (ran or 0.0))
+    started = None if ran is None else now - timedelta(seconds=ran)
+    one = replace(
+        RUN, servers=servers, queued=AT if queued else None, started=started, ended=now if ended else None,
+        idle=None if idle is None else now - timedelta(seconds=idle),
+    )  # fmt: skip
+    past = PAST._replace(at=now)
+    assert texts(past_lines(past._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {said}"
+    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"-: {said}")
 
 
 OWN = session(7, user="APP", group="BATCH", event="", status="ACTIVE", px_role="")
@@ -84,7 +92,7 @@ def test_who_runs_it_now_is_counted(found: ScopeContents, now: str) -> None:
 
 
 def test_whose_it_is_is_told_by_who_runs_it_else_by_what_was_seen() -> None:
-    last = SqlExecution(AT, "OLD", "LAST", None, None, 0, True)
+    last = replace(RUN, group="OLD", user="LAST")
     assert texts(_who(contents(running=(running(1),)), PAST))[:2] == ["group BATCH", "user MARTIN"]
     assert texts(_who(contents(), PAST))[:2] == ["group ETL", "user RPT"]
     assert texts(_who(contents(), PAST._replace(activity=None, newest=(last,))))[:2] == ["group OLD", "user LAST"]

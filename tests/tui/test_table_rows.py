@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from presman.figures.drawing.columns import shared_out
 from presman.figures.drawing.lines import plain
-from presman.figures.drawing.wrapped_rows import shared_out
 from presman.figures.figure import NAME, NUMBER, Figure, Table
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.table_frame import TableFrame, TableRows

@@ -21,6 +21,8 @@ THERE = "there"
 
 _STATES = ("", "warn", "bad")
 _QUIET = timedelta(seconds=QUIET)
+_COMES_AND_GOES = 2
+"""Returns, each within a minute, from which on it is no news that it has gone once more."""
 
 
 class AlertTurn(NamedTuple):
@@ -31,10 +33,11 @@ class AlertTurn(NamedTuple):
     text: str
 
 
-class _Course(Struct):
-    """An alert from its beginning to its end: how severe it is told to be and is (in `_STATES`), the latter since when.
+class Turning(Struct):
+    """An alert, or an outage of a view, from its beginning to its end.
 
-    It `fell` below what was told for the last time, and came `back` so soon that its next fall must last to be told.
+    How severe it is told to be and is (in `_STATES`), the latter since when. It `fell` below what was told for the last
+    time, and came `back`; after so many `returns`, each soon, the next fall must last to be told.
     """
 
     began: datetime
@@ -44,6 +47,7 @@ class _Course(Struct):
     rank: int = 0
     fell: datetime | None = None
     back: datetime | None = None
+    returns: int = 0
     comes_and_goes: bool = False
 
     def turn(self, rank: int, at: datetime) -> str:
@@ -52,7 +56,8 @@ class _Course(Struct):
         if rank != before:
             self.since = at
         if before < rank >= told:
-            self.back = at if self.fell is not None and at - self.fell < _QUIET else None
+            self.returns = self.returns + 1 if self.fell is not None and at - self.fell < _QUIET else 0
+            self.back = at
             self.comes_and_goes |= before == 0 < told
         elif rank < told <= before:
             self.fell = at
@@ -65,9 +70,11 @@ class _Course(Struct):
         return ENDED if not rank else WORSE if rank > told else BETTER
 
     def _may_be_back(self, at: datetime) -> bool:
-        """Whether it came and went within the last minutes, and has not been gone for long enough to be believed."""
+        """Whether it comes and goes within minutes, and has not been gone for long enough to be believed."""
         fell, back = self.fell, self.back
-        return fell is not None and back is not None and fell - back < _QUIET and at - fell < _QUIET
+        if self.returns < _COMES_AND_GOES or fell is None or back is None:
+            return False
+        return fell - back < _QUIET and at - fell < _QUIET
 
     def words(self, change: str) -> str:
         """Return a turn in words."""
@@ -87,7 +94,7 @@ class AlertTurns:
 
     def __init__(self, first: str = BEGAN) -> None:
         self._first = first
-        self._courses: dict[str, _Course] = {}
+        self._courses: dict[str, Turning] = {}
 
     @property
     def is_any(self) -> bool:
@@ -99,7 +106,7 @@ class AlertTurns:
         at, whole, found = reading.at, sees_all(reading), []
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
-            course = self._courses.setdefault(mark, _Course(at, at))
+            course = self._courses.setdefault(mark, Turning(at, at))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.told or whole:
                 course.text = now[mark].text if mark in now else course.text

@@ -135,11 +135,14 @@ class Difference(Struct, frozen=True):
     after: str
 
 
+NOT_KNOWN = "not known"
+
+
 def plan_name(reading: Reading) -> str:
     """Return the plan's name; none if no plan is active, and not known if no view tells."""
     if reading.header.plan:
         return reading.header.plan
-    return "not known" if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"
+    return NOT_KNOWN if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"
 
 
 def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:

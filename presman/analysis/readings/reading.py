@@ -30,7 +30,7 @@ from presman.analysis.readings.statement_readings import (
     StartForecast,
 )
 from presman.analysis.readings.wait_readings import EventWaits, Histogram, OutlierReading, RedoHealth, WaitReading
-from presman.base.formats import count
+from presman.base.formats import count, duration
 from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance
 
@@ -237,15 +237,21 @@ class UnavailableView(NamedTuple):
 
 
 class UnansweredQuery(Struct, frozen=True):
-    """A question that got no answer: the query's name, what is wrong and what cures it."""
+    """A question that got no answer: the query's name, what is wrong, what cures it, how old its rows are."""
 
     query: str
     view: str
     text: str
     cure: str
+    age: float | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, and how old the rows are that are shown instead."""
+        return self.text if self.age is None else f"{self.text}; its data is {duration(self.age)} old"
 
     def __str__(self) -> str:
-        return f"{self.view or self.query}: {self.text} {self.cure}".rstrip()
+        return f"{self.view or self.query}: {self.sentence} {self.cure}".rstrip()
 
 
 class LateView(Struct, frozen=True):

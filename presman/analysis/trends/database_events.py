@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from presman.analysis.alerts.alert_turns import BEGAN, THERE, AlertTurns
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
+from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement
@@ -122,6 +123,8 @@ class EventWatch:
 
     def __init__(self, *, first_is_news: bool = False) -> None:
         self._before: Reading | None = None
+        self._planned: Reading | None = None
+        self._queued: Reading | None = None
         self._epoch = 0
         self._alerts = AlertTurns(BEGAN if first_is_news else THERE)
         self._settings = SettingWatch()
@@ -143,11 +146,10 @@ class EventWatch:
             found.append(DatabaseEvent(reading.at, RECONNECT, "", "", "connected again; no rates over the gap"))
         self._epoch = epoch
         found += self._changed_instances(reading) + self._changed_pdbs(reading, snapshot)
-        if before is not None:
-            found += _plan(before, reading) + _quiesced(before, reading)
-        found += self._changed_settings(reading, snapshot)
-        if before is not None:
-            found += _queues(before, reading) + _timeouts(before, reading)
+        found += self._changed_plan(reading)
+        found += _quiesced(before, reading) if before is not None else []
+        found += self._changed_settings(reading, snapshot) + self._changed_queues(reading)
+        found += _timeouts(before, reading) if before is not None else []
         found += self._changed_verdicts(reading) + self._new_downgrades(reading)
         turns = self._alerts.take(reading)
         return found + [DatabaseEvent(each.at, f"alert {each.change}", "", "", each.text) for each in turns]
@@ -177,6 +179,18 @@ class EventWatch:
                 where = f" on instance {each.inst_id}" if len(there) > 1 and each.inst_id else ""
                 texts.append(f"PDB {each.name} was {'opened' if each in now else 'closed'}{where}")
         return [DatabaseEvent(reading.at, PDB_CHANGED, "", "", text) for text in texts]
+
+    def _changed_plan(self, reading: Reading) -> list[DatabaseEvent]:
+        if plan_name(reading) == NOT_KNOWN:  # what no view shows has not changed
+            return []
+        before, self._planned = self._planned, reading
+        return _plan(before, reading) if before is not None else []
+
+    def _changed_queues(self, reading: Reading) -> list[DatabaseEvent]:
+        if any(each.what == "queue" and each.lacking for each in reading.basis):
+            return []
+        before, self._queued = self._queued, reading
+        return _queues(before, reading) if before is not None else []
 
     def _changed_settings(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         changed = self._settings.add(snapshot)

@@ -34,10 +34,10 @@ def judged(goal: Goal, run: StatementRun, at: datetime, step: float) -> bool | N
     it queued it counts where that is no longer than the goal's. One that was there already, in another group or with
     other servers, has been counted.
     """
-    if run.queued is None:
+    waited = run.waited(at)
+    if waited is None:
         is_new = run.first_seen is not None and run.started is not None and run.started <= run.first_seen
         return True if is_new and step <= goal.seconds else None
-    waited = ((run.started or run.ended or at) - run.queued).total_seconds()
     if waited > goal.seconds:
         return False
     return True if run.started is not None else None

@@ -2,6 +2,8 @@
 got fewer servers than they asked for.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -68,6 +70,22 @@ class StatementRun(Struct):
         found = self.queued or self.started
         assert found is not None
         return found
+
+    def waited(self, at: datetime) -> float | None:
+        """Return how many seconds it had waited by an instant, None where it was not seen in the queue."""
+        end = self.started or self.ended or at
+        return None if self.queued is None else max(0.0, (end - self.queued).total_seconds())
+
+    def ran(self, at: datetime) -> float | None:
+        """Return how many seconds it had run by an instant, None where it has not."""
+        return None if self.started is None else max(0.0, ((self.ended or at) - self.started).total_seconds())
+
+    def as_of(self, at: datetime) -> StatementRun:
+        """Return it without what it did after an instant."""
+        started, idle, ended = (
+            None if each is not None and each > at else each for each in (self.started, self.idle, self.ended)
+        )
+        return replace(self, started=started, idle=idle, ended=ended)
 
 
 class StatementRuns:
@@ -188,17 +206,9 @@ class StatementRuns:
         """
         every: Iterable[StatementRun] = (*self._ended, *self._open.values())
         if known is not None:
-            every = [_as_of(each, known) for each in every if (each.first_seen or each.began) <= known]
+            every = [each.as_of(known) for each in every if (each.first_seen or each.began) <= known]
         found = [each for each in every if each.began <= end and (each.ended is None or each.ended >= start)]
         return sorted(found, key=lambda each: (each.began, each.inst_id, each.sid))
-
-
-def _as_of(run: StatementRun, at: datetime) -> StatementRun:
-    """Return an execution without what it did after an instant."""
-    started, idle, ended = (
-        None if each is not None and each > at else each for each in (run.started, run.idle, run.ended)
-    )
-    return replace(run, started=started, idle=idle, ended=ended)
 
 
 def _lasting(seconds: float) -> timedelta:
@@ -270,15 +280,13 @@ def arrival_of(run: StatementRun, reading: Reading, timeout: tuple[float | None,
     """Return a run as an arrival under the limits of a reading; `timeout` is that of its group, and what comes then."""
     key = (run.con_id, run.group)
     group = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == key), None)
-    end = run.ended or last
-    started = run.started
     return Arrival(
         at=run.began,
         con_id=run.con_id,
         group=run.group,
         servers=run.servers,
-        waited=((started or end) - run.began).total_seconds() if run.queued else 0.0,
-        ran=None if started is None else (end - started).total_seconds(),
+        waited=run.waited(last) or 0.0,
+        ran=run.ran(last),
         outcome=_outcome(run),
         target=reading.header.servers.target,
         limit=group.servers_limit if group else None,
@@ -286,7 +294,7 @@ def arrival_of(run: StatementRun, reading: Reading, timeout: tuple[float | None,
         timeout=timeout[0],
         action=timeout[1],
         first=run.first_seen or run.began,
-        last=end,
+        last=run.ended or last,
     )
 
 

@@ -27,7 +27,7 @@ from presman.reports.report.incident import EVENTS, Incident, edges, gather
 from presman.reports.report.story import alert_spans, damage, none_seen, story, unknown
 from presman.tabs import tab
 from presman.tabs.choices import Choices
-from presman.tabs.parts import Moment, Rows
+from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, plan_line
 
 MOST = 100
@@ -324,7 +324,8 @@ def moment(incident: Incident) -> Markup:
         parts.append(element("h3", title))
         if table is PLAN:
             parts.append(element("p", _plan(at), class_="note"))
-        parts.append(_rows(part, at, incident.colours))
+        rows, hidden, empty = part.rows(at), set(part.hidden(at)), part.unavailable(at)
+        parts.append(value_table(table, rows, hidden, empty, incident.colours))
         if table is QUEUE and (record := forecast_record(reading, since=True)):
             note = f"{record}: by the first forecast that was made of each statement."
             parts.append(element("p", note, class_="note"))
@@ -337,10 +338,6 @@ def _plan(at: Moment) -> str:
 
     view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
-
-
-def _rows(part: Rows, at: Moment, colours: GroupColours) -> Markup:
-    return value_table(part.table, part.rows(at), set(part.hidden(at)), part.unavailable(at), colours)
 
 
 def rests_on(incident: Incident) -> Markup:

@@ -3,7 +3,7 @@
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
 from presman.tui.frame_app import FrameApp
-from presman.tui.keyed_app import AppKey, KeyedApp, always
+from presman.tui.keyed_app import AppKey, KeyedApp
 from presman.tui.keys.drill_keys import drill_into, open_page, open_statement
 from presman.tui.keys.table_keys import set_filter
 from presman.tui.widgets.line_api import LineApiWidget
@@ -30,11 +30,24 @@ async def to_tab(app: FrameApp, name: TabName) -> None:
         app.notify(f"{name.title} is on the screen.")
 
 
+def go_home(app: FrameApp) -> None:
+    """End, to show the fleet again."""
+    app.goes_home = app.hands_on = True
+    app.exit()
+
+
+def is_at_top(app: FrameApp) -> bool:
+    """While neither a page is open nor anything was gone into."""
+    return not (app.reader.is_open or app.monitor.choices.scopes)
+
+
 async def escape(app: FrameApp) -> None:
-    """Close the page, else end the filter, else go back to where one came from."""
+    """Close the page, else end the filter, else go back to where one came from, from the top to the fleet."""
     choices = app.monitor.choices
     typed_in = app.typed_in
-    if typed_in and typed_in[0].id != "filter":
+    if app.home and not can_go_back(app):
+        go_home(app)
+    elif typed_in and typed_in[0].id != "filter":
         typed_in[0].display = False
         if not app.reader.is_open:
             app.panels.focus_first()
@@ -51,12 +64,14 @@ async def escape(app: FrameApp) -> None:
 
 
 async def leave(app: FrameApp) -> None:
-    """Close the page, or go back to where one came from; at the top, quit."""
+    """Close the page, or go back to where one came from; at the top, quit, or go to the fleet."""
     if app.reader.is_open:
         app.reader.filter("", done=True)
         await escape(app)
     elif app.monitor.choices.scopes:
         await drill_into(app, app.monitor.choices.scopes[:-1])
+    elif app.home:
+        go_home(app)
     else:
         await app.action_quit()
 
@@ -86,11 +101,11 @@ def can_go_back(app: FrameApp) -> bool:
 
 ESCAPE = AppKey(
     Key("escape", "escape", "Esc", "back", "Back to where you came from, on the same row; clears a filter."),
-    escape, can_go_back, "No page is open and nothing is filtered; q quits.",
+    escape, lambda app: app.home or can_go_back(app), "No page is open and nothing is filtered; q quits.",
 )  # fmt: skip
 LEAVE = AppKey(
     Key("leave", "q", "q", "back / quit", "Back to where you came from, on the same row; at the top, quit."),
-    leave, relabel=lambda app: "back" if app.reader.is_open or app.monitor.choices.scopes else "quit",
+    leave, relabel=lambda app: ("fleet" if app.home else "quit") if is_at_top(app) else "back",
 )  # fmt: skip
 THEME = AppKey(Key("theme", "t", "t", "theme", "Next theme; all of them are in the command palette."), next_theme)
 SIGNS = AppKey(
@@ -126,43 +141,10 @@ TABS_IN_HELP = Key("tabs", "", f"{tab_names()[0].key} … {tab_names()[-1].key}"
 TABS = tuple(_tab_key(name) for name in tab_names())
 
 
-def go_home(app: FrameApp) -> None:
-    """End, to show the fleet again."""
-    app.goes_home = app.hands_on = True
-    app.exit()
-
-
-def is_at_top(app: FrameApp) -> bool:
-    """While neither a page is open nor anything was gone into."""
-    return not (app.reader.is_open or app.monitor.choices.scopes)
-
-
-async def escape_home(app: FrameApp) -> None:
-    """Go back to where one came from, from the top to the fleet."""
-    if can_go_back(app):
-        await escape(app)
-    else:
-        go_home(app)
-
-
-async def leave_home(app: FrameApp) -> None:
-    """Go back to where one came from, from the top to the fleet."""
-    if is_at_top(app):
-        go_home(app)
-    else:
-        await leave(app)
-
-
-HOME_KEYS: tuple[AppKey, ...] = (
-    ESCAPE.worded(
-        "Back to where you came from, on the same row; clears a filter; then to the fleet.",
-        run=escape_home, when=always,
-    ),
-    LEAVE.worded(
-        "Back to where you came from, on the same row; at the top, to the fleet.", "back",
-        run=leave_home, relabel=lambda app: "fleet" if is_at_top(app) else "back",
-    ),
-)  # fmt: skip
+HOME_KEYS = (
+    ESCAPE.worded("Back to where you came from, on the same row; clears a filter; then to the fleet."),
+    LEAVE.worded("Back to where you came from, on the same row; at the top, to the fleet.", "back"),
+)
 
 
 def lead_home(app: FrameApp) -> None:

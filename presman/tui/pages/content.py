@@ -1,6 +1,7 @@
 """Content of the page: details of a row, help, I/O outliers."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from textual.binding import Binding
@@ -13,7 +14,8 @@ from presman.analysis.readings.statement_readings import DopStory, ParallelState
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
-from presman.analysis.trends.sql_minutes import SqlExecution, SqlPast, sql_past
+from presman.analysis.trends.sql_minutes import SqlPast, sql_past
+from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
@@ -280,16 +282,18 @@ def past_lines(past: SqlPast) -> list[Line]:
     lines.append(fact("in the queue", f"{past.queued} of {past.executions} were seen queued{waited}"))
     ran = "none has finished" if past.mean_run is None else f"{duration(past.mean_run)} on average"
     lines.append(fact("ran", ran))
-    return [*lines, *(_execution(each) for each in past.newest)]
+    return [*lines, *(_execution(each, past.at) for each in past.newest)]
 
 
-def _execution(each: SqlExecution) -> Line:
-    queued = f"queued {duration(each.queued)}" if each.queued is not None else "not seen in the queue"
-    ran = "waits" if each.ran is None else f"ran {duration(each.ran)}" if each.ended else f"runs {duration(each.ran)}"
-    if each.ran is None and each.ended:
-        ran = "never ran"
-    if each.idle is not None:
-        ran = f"idle for {duration(each.idle)} and keeps them"
+def _execution(each: StatementRun, at: datetime) -> Line:
+    waited, took = each.waited(at), each.ran(at)
+    queued = "not seen in the queue" if waited is None else f"queued {duration(waited)}"
+    if took is None:
+        ran = "never ran" if each.ended else "waits"
+    elif each.idle and not each.ended:
+        ran = f"idle for {duration((at - each.idle).total_seconds())} and keeps them"
+    else:
+        ran = f"{'ran' if each.ended else 'runs'} {duration(took)}"
     servers = counted(each.servers, "server") if each.servers else "servers not known"
     return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or ABSENT}: {queued}, {ran}, {servers}", ""))
 

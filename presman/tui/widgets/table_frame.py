@@ -12,12 +12,14 @@ from presman.figures.drawing.columns import (
     fit_columns,
     gap_at,
     head_line,
+    lines_wanted,
     matches,
     row_text,
     scales_of,
+    shared_out,
+    wrapped_row,
 )
 from presman.figures.drawing.lines import Line, Scale, length, pad, wrap
-from presman.figures.drawing.wrapped_rows import lines_wanted, shared_out, wrapped_row
 from presman.figures.figure import Figure, Table
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
+from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
@@ -19,6 +20,8 @@ from presman.analysis.trends.database_events import (
     LOST,
     PARAMETER_CHANGED,
     PLAN_CHANGED,
+    QUEUE_BEGAN,
+    QUEUE_ENDED,
     VERDICT_CHANGED,
     DatabaseEvent,
     EventHistory,
@@ -28,9 +31,10 @@ from presman.analysis.trends.database_events import (
 )
 from presman.rows.group_rows import CdbPlanDirective, ContainerPlanDirective, PlanDirective, RsrcPlanHistory
 from presman.rows.instance_rows import Parameter, Pdb
-from presman.rows.snapshot import Snapshot
+from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
 from tests.output import readings
+from tests.recording.recorded import polled
 from tests.tui.test_live import START, Play
 
 RESTARTED = START.astimezone() + timedelta(seconds=390)
@@ -252,13 +256,16 @@ def test_an_alert_ends_in_the_poll_without_it_and_what_was_told_stays_told() -> 
 
 
 def test_an_alert_that_comes_and_goes_ends_once_it_has_been_away_for_a_minute() -> None:
-    there = of_alerts(*AGAIN)
-    assert of_alerts(*AGAIN, (40, []), (50, [ETL]), (60, []), (119, [])) == there
-    on_and_off = (60, "ended, seen on and off for 22 s, last: ETL waits")
-    assert of_alerts(*AGAIN, (40, []), (50, [ETL]), (60, []), (120, [])) == [*there, on_and_off]
-    once = (60, "ended, seen for 22 s, last: ETL waits")
-    assert of_alerts(*AGAIN, (60, []), (120, [])) == [*there, once], "what was seen before has an end of its own"
-    assert of_alerts(*AGAIN, (98, []))[-1] == (98, "ended, seen for 1 min, last: ETL waits"), "it was there for long"
+    often = (*AGAIN, (40, []), (50, [ETL]))
+    there = of_alerts(*often)
+    ended = (40, "ended, seen for 2 s, last: ETL waits")
+    assert there == [*of_alerts(*AGAIN), ended, (50, "warning: ETL waits")], "who came back once has an end at once"
+    assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (139, [])) == there
+    on_and_off = (80, "ended, seen on and off for 30 s, last: ETL waits")
+    assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (140, [])) == [*there, on_and_off]
+    once = (80, "ended, seen for 30 s, last: ETL waits")
+    assert of_alerts(*often, (80, []), (140, [])) == [*there, once], "what was seen before has an end of its own"
+    assert of_alerts(*often, (110, []))[-1] == (110, "ended, seen for 1 min, last: ETL waits"), "it was there for long"
 
 
 def test_an_alert_that_grows_worse_and_gets_better_is_told() -> None:
@@ -269,10 +276,23 @@ def test_an_alert_that_grows_worse_and_gets_better_is_told() -> None:
         (8, "better, warning: ETL waits"),
         (8, "warning: WEB waits"),
     ]
-    worse = of_alerts(*course, (10, [BAD, WEB]), (12, [ETL, WEB]), (71, [ETL, WEB]))
-    assert worse[4:] == [(10, "worse, critical: ETL waits")], "as it may be again"
-    better = of_alerts(*course, (10, [BAD, WEB]), (12, [ETL, WEB]), (72, [ETL, WEB]))
-    assert better[5:] == [(12, "better, warning: ETL waits")]
+    again = (*course, (10, [BAD, WEB]), (12, [ETL, WEB]), (14, [BAD, WEB]), (16, [ETL, WEB]))
+    worse, better = "worse, critical: ETL waits", "better, warning: ETL waits"
+    assert of_alerts(*again, (75, [ETL, WEB]))[4:] == [(10, worse), (12, better), (14, worse)], "as it may be again"
+    assert of_alerts(*again, (76, [ETL, WEB]))[7:] == [(16, better)]
+
+
+def test_no_plan_changes_and_no_queue_ends_while_no_view_tells_of_it() -> None:
+    history, before = EventHistory(), None
+    unseen = Section(problem=Problem("", "no answer", "GV$RSRC_PLAN", late=True))
+    for number, (poll, _) in enumerate(polled("storm", 3)):
+        now = replace(poll, sections=dict.fromkeys(poll.sections, unseen)) if number == 1 else poll
+        reading = analyse(before, now)
+        seen = (NOT_KNOWN, False) if number == 1 else ("STORM_PLAN", True)
+        assert (plan_name(reading), bool(reading.queue)) == seen
+        history.add(reading, now)
+        before = now
+    assert {PLAN_CHANGED, QUEUE_BEGAN, QUEUE_ENDED}.isdisjoint(each.kind for each in history.events)
 
 
 def test_the_event_beside_an_instant() -> None:

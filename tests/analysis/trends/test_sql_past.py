@@ -10,6 +10,8 @@ from presman.analysis.assemble import analyse
 from presman.analysis.readings.session_readings import Activity, SqlSample
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import LISTED, SqlMinutes, sql_past
+from presman.figures.drawing.lines import plain
+from presman.tui.pages.content import past_lines
 from tests.analysis.make import NOON, active_plan, instance, queued_session, snapshot
 from tests.analysis.trends.test_watch import at, running
 
@@ -35,8 +37,9 @@ def test_executions_waits_and_servers_of_a_statement() -> None:
     assert (past.executions, past.queued, past.mean_wait, past.longest_wait) == (2, 1, 55.0, 55.0)
     assert (past.mean_run, past.servers) == (20.0, 8)
     newest, first = past.newest
-    assert (newest.queued, newest.ran, newest.servers, newest.ended) == (None, 13.0, 4, False)
-    assert (first.queued, first.ran, first.servers, first.ended) == (55.0, 20.0, 8, True)
+    assert (newest.waited(past.at), newest.ran(past.at), newest.servers, newest.ended) == (None, 13.0, 4, None)
+    assert (first.waited(past.at), first.ran(past.at), first.servers) == (55.0, 20.0, 8)
+    assert first.ended == NOON + timedelta(seconds=35)
 
 
 def test_how_busy_it_was_over_the_time_that_was_watched() -> None:
@@ -60,17 +63,19 @@ def test_who_idles_says_so_as_long_as_he_does() -> None:
     watch = Watch()
     watch.add(at(20, running(elapsed=5.0)))
     watch.add(at(30, running(elapsed=None, idle=4.0)))
-    idle = [sql_past(watch, SQL, 0, NOON + timedelta(seconds=seconds)).newest[0].idle for seconds in (20, 40)]
-    assert idle == [None, 14.0]
-    watch.add(at(50))
-    assert sql_past(watch, SQL, 0, NOON + timedelta(seconds=50)).newest[0].idle is None
+    said = []
+    for seconds in (20, 40, 50):
+        if seconds == 50:
+            watch.add(at(50))
+        said.append(plain(past_lines(sql_past(watch, SQL, 0, NOON + timedelta(seconds=seconds)))[-1]))
+    assert ["idle for 0:14 and keeps them" in each for each in said] == [False, True, False]
 
 
 def test_what_came_later_than_the_instant_is_not_told() -> None:
     """At 22 s the first runs for 7 s; nobody knows then that it will end."""
     past = sql_past(seen(), SQL, 0, NOON + timedelta(seconds=22))
     assert (past.executions, past.mean_run) == (1, None)
-    assert (past.newest[0].ran, past.newest[0].ended) == (7.0, False)
+    assert (past.newest[0].ran(past.at), past.newest[0].ended) == (7.0, None)
 
 
 def test_another_statement_or_container_has_no_past() -> None:

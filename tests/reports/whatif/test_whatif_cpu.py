@@ -9,7 +9,7 @@ import pytest
 from benchmarks.advise import directive
 from presman.analysis.facts.plan_book import PlanBook, PlanShares
 from presman.analysis.groups.entitlement import Load
-from presman.reports.whatif_cpu import CpuChange, CpuDemand, cpu_report, given, replay_cpu, under
+from presman.reports.whatif_cpu import CpuDemand, cpu_report, given, replay_cpu, under
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
 
@@ -34,11 +34,11 @@ BOTH_WANT_ALL = demand(THREE_TO_ONE, (6.0, 2.0), (2.0, 6.0))
 def test_shares_divide_what_both_want() -> None:
     """Of eight CPUs that both want 75 to 25 is six to two; 25 to 25 is four to four."""
     assert given(BOTH_WANT_ALL, THREE_TO_ONE) == pytest.approx({A: 6.0, B: 2.0})
-    assert given(BOTH_WANT_ALL, under(THREE_TO_ONE, {"A": CpuChange(share=25)})) == pytest.approx({A: 4.0, B: 4.0})
+    assert given(BOTH_WANT_ALL, under(THREE_TO_ONE, {"A": {"shares": 25}})) == pytest.approx({A: 4.0, B: 4.0})
 
 
 def test_what_groups_lack_is_summed_up() -> None:
-    found = replay_cpu([BOTH_WANT_ALL] * 3, {"A": CpuChange(share=25)})
+    found = replay_cpu([BOTH_WANT_ALL] * 3, {"A": {"shares": 25}})
     assert (found[A].wanted, found[A].observed, found[A].replayed) == pytest.approx((240, 60, 60))
     assert (found[A].changed, found[B].changed) == pytest.approx((120, 120))
     assert found[B].replayed == pytest.approx(180)
@@ -48,7 +48,7 @@ def test_a_level_goes_before_those_below_it() -> None:
     """B on level 2 has what A leaves of level 1: a quarter of it, and then what A does not want."""
     wants_half = demand(THREE_TO_ONE, (4.0, 0.0), (4.0, 4.0))
     assert given(wants_half, THREE_TO_ONE) == pytest.approx({A: 4.0, B: 4.0})
-    second = under(THREE_TO_ONE, {"A": CpuChange(level=2), "B": CpuChange(share=100)})
+    second = under(THREE_TO_ONE, {"A": {"levels": 2}, "B": {"shares": 100}})
     assert given(BOTH_WANT_ALL, second) == pytest.approx({A: 0.0, B: 8.0}), "A comes after B, who wants all"
 
 
@@ -57,9 +57,9 @@ def test_a_limit_holds_on_an_idle_instance_and_none_lets_a_group_have_all() -> N
     limited = plan(("A", 1, 75), ("B", 1, 25), limit=50)
     held = demand(limited, (1.0, 0.0), (4.0, 2.0))
     assert given(held, limited) == pytest.approx({A: 1.0, B: 4.0})
-    assert given(held, under(limited, {"B": CpuChange(limit=100)})) == pytest.approx({A: 1.0, B: 6.0})
-    assert given(held, under(limited, {"B": CpuChange(limit=25)})) == pytest.approx({A: 1.0, B: 2.0})
-    assert replay_cpu([held], {"B": CpuChange(limit=25)})[B].changed == pytest.approx(40)
+    assert given(held, under(limited, {"B": {"cpu": 100}})) == pytest.approx({A: 1.0, B: 6.0})
+    assert given(held, under(limited, {"B": {"cpu": 25}})) == pytest.approx({A: 1.0, B: 2.0})
+    assert replay_cpu([held], {"B": {"cpu": 25}})[B].changed == pytest.approx(40)
 
 
 def test_one_that_the_plan_does_not_name_has_what_it_had() -> None:
@@ -112,7 +112,7 @@ def rows(text: str) -> list[str]:
 
 def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
     """Three polls of ten seconds, in which each wanted eight CPUs, are four minutes."""
-    text = cpu_report([BOTH_WANT_ALL] * 3, {"A": CpuChange(share=25)})
+    text = cpu_report([BOTH_WANT_ALL] * 3, {"A": {"shares": 25}})
     assert text.startswith("CPU in 3 polls, each of an instance;")
     assert "is off by 0 % of what they wanted" in text
     assert rows(text) == [
@@ -125,13 +125,13 @@ def test_the_report_has_a_line_for_each_group_and_how_far_off_it_is() -> None:
 @pytest.mark.parametrize(("wanted", "names"), [(0.09, ["A"]), (0.1, ["A", "B"])])
 def test_a_group_that_wanted_less_than_a_second_has_no_row(wanted: float, names: list[str]) -> None:
     """Of ten seconds a tenth of a CPU is one."""
-    text = cpu_report([demand(THREE_TO_ONE, (6.0, 2.0), (wanted, 0.0))], {"A": CpuChange(share=5)})
+    text = cpu_report([demand(THREE_TO_ONE, (6.0, 2.0), (wanted, 0.0))], {"A": {"shares": 5}})
     assert [row[0] for row in rows(text)] == names
 
 
 def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     idle = BOTH_WANT_ALL._replace(loads={A: BOTH_WANT_ALL.loads[A], B: Load(0.0, 0.0)})
-    rows = cpu_report([idle], {"B": CpuChange(share=5)}).splitlines()
+    rows = cpu_report([idle], {"B": {"shares": 5}}).splitlines()
     assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
 
 
@@ -139,13 +139,13 @@ def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     ("change", "told"),
     [
         (
-            CpuChange(share=5),
+            {"shares": 5},
             "CPU was never short: no group waited for it, and under these directives none would have.",
         ),
-        (CpuChange(limit=10), "CPU was never short: under these directives a group waits only because of a limit."),
+        ({"cpu": 10}, "CPU was never short: under these directives a group waits only because of a limit."),
     ],
 )
-def test_where_cpu_was_never_short_that_is_said(change: CpuChange, told: str) -> None:
+def test_where_cpu_was_never_short_that_is_said(change: dict[str, float], told: str) -> None:
     enough = demand(THREE_TO_ONE, (3.0, 0.0), (2.0, 0.0))
     assert told in cpu_report([enough], {"B": change}).splitlines()
     assert "never short" not in cpu_report([BOTH_WANT_ALL], {"B": change})

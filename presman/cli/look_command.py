@@ -1,0 +1,224 @@
+"""One look at a database, told at once: `presman once`, `alerts`, `lint` and `why`."""
+
+import re
+from argparse import ArgumentTypeError, Namespace
+from datetime import timedelta
+
+from presman.analysis.alerts.judge import Judge
+from presman.analysis.assemble import analyse
+from presman.analysis.plans.lint_rules import Finding, Severity
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.base.measure_names import MEASURES
+from presman.cli import console, exit_codes
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import Parser, add_format, add_poll_times, choice, command_parser, measure, option, some_seconds
+from presman.cli.polling import OUTLIERS, Polling, late_views
+from presman.cli.settings import load, resolve
+from presman.forecast.forecaster import LEADING_POLLS
+from presman.rows.queries import DetailLevel
+from presman.rows.snapshot import Snapshot
+
+
+def once_arguments() -> Parser:
+    """Return the parser of `presman once`."""
+    parser = command_parser(
+        "once",
+        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last sample).",
+        """\
+  presman once prod
+  presman once demo:storm --format json | jq '.heads[].sentence'
+  presman once prod --format csv --measure queue
+  presman once spool:/tmp/spool --format text""",
+        "scope packs at start end",
+    )
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    add_format(parser, "text", "json", "csv")
+    option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=measure)
+    add_poll_times(
+        parser, "seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then"
+    )
+    option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
+    return parser
+
+
+def once_run(options: Namespace) -> int:
+    """Run `presman once TARGET`."""
+    from presman.output import json_document, text_report
+    from presman.output.csv_export import CsvExport
+    from presman.output.json_document import assess
+
+    if options.measure and options.format != "csv":
+        raise Failure("--measure goes with --format csv")
+    if options.outliers and options.format == "csv":
+        raise Failure("--outliers goes with --format text or json")
+    resolved = resolve(options.target, load(options), options)
+    requests = OUTLIERS if options.outliers else ()
+    polling = Polling(resolved, requests=requests, timeout=options.timeout)
+    came = polling.once(options.interval)
+    reading = Judge(resolved.alerts, None).judge(came.reading)  # two polls do not tell how long anything lasts
+    late = late_views(came.previous, came.snapshot)
+    within = f"within {options.timeout:g} s" if polling.endless else "then"  # nobody waited for what was recorded
+    if late and reading.stale is None:
+        raise Failure(f"{resolved.target.name}: no view answered {within}", exit_codes.SOURCE)
+    if options.outliers and not reading.outliers:
+        console.note("no view of I/O outliers could be read: they exist from 12.1 on")
+    if options.format == "json":
+        assessed = assess(reading, came.previous, came.snapshot)
+        console.put(json_document.dump(reading, assessed, ascii_only=console.wants_ascii()))
+    elif options.format == "csv":
+        CsvExport(console.data(), options.measure or resolved.measure or "cpu").write(reading)
+    else:
+        watch = polling.watched_before(reading)
+        console.show(text_report.full(reading, console.width(), (came.previous, came.snapshot), watch))
+    if late:
+        console.note(f"not all answered {within}: {', '.join(late)}")
+    return exit_codes.PARTIAL if late else exit_codes.OK
+
+
+def alerts_arguments() -> Parser:
+    """Return the parser of `presman alerts`."""
+    parser = command_parser(
+        "alerts",
+        "The rules behind the alerts: key, severity, what thresholds are compared with, and what config.ini sets.\n"
+        "With a TARGET also their state now, and why.",
+        """\
+  presman alerts
+  presman alerts prod""",
+        "scope packs at",
+    )
+    option(parser, "target TARGET", "what to read (default: none)", nargs="?")
+    add_poll_times(parser, "seconds allowed besides that (default 30)")
+    return parser
+
+
+def alerts_run(options: Namespace) -> int:
+    """List the rules; with a target their state, and why."""
+    from presman.analysis.goals import NOT_BY_ONE_LOOK
+    from presman.output.alert_list import listed
+
+    config = load(options)
+    if options.target is None:
+        console.show(listed(config.defaults.alerts or (), None, ()))
+        return exit_codes.OK
+    resolved = resolve(options.target, config, options)
+    came = Polling(resolved, timeout=options.timeout).once(options.interval)
+    judge = Judge(resolved.alerts, None)
+    reading = judge.judge(came.reading)
+    is_unjudged = bool(resolved.goals) and not reading.goals
+    lacking = (*judge.unknown, NOT_BY_ONE_LOOK) if is_unjudged else judge.unknown
+    console.show(listed(resolved.alerts, reading, lacking))
+    return exit_codes.PARTIAL if late_views(came.previous, came.snapshot) else exit_codes.OK
+
+
+NEVER = "never"
+
+
+def lint_arguments() -> Parser:
+    """Return the parser of `presman lint`."""
+    parser = command_parser(
+        "lint",
+        "Print the problems of the active plans: severity, reason, and the manual that describes it.",
+        """\
+  presman lint prod
+  presman lint prod --format json | jq '.findings[].rule'
+  presman lint spool:/tmp/spool --fail-on warning""",
+        "scope at",
+    )
+    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    add_format(parser, "text", "json")
+    words = "end with code 5 if there is a finding this severe: error (default), warning, note, never"
+    choice(parser, "--fail-on SEVERITY", words, "error", "warning", "note", NEVER)
+    return parser
+
+
+def lint_run(options: Namespace) -> int:
+    """Print the findings; the exit code tells whether one is as severe as --fail-on, or nothing could be judged."""
+    from presman.analysis.plans.lint import lint, lint_coverage
+    from presman.output.json_document import plain, written
+    from presman.output.text_report import findings
+
+    snapshot, reading = _one(options)
+    found, coverage = lint(reading, snapshot), lint_coverage(reading, snapshot)
+    if options.format == "json":
+        document = {"plan": reading.header.plan, "findings": plain(found), "sight": plain(coverage)}
+        console.put(written({**document, "notes": plain(reading.notes)}, ascii_only=True))
+    else:
+        console.show(findings(reading, found, coverage, console.width()))
+    if any(_counts(finding, options.fail_on) for finding in found):
+        return exit_codes.FINDINGS
+    return exit_codes.BLIND if coverage.blind and options.fail_on != NEVER else exit_codes.OK
+
+
+def _one(options: Namespace) -> tuple[Snapshot, Reading]:
+    polling = Polling(resolve(options.target, load(options), options), detail_level=DetailLevel.NARROW)
+    *_, (_, last) = polling.pairs(polls=1 if polling.endless else None, newest=1)
+    return last, analyse(None, last)
+
+
+def _counts(finding: Finding, fail_on: str) -> bool:
+    order = [severity.value for severity in Severity]
+    return fail_on != NEVER and order.index(finding.severity.value) <= order.index(fail_on)
+
+
+_MOST_BEFORE = 200
+"""Polls of a recording that are read beside those of the forecast, to tell what a statement waited for."""
+
+
+def why_arguments() -> Parser:
+    """Return the parser of `presman why`."""
+    parser = command_parser(
+        "why",
+        "Say why a parallel statement has not started, when it should, and whose end would let it. The reason is one\n"
+        "of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan, quiesced,\n"
+        "unknown. When it should start is known once presman has seen statements end: --duration, or a recording.",
+        """\
+  presman why prod 507
+  presman why prod 2:507 --duration 5m
+  presman why prod 7xq3hjskd0abc --format json | jq -r .reason
+  presman why prod.presman 507 --at 03:12""",
+        "refresh scope at",
+    )
+    option(parser, "target TARGET", "what to read")
+    option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
+    add_format(parser, "text", "json")
+    option(parser, "--duration S", "watch for this long before answering", type=some_seconds)
+    return parser
+
+
+def _who(text: str) -> str:
+    if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
+        raise ArgumentTypeError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
+    return text
+
+
+def why_run(options: Namespace) -> int:
+    """Run `presman why`."""
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_unseen
+
+    resolved = resolve(options.target, load(options), options)
+    asked, history = AskedStatement.of(options.who), ReasonHistory()
+    polling = Polling(resolved, foresees=True)
+    one_look = options.duration is None and polling.endless
+    moments = (
+        polling.moments(interval=1.0, polls=2)
+        if one_look
+        else polling.moments(duration=options.duration, newest=LEADING_POLLS)
+    )
+    for number, came in enumerate(moments):
+        history.add(came.reading)
+        if not number:
+            first = came.reading
+    row = found_in(came.reading, asked)
+    if isinstance(row, QueuedStatement) and row.waited is not None and history.was_there(row):
+        since = came.reading.at - timedelta(seconds=row.waited)
+        history.precede(*polling.readings_before(first, since, _MOST_BEFORE))
+    if options.format == "json":
+        console.put(as_json(came.reading, asked, history, ascii_only=console.wants_ascii()))
+    else:
+        console.show(as_text(came.reading, asked, history))
+    if polling.unread:
+        console.note(polling.unread, "damaged", "warning")
+    if why_unseen(came.reading, asked):
+        return exit_codes.SOURCE
+    return exit_codes.OK if row is not None else exit_codes.FINDINGS

@@ -1,0 +1,126 @@
+"""Commands before the first look: `presman doctor`, `grants`, `collect` and `config`."""
+
+from argparse import Namespace
+
+from presman.cli import console
+from presman.cli.exit_codes import Failure
+from presman.cli.parser import OneOf, Parser, command_parser, option
+from presman.cli.settings import describe, load, resolve, sample
+
+
+def doctor_arguments() -> Parser:
+    """Return the parser of `presman doctor`."""
+    parser = command_parser(
+        "doctor",
+        "What presman can see in a database, line by line: release, containers, each query, and the missing grants.",
+        """\
+  presman doctor prod
+  presman doctor monitor@dbhost/orcl --scope instance
+  presman doctor --assumptions prod""",
+        "scope thick packs",
+    )
+    option(parser, "target TARGET", "what to examine (default: the one in config.ini)", nargs="?")
+    option(
+        parser,
+        "--assumptions",
+        "what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here",
+    )
+    return parser
+
+
+def doctor_run(options: Namespace) -> None:
+    """Run `presman doctor TARGET`."""
+    from presman.config.doctor import check
+    from presman.config.doctor import doctor as examine
+
+    resolved = resolve(options.target, load(options), options)
+    if options.assumptions:
+        for line in check(resolved.target, scope=resolved.scope):
+            console.show(line + "\n")
+        return
+    for line in examine(resolved.target, scope=resolved.scope, packs=resolved.packs):
+        console.show(line + "\n")
+
+
+def grants_arguments() -> Parser:
+    """Return the parser of `presman grants`."""
+    parser = command_parser(
+        "grants",
+        "A script for SQL*Plus or SQLcl that creates a user who can read what presman reads, and nothing more.",
+        """\
+  presman grants > grants.sql
+  presman grants --account common --user C##MONITOR
+  presman grants --pdb ORCLPDB1 --release 12.2""",
+    )
+    option(
+        parser,
+        "--account KIND",
+        "local (default; a database without containers), common (the root of a CDB) or pdb",
+        type=OneOf("local", "common", "pdb"),
+    )
+    option(parser, "--user NAME", "the user's name (default PRESMAN, common: C##PRESMAN)")
+    option(parser, "--pdb NAME", "the pluggable database (default: the script asks)")
+    option(parser, "--release R", "grants for release R and later (default 19)")
+    return parser
+
+
+def grants_run(options: Namespace) -> None:
+    """Run `presman grants`."""
+    from presman.config.grants import AccountKind, grants_script
+    from presman.config.target import release_of
+
+    account = AccountKind(options.account or ("pdb" if options.pdb else "local"))
+    if options.pdb and account is not AccountKind.PDB:
+        raise Failure("--pdb goes with --account pdb")
+    release = release_of(options.release or "19", "--release ")
+    try:
+        console.put(grants_script(release, account, user=options.user or "", pdb=options.pdb or ""))
+    except ValueError as error:
+        raise Failure(str(error)) from None
+
+
+def collect_arguments() -> Parser:
+    """Return the parser of `presman collect`."""
+    parser = command_parser(
+        "collect",
+        "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
+        "The folder it fills is a target: spool:FOLDER.",
+        """\
+  presman collect --sql > presman_collect.sql
+  presman collect --sql --release 12.1 > presman_collect.sql""",
+    )
+    option(parser, "--sql", "print the script")
+    option(parser, "--release R", "the database's release (default: 19)")
+    return parser
+
+
+def collect_run(options: Namespace) -> None:
+    """Run `presman collect --sql`."""
+    if not options.sql:
+        raise Failure("collect prints a script: presman collect --sql > presman_collect.sql")
+
+    from presman.config.collect import collect_script
+    from presman.config.target import release_of
+
+    console.put(collect_script(release_of(options.release or "19", "--release ")))
+
+
+def config_arguments() -> Parser:
+    """Return the parser of `presman config`."""
+    parser = command_parser(
+        "config",
+        "Print each setting and where it comes from; passwords are masked.",
+        """\
+  presman config
+  presman config prod
+  presman config --sample > config.ini""",
+        "config",
+    )
+    option(parser, "target TARGET", "the target whose settings to show", nargs="?")
+    option(parser, "--sample", "print a commented config.ini to start from")
+    return parser
+
+
+def config_run(options: Namespace) -> None:
+    """Run `presman config`."""
+    console.show(sample() if options.sample else describe(load(options), options))
