@@ -13,6 +13,7 @@ from benchmarks.forecast import HOURS, OWN, Forecasted, Scored
 from benchmarks.report import Report
 from benchmarks.terminal import cpu_of
 from benchmarks.trace import traces
+from benchmarks.watched_fleet import a_day
 from presman.analysis.readings.statement_readings import StartForecast
 from presman.sources.simulator.loading import load_scenario
 
@@ -27,6 +28,11 @@ def test_a_benchmark_finds_what_it_measures(name: str) -> None:
 def test_what_runs_outside_of_this_process_is_found_too(capsys: pytest.CaptureFixture[str]) -> None:
     traces(Report(), megabytes=1, runs=1)
     assert "against awk" in capsys.readouterr().out
+
+
+def test_a_day_of_a_fleet_passes_as_fast_as_its_polls_are_made(capsys: pytest.CaptureFixture[str]) -> None:
+    a_day(Report(), 20)
+    assert "after 20 polls of 2 databases" in capsys.readouterr().out
 
 
 def test_a_forecast_counts_in_the_hour_in_which_it_was_made() -> None:

@@ -11,13 +11,9 @@ _FIELDS = QueuedStatement.__struct_fields__
 
 
 class CollapsedStatements(QueuedStatement, frozen=True):
-    """Several queued statements that are the same but for their sessions: the fields are those of the `first`.
+    """Several queued statements that are the same but for their sessions and times: fields are those of the first."""
 
-    `count` is how many they are.
-    """
-
-    count: int = 1
-    first: QueuedStatement | None = None
+    same: tuple[QueuedStatement, ...] = ()
 
 
 def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ...]:
@@ -37,7 +33,7 @@ def kind_of(row: QueuedStatement) -> Hashable:
 
 def _collapse(same: Sequence[QueuedStatement]) -> CollapsedStatements:
     first = same[0]
-    return CollapsedStatements(**{name: getattr(first, name) for name in _FIELDS}, count=len(same), first=first)
+    return CollapsedStatements(**{name: getattr(first, name) for name in _FIELDS}, same=tuple(same))
 
 
 class ServerBelow(SessionReading):

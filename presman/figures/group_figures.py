@@ -69,12 +69,16 @@ def verdict_text(row: GroupReading | PlanRow | PdbReading) -> str:
 
 
 def _servers_bar(row: GroupReading) -> Bar | None:
-    return None if row.px_servers is None else Bar(0.0, row.px_servers, limit=row.may_hold)
+    return None if row.px_servers is None else Bar(0.0, row.px_servers, limit=row.may_hold if row.is_counted else None)
+
+
+def held_servers(row: GroupReading) -> str:
+    """Return the servers that a group holds, with a mark where its limit may count less than that."""
+    return f"{'≤' if row.px_servers and not row.is_counted else ''}{count(row.px_servers)}"
 
 
 def _servers(row: GroupReading) -> str:
-    held = ABSENT if row.px_servers is None else row.px_servers
-    return f"{held}/{ABSENT if row.may_hold is None else row.may_hold}"
+    return f"{held_servers(row)}/{count(row.may_hold)}"
 
 
 def _servers_state(row: GroupReading) -> State:
@@ -215,8 +219,9 @@ GROUPS: Figures[GroupReading] = Figures(
           "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). "
           "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
-          "not in it.", "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar,
-          state=_servers_state, narrow=False, vital=True),
+          "not in it. ≤: not told by that view now, this is what all its statements hold.",
+          "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar, state=_servers_state,
+          narrow=False, vital=True),
     Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else "
           "UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
     Group("px_servers_limit_percent", "limit %", COUNT, "Percent of the servers target that the plan lets the group "
@@ -389,7 +394,8 @@ PDBS: Table[PdbReading] = Table(
             "io_throttle_ms", narrow=False, state=lambda row: "warn" if row.io_throttle_ms else ""),
         Pdb("px_servers_active", "PX", COUNT,
             f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
-            "px_servers", text=lambda row: f"{row.px_servers}/{count(row.servers_limit)}", width=8, narrow=False),
+            "px_servers", text=lambda row: f"{count(row.px_servers)}/{count(row.servers_limit)}", width=8,
+            narrow=False),
         Pdb("memory_bytes", "SGA/PGA", BYTES, f"SGA and PGA in use now ({_PDB}.SGA_BYTES, PGA_BYTES).", "sga_bytes",
             text=lambda row: f"{size(row.sga_bytes)}/{size(row.pga_bytes)}", width=11, narrow=False),
         Pdb("cpu_exhausted_percent", "full %", PERCENT,

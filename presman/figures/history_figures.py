@@ -25,6 +25,12 @@ def _hour(value: Callable[[Usual], float | None]) -> Callable[[Comparison], floa
     return lambda row: None if row.hour is None else value(row.hour)
 
 
+def newest(usual: Usual) -> str:
+    """Return how many are queued, the mean of the last minute; those of this instant are marked."""
+    is_instant = not usual.seconds and usual.mean_queue is not None
+    return f"{number(usual.mean_queue)}{' now' * is_instant}"
+
+
 def _share(usual: Usual) -> float | None:
     return None if usual.queued_share is None else 100 * usual.queued_share
 
@@ -34,11 +40,11 @@ USUAL: Table[Comparison] = Table(
     "usual", "Worse than usual?",
     (
         Compared("consumer_group", "Group", TEXT, "Consumer group.", "name", width=12, most=22),
-        Compared("mean_queue", "queue now", SESSIONS,
+        Compared("mean_queue", "last minute", SESSIONS,
                  "Statements queued, the mean of the last minute by Little's law: change of PQ_QUEUED_TIME / time; "
-                 "those queued at the poll until presman has watched for a minute. ▲: 2 or more, and more than twice "
-                 "that of the last hour.",
-                 "now.mean_queue", text=lambda row: number(row.now.mean_queue) + (" ▲" if row.worse else ""),
+                 "`now`: those queued at the poll, until presman has watched for a minute. ▲: 2 or more, and more than "
+                 "twice that of the last hour.",
+                 "now.mean_queue", text=lambda row: newest(row.now) + (" ▲" if row.worse else ""),
                  state=lambda row: "warn" if row.worse else ""),
         Compared("usual_queue", "hour / plan", SESSIONS,
                  "The same over the last hour, as far as it is known (what presman watched, and before that "

@@ -1,6 +1,6 @@
 """Figures of parallel statements: of the queue, and of those that hold servers."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
 from presman.analysis.readings.reading import Reading
@@ -76,10 +76,37 @@ def at_timeout(row: QueuedStatement) -> str:
 _TIMEOUT_GLYPHS = {"RUN": "▶", "CANCEL": "✕"}
 
 
+def _all_of(row: QueuedStatement) -> Sequence[QueuedStatement]:
+    """Return the statements that a row of the queue is."""
+    return row.same if isinstance(row, CollapsedStatements) else (row,)
+
+
+def _time_of(name: str) -> Callable[[QueuedStatement], str]:
+    """Return what shows a time of a row, of folded statements from the least to the most of those that have it."""
+
+    def shown(row: QueuedStatement) -> str:
+        found = [getattr(each, name) for each in _all_of(row)]
+        known = [each for each in found if each is not None]
+        ends = dict.fromkeys((duration(min(known)), duration(max(known)))) if known else (ABSENT,)
+        return "-".join(ends) + "?" * (0 < len(known) < len(found))
+
+    return shown
+
+
+def _shared(text: Callable[[QueuedStatement], str], several: str = "several") -> Callable[[QueuedStatement], str]:
+    """Return what shows a text of a row; of folded statements what all have, else that it is `several`."""
+
+    def shown(row: QueuedStatement) -> str:
+        first, *others = dict.fromkeys(map(text, _all_of(row)))
+        return several if others else first
+
+    return shown
+
+
 def _timeout(row: QueuedStatement) -> str:
     if row.timeout_left is None:
         return ABSENT
-    return f"{duration(row.timeout_left)} {_TIMEOUT_GLYPHS.get(row.timeout_action, '?')}"
+    return f"{_time_of('timeout_left')(row)} {_TIMEOUT_GLYPHS.get(row.timeout_action, '?')}"
 
 
 def _timeout_state(row: QueuedStatement) -> State:
@@ -98,7 +125,17 @@ def between(starts: StartForecast | None) -> str:
 
 
 def starts_in(row: QueuedStatement) -> str:
-    """Return between when and when it should start, as one time where both are the same as shown."""
+    """Return between when and when it should start, as one time where both are the same as shown.
+
+    Of folded statements between the earliest and the latest of all; nothing where not all of them have both.
+    """
+    if isinstance(row, CollapsedStatements):
+        found = [each.starts for each in row.same]
+        lows = [each.low for each in found if each is not None and each.low is not None]
+        highs = [each.high for each in found if each is not None and each.high is not None]
+        alike = set(map(starts_in, row.same))
+        whole = len(lows) == len(highs) == len(found)
+        return alike.pop() if len(alike) == 1 else f"{duration(min(lows))}-{duration(max(highs))}" if whole else ABSENT
     low, _, high = between(row.starts).partition("-")
     return when(row.starts) if low in {high, ""} else f"{low}-{high}"
 
@@ -167,11 +204,11 @@ def no_forecast(row: QueuedStatement) -> str:
 
 def stands_for(row: QueuedStatement) -> int:
     """Return how many statements a row of the queue is."""
-    return row.count if isinstance(row, CollapsedStatements) else 1
+    return len(_all_of(row))
 
 
 def _queued_sql_id(row: QueuedStatement) -> str:
-    return f"{row.sql_id or ABSENT} x{row.count}" if isinstance(row, CollapsedStatements) else row.sql_id or ABSENT
+    return f"{row.sql_id or ABSENT} x{len(row.same)}" if isinstance(row, CollapsedStatements) else row.sql_id or ABSENT
 
 
 def _wanted(row: QueuedStatement) -> str:
@@ -179,7 +216,7 @@ def _wanted(row: QueuedStatement) -> str:
 
 
 def _queued_session(row: QueuedStatement) -> str:
-    return f"{_coordinator(row)} +{row.count - 1}" if isinstance(row, CollapsedStatements) else _coordinator(row)
+    return f"{_coordinator(row)} +{len(row.same) - 1}" if isinstance(row, CollapsedStatements) else _coordinator(row)
 
 
 def _coordinator(row: ParallelStatement) -> str:
@@ -200,7 +237,8 @@ def _text(row: ParallelStatement) -> str:
 
 # fmt: off
 QUEUED: Figures[QueuedStatement] = Figures(
-    Queued("inst_id", "Inst", NUMBER, "Instance of the query coordinator.", "inst_id", narrow=False),
+    Queued("inst_id", "Inst", NUMBER, "Instance of the query coordinator; none where folded statements differ.",
+           "inst_id", text=_shared(lambda row: str(row.inst_id), ABSENT), narrow=False),
     Queued("sid", "SID", NUMBER, "V$SESSION.SID of the query coordinator.", "sid"),
     Queued("serial", "Serial", NUMBER, "V$SESSION.SERIAL# of the query coordinator.", "serial"),
     Queued("consumer_group", "Group", TEXT, "Consumer group of the session (V$RSRC_SESSION_INFO, "
@@ -209,13 +247,14 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "From V$SESSION: the longest waiting is first. At the poll.", "position",
            order=lambda row: (row.position, row.group), width=3, state=lambda row: "warn" if row.position == 1 else ""),
     Queued("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=12, narrow=False),
-    Queued("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID. `x9`: nine identical statements of one user and group; the row "
-           "is that of the first, which has waited longest; u unfolds them.", "sql_id", text=_queued_sql_id, width=13,
+    Queued("sql_id", "SQL_ID", NAME, "V$SESSION.SQL_ID. `x9`: nine identical statements of one user and group, in the "
+           "place of the first; times are from the least to the most of them, ? where some have none; u unfolds them.",
+           "sql_id", text=_queued_sql_id, width=13,
            most=18, vital=True),
     Queued("child_number", "Child", NUMBER, "V$SESSION.SQL_CHILD_NUMBER.", "child"),
     Queued("waited_s", "Waited", SECONDS, "How long it has been queued: the age of the wait `resmgr:pq queued` in "
            "V$SESSION, or V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited",
-           vital=True),
+           text=_time_of("waited"), most=11, vital=True),
     Queued("starts_in_s", "Starts in", SECONDS, "How soon it should start, by what was seen here: of 40 possible "
            "courses of the queue half start it earlier and half later. They are played through its own rules (target, "
            "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
@@ -243,7 +282,7 @@ QUEUED: Figures[QueuedStatement] = Figures(
            order=lambda row: row.dop.degree if row.dop.degree is not None else row.requested),
     Queued("dop_reason", "DOP reason", NAME, "Why the optimizer chose that degree (V$SQL_PLAN.OTHER_XML, "
            "`dop_reason`), in Oracle's words; without one screens have what automatic DOP "
-           "derived from CPU and I/O.", "dop.reason", text=_degree_why,
+           "derived from CPU and I/O.", "dop.reason", text=_shared(_degree_why),
            order=lambda row: row.dop.why, width=22, narrow=False),
     Queued("queuing_reason", "queuing reason", NAME, "Why it queues (V$SQL_PLAN.OTHER_XML, `queuing_reason`), in "
            "Oracle's words.", "dop.queuing_reason"),
@@ -265,8 +304,8 @@ QUEUED: Figures[QueuedStatement] = Figures(
     Queued("module", "Module", TEXT, "V$SESSION.MODULE.", "module"),
     Queued("service", "Service", TEXT, "V$SESSION.SERVICE_NAME.", "service"),
     Queued("machine", "Machine", TEXT, "V$SESSION.MACHINE.", "machine"),
-    Queued("client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program, width=18,
-           narrow=False),
+    Queued("client", "Module", TEXT, "V$SESSION.MODULE, or PROGRAM where it is empty.", _program,
+           text=_shared(_program), width=18, narrow=False),
     Queued("session", "QC inst:sid,serial", TEXT, "Instance, SID and SERIAL# of the query coordinator (V$SESSION). "
            "`+8`: of the first of nine.", _coordinator, text=_queued_session, order=_session_order, width=18,
            narrow=False),

@@ -28,7 +28,7 @@ from presman.base.formats import clock, counted, duration, listed, spelled
 from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
-from presman.rows.session_state import POOL_WAIT
+from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
 _NAMED = 3
@@ -178,10 +178,17 @@ def _held(reading: Reading, asked: AskedStatement) -> SessionReading | None:
     return max(held, key=lambda row: row.waited or 0.0, default=None)
 
 
+def _quiescer(reading: Reading, asked: AskedStatement) -> SessionReading | None:
+    """Return the session that quiesces the database, or was seen to, if that is asked about."""
+    names = () if reading.quiesce is None else reading.quiesce.by + reading.quiesce.was_by
+    found = (row for row in reading.sessions if asked.is_about(row))
+    return next((row for row in found if f"{row.user or 'session'} {row.inst_id}:{row.sid}" in names), None)
+
+
 def why_unseen(reading: Reading, asked: AskedStatement) -> str:
     """Return why it cannot be told whether, or how, a statement is queued or runs; "" where it can."""
     row = found_in(reading, asked)
-    if isinstance(row, QueuedStatement) or (row is None and _held(reading, asked) is not None):
+    if isinstance(row, QueuedStatement) or (row is None and (_held(reading, asked) or _quiescer(reading, asked))):
         return ""
     if isinstance(row, RunningStatement):
         return "" if row.seen or row.orphaned else reading.why_unavailable("V$SESSION")
@@ -189,10 +196,12 @@ def why_unseen(reading: Reading, asked: AskedStatement) -> str:
 
 
 def _nobody(reading: Reading, asked: AskedStatement) -> Iterator[str]:
-    row = _held(reading, asked)
+    if row := _held(reading, asked):
+        waits = f"{QueueReason.QUIESCED.value} ({word(QueueReason.QUIESCED)})"
+        yield f"{_session(row)} has waited for {spelled(row.waited)}: {waits}"
+    elif row := _quiescer(reading, asked):
+        yield f"{_session(row)} {_quiesces(row)}"
     if row is not None:
-        who = f"session {row.inst_id}:{row.sid},{row.serial} of {row.user or '?'} in {row.group}"
-        yield f"{who} has waited for {spelled(row.waited)}: {QueueReason.QUIESCED.value} ({word(QueueReason.QUIESCED)})"
         yield from (f"  {alert.text}" for alert in quiesced(reading))
         return
     if unseen := why_unseen(reading, asked):
@@ -201,6 +210,18 @@ def _nobody(reading: Reading, asked: AskedStatement) -> Iterator[str]:
     running = sum(not each.orphaned for each in reading.running)
     counts = f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel"
     yield f"{asked} is neither queued nor running in parallel ({counts})"
+
+
+def _session(row: SessionReading) -> str:
+    return f"session {row.inst_id}:{row.sid},{row.serial} of {row.user or '?'} in {row.group}"
+
+
+def _quiesces(row: SessionReading) -> str:
+    """Return what a session does that quiesces the database, and what ends it."""
+    if row.event != QUIESCE_WAIT:
+        return "was seen to quiesce the database, and waits for that no more"
+    since = f"has waited for {spelled(row.waited)} until" if row.waited is not None else "waits until"
+    return f"quiesces the database: it {since} all calls under way have ended"
 
 
 def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iterator[str]:
@@ -316,7 +337,7 @@ def _state(row: QueuedStatement | RunningStatement | None, unseen: str) -> str:
 
 
 def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, ascii_only: bool = False) -> str:
-    """Return the answer as a JSON document: `state` is queued, running, gone, held by a quiesce, or unknown."""
+    """Return the answer as a JSON document: `state` is queued, running, gone, held, quiescing, or unknown."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
     unseen = why_unseen(reading, asked)
@@ -325,6 +346,8 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
         found["not_known"] = unseen
     if row is None and _held(reading, asked) is not None:
         found |= {"state": "held", "reason": word(QueueReason.QUIESCED)}
+    elif row is None and _quiescer(reading, asked) is not None:
+        found["state"] = "quiescing"
     if row is not None:
         found["statement"] = plain(row)
         found |= {"watched_since": plain(history.begun), "reasons": [plain(each._asdict()) for each in history.of(row)]}

@@ -3,7 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -13,7 +15,7 @@ from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
 from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
-from presman.recording.store_errors import RecordingError
+from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 USUAL = 5.0
 """Seconds between two polls where a recorder did not say."""
@@ -58,6 +60,7 @@ class StoreFleet:
         self._known: dict[str, _Known] = {}
         self._stores: dict[str, Store] = {}
         self._past: dict[str, list[PastPoll]] = {}
+        self._unread: list[Member] = []
         self._woken = threading.Condition()
         self._now = self._stopping = False
         self._thread = threading.Thread(target=self._run, name="presman-store", daemon=True)
@@ -91,9 +94,13 @@ class StoreFleet:
         return ""
 
     def members(self) -> list[Member]:
-        """Return all databases as they are now: while the store cannot be read they grow old."""
+        """Return all databases as they are now: while the store cannot be read they grow old.
+
+        A file of several that cannot be read stands among them, in place of those that it has.
+        """
         now = self._clock()
-        return [_member(known.row, now - known.at, known.past, self.interval) for known in self._known.values()]
+        known = [_member(each.row, now - each.at, each.past, self.interval) for each in self._known.values()]
+        return known + self._unread
 
     # ---- the thread
 
@@ -126,23 +133,39 @@ class StoreFleet:
     def _read(self) -> None:
         found: dict[str, FleetRow] = {}
         stored: set[str] = set()
-        for store in self._opened():
-            with store.reading() as connection:
-                rows = read_fleet(connection)
-                if len(rows) > MOST_DATABASES:
-                    raise RecordingError(f"{store.name} names more than {MOST_DATABASES:,} databases")
-                if not self._known:
-                    self._past |= read_past(connection)
-                for row in rows:
-                    stored.add(row.target)
-                    before = found.get(row.target)
-                    if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
-                        found[row.target] = row
+        unread: dict[str, RecordingError] = {}
+        locations = self._locations()
+        for location in locations:
+            try:
+                rows = self._rows(location)
+            except RecordingError as error:
+                unread[location] = error
+                continue
+            for row in rows:
+                stored.add(row.target)
+                before = found.get(row.target)
+                if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
+                    found[row.target] = row
+        if len(unread) == len(locations):
+            raise unread[locations[-1]]
         now = self._clock()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
+        self._unread = [_unread(location, str(error)) for location, error in unread.items()]
         self._past = {}
         if stored and not found:
             raise RecordingError(self._chosen_none(sorted(stored)))
+
+    def _rows(self, location: str) -> list[FleetRow]:
+        """Return what one store says; at first what its databases did before, too, unless that is damaged."""
+        store = self._opened(location)
+        with store.reading() as connection:
+            rows = read_fleet(connection)
+        if len(rows) > MOST_DATABASES:
+            raise RecordingError(f"{store.name} names more than {MOST_DATABASES:,} databases")
+        if not self._known:
+            with suppress(DamagedStoreError), store.reading() as connection:
+                self._past |= read_past(connection)
+        return rows
 
     def _past_of(self, row: FleetRow) -> Past:
         """Return the polls that are drawn: those of before, and the newest if it is new."""
@@ -164,8 +187,8 @@ class StoreFleet:
     def _is_wanted(self, name: str) -> bool:
         return not self._patterns or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
-    def _opened(self) -> list[Store]:
-        """Return the stores to be read: of a folder the newest files."""
+    def _locations(self) -> list[str]:
+        """Return the stores to be read, of a folder the newest files; close what is none of them any more."""
         locations = [self._location]
         folder = None if is_url(self._location) else expanded(self._location)
         if folder is not None and is_folder(folder):
@@ -174,10 +197,18 @@ class StoreFleet:
                 raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for location in self._stores.keys() - set(locations):
             self._stores.pop(location).close()
-        for location in locations:
-            if location not in self._stores:
-                self._stores[location] = Store(location, writing=False, alone=False)
-        return [self._stores[location] for location in locations]
+        return locations
+
+    def _opened(self, location: str) -> Store:
+        if location not in self._stores:
+            self._stores[location] = Store(location, writing=False, alone=False)
+        return self._stores[location]
+
+
+def _unread(location: str, why: str) -> Member:
+    """Return a file of a folder that cannot be read: it would have databases, and nobody knows which."""
+    reason = f"the file{why.removeprefix(shown(location))}"
+    return Member(Path(location).name, ConnectionState.LOST, reason=reason)
 
 
 def _freshness(row: FleetRow) -> float:

@@ -363,8 +363,8 @@ def statement_of(row: Any) -> Statement | None:
         found = Statement(row.activity.sql_id, row.activity.con_id)
     elif isinstance(row, CpuWaiter):
         found = Statement(row.sql_id, row.con_id)
-    elif isinstance(row, CollapsedStatements) and row.first is not None:
-        found = statement_of(row.first)
+    elif isinstance(row, CollapsedStatements):
+        found = statement_of(row.same[0])
     elif isinstance(row, ParallelStatement | SessionReading):
         found = Statement(row.sql_id, row.con_id, row.inst_id, row.child, (row.sid, row.serial))
     elif isinstance(row, StatementRun):

@@ -20,7 +20,7 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.formats import count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
-from presman.figures.group_figures import PARALLEL_GROUPS
+from presman.figures.group_figures import PARALLEL_GROUPS, held_servers
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_unforeseen
@@ -176,7 +176,7 @@ def holders(reading: Reading) -> Line:
 def _held(group: GroupReading) -> str:
     limit = "" if group.may_hold is None else f" of {count(group.may_hold)}"
     queued = f", {group.px_queued} queued" if group.px_queued else ""
-    return f"{group.name} {count(group.px_servers)}{limit}{queued}"
+    return f"{group.name} {held_servers(group)}{limit}{queued}"
 
 
 @once

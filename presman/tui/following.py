@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def followable(row: object) -> QueuedStatement | RunningStatement | None:
     """Return the statement that a row is; of folded ones the first."""
     if isinstance(row, CollapsedStatements):
-        return row.first
+        return row.same[0]
     return row if isinstance(row, QueuedStatement | RunningStatement) else None
 
 

@@ -15,14 +15,18 @@ from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import all_clear, not_known, wrong
 from presman.analysis.assemble import analyse
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import Judged, conformance, explain
+from presman.analysis.parallel.server_pools import budgets
 from presman.analysis.readings.container_readings import IoVerdict, PdbReading
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Reading
+from presman.figures.group_figures import held_servers
 from presman.figures.statement_figures import running_state
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
-from presman.rows.instance_rows import Instance, Pdb
+from presman.rows.instance_rows import Instance, Pdb, RsrcPdb
 from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.test_simulated import SCENARIOS
@@ -128,12 +132,31 @@ def counted_without_its_view(reading: Reading) -> Iterator[str]:
         for head in reading.heads:
             if f"{head.group} holds" in head.sentence or "group limit" in head.why:
                 yield f"{head.why}: {head.sentence}"
+        for row in reading.groups:
+            if row.px_servers and (row.is_full or not held_servers(row).startswith("≤")):
+                yield f"{row.title} {held_servers(row)} of {row.may_hold}"
 
 
 def lost_in_silence(reading: Reading) -> list[str]:
     """Return the statements that are told as gone with an instance of which no alert speaks."""
     told = {alert.subject for alert in wrong(reading) if alert.key == "instance_gone"}
     return [each.who for each in reading.running if each.orphaned and str(each.inst_id) not in told]
+
+
+@pytest.mark.parametrize("scenario", ["pdb", "tenants"])
+def test_what_containers_hold_is_not_known_without_both_views_that_tell_it(scenario: str) -> None:
+    """They held 0 servers of their limit, however many ran in them."""
+    *_, (before, _), (now, told) = polled(scenario, 3)
+    without_pdbs = refused(RsrcPdb, now)
+    of_views, of_groups, unknown = (
+        {row.name: row.px_servers for row in pdbs(analyse(before, each), before, each) if not row.inst_id}
+        for each in (now, without_pdbs, refused(ConsumerGroup, without_pdbs))
+    )
+    assert of_views == of_groups
+    assert set(unknown.values()) == {None}
+    assert len(unknown) == len(of_views) > 0
+    budget_of_all = budgets(Facts.of(before, refused(ConsumerGroup, without_pdbs)), told.header.servers)
+    assert {found.in_use for con_id, found in budget_of_all.items() if con_id != ROOT} <= {None}
 
 
 def texts(reading: Reading) -> list[str]:

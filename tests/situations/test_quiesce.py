@@ -157,6 +157,22 @@ def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
     assert json.loads(as_json(found, other, ReasonHistory()))["state"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("state", "wait", "told"),
+    [
+        ("QUIESCING", "WAITING", "quiesces the database: it has waited for 6 min 40 s until all calls"),
+        ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, and waits"),
+    ],
+)
+def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str, wait: str, told: str) -> None:
+    """It was called neither queued nor running, as if that were all."""
+    found = said(tmp_path, INSTANCE=instance(state), SESSION=SESSIONS + BY_SYS.replace("WAITING", wait))
+    first, second = as_text(found, AskedStatement.of("12"), ReasonHistory()).splitlines()
+    assert first.startswith(f"session 1:12,0 of SYS in SYS_GROUP {told}")
+    assert second.endswith("ALTER SYSTEM UNQUIESCE lets them in")
+    assert json.loads(as_json(found, AskedStatement.of("12"), ReasonHistory()))["state"] == "quiescing"
+
+
 def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:
     found = said(tmp_path, INSTANCE=instance("QUIESCED"))
     (alert,) = [each for each in by_rules(found) if each.key == "quiesced"]

@@ -18,7 +18,9 @@ from presman.analysis.readings.session_readings import (
     SetSkew,
 )
 from presman.analysis.readings.statement_readings import Usual
+from presman.base.formats import ABSENT
 from presman.figures.drawing.lines import plain
+from presman.figures.history_figures import USUAL
 from presman.rows.queries import Focus
 from presman.tui.pages.detail_lines import _scaled, _time, cost_lines, detail_lines, focus_of, usual_lines, xplan
 from tests.tui.readings import AT, busy, queued, running, session, told
@@ -130,12 +132,16 @@ def test_a_groups_queue_stands_beside_what_is_usual() -> None:
     found = Comparison(0, "BATCH", usual(7200, 1.0, None), None, usual(60, 12.0, 0.25), worse=True)
     lines = [" ".join(plain(line).split()) for line in usual_lines(found)]
     assert lines == [
-        "Worse than usual. Now, what is known of the last hour, since the plan:",
+        "Worse than usual. The last minute, what is known of the last hour, since the plan:",
         "seconds known 60 - 7,200", "queued on average 12.0 - 1.0", "% that had to queue 50 - 50",
         "mean wait 1:01 - 1:01", "% of time queued 25 - -", "servers each 8.0 - 8.0", "timeouts 2 - 2",
     ]  # fmt: skip
     assert usual_lines(found)[1][1][1] == "warn"
-    assert plain(usual_lines(found._replace(worse=False))[0]).strip().startswith("Now, ")
+    instant = found._replace(now=usual(0, 12.0, None), worse=False)
+    assert plain(usual_lines(instant)[0]).strip().startswith("Now, ")
+    shown = USUAL.column("mean_queue").show
+    assert (shown(found), shown(instant)) == ("12.0 ▲", "12.0 now"), "what is judged is named"
+    assert shown(instant._replace(now=Usual(0.0))) == ABSENT
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.collapsed_rows import CollapsedStatements, collapse_queue, collapse_sessions
+from presman.analysis.readings.statement_readings import QueuedStatement, StartForecast
 from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
-from presman.figures.statement_figures import QUEUE
+from presman.figures.statement_figures import QUEUE, QUEUED
 from presman.rows.session_rows import SessionCount
 from presman.tabs import drill_down
 from presman.tabs.choices import Choices, DrillScope, breadcrumb
@@ -117,6 +118,23 @@ async def test_identical_queued_statements_are_one_row() -> None:
         assert " Queued  10  …" in screen or " Queued  10\n" in screen
         assert "x9" not in screen
         assert "x9" in await acting.press("u")
+
+
+def test_a_folded_row_shows_of_what_differs_the_range_or_nothing() -> None:
+    one = replace(queued(1), waited=249.0, timeout_left=51.0, inst_id=1, module="A", starts=StartForecast(60, 30, 90))
+    other = replace(
+        one, sid=9, waited=104.0, timeout_left=196.0, inst_id=2, module="B", starts=StartForecast(80, 50, 120)
+    )
+
+    def shown(*rows: QueuedStatement) -> list[str]:
+        (row,) = collapse_queue(rows)
+        columns = "waited_s timeout_left_s starts_in_s inst_id client"
+        return [figure.show(row) for figure in QUEUED.pick(columns)]
+
+    assert shown(one, other) == ["1:44-4:09", "0:51-3:16 ✕", "0:30-2:00", "-", "several"]
+    assert shown(one, replace(one, sid=9)) == ["4:09", "0:51 ✕", "0:30-1:30", "1", "A"], "what all of them have"
+    unknown = replace(other, waited=None, starts=None)
+    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "-"]
 
 
 def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:

@@ -13,7 +13,7 @@ from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.colours import GroupColours
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment
-from presman.tui.panels.parallel_panel import bridged, gantt_data
+from presman.tui.panels.parallel_panel import gantt_data
 from presman.tui.widgets.gantt import GanttData, columns, gantt, label_width, window_end
 from tests.tui.readings import busy
 
@@ -198,10 +198,3 @@ def test_the_window_goes_back_where_the_instant_on_show_is_before_it() -> None:
     """It is in the middle then: 450 s after 11:44:01 is 11:51:31, of which the stretch ends at :35."""
     assert of_moment(897, behind=400)[0].end == NOON + timedelta(seconds=5), "the first stretch of it still"
     assert of_moment(961, behind=400)[0].end == NOON - timedelta(seconds=505)
-
-
-def test_a_value_is_carried_on_over_a_gap_that_is_short_enough() -> None:
-    values = [None, 1.0, None, 2.0, None, None, 3.0, None]
-    assert bridged(values, 1) == [None, 1.0, 1.0, 2.0, None, None, 3.0, None]
-    assert bridged(values, 2) == [None, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, None]
-    assert bridged(values, 0) == values

@@ -56,7 +56,8 @@ class _Counted(NamedTuple):
     """What was read and counted of the groups, by instance, container and name; `loads` by instance, then by group.
 
     `waits` are those for session pools, None while the database is quiesced; `seconds` is the interval of the counters,
-    None without one. `is_whole` tells that V$RSRC_CONSUMER_GROUP has all its columns.
+    None without one. `is_whole` tells that V$RSRC_CONSUMER_GROUP has all its columns, `has_servers` that it
+    tells the servers that limits count.
     """
 
     rows: Mapping[GroupKey, ConsumerGroup]
@@ -68,6 +69,7 @@ class _Counted(NamedTuple):
     loads: Mapping[int, Mapping[Key, entitlement.Load]]
     seconds: float | None
     is_whole: bool
+    has_servers: bool
 
 
 class _OnInstance(NamedTuple):
@@ -139,7 +141,8 @@ def _counted(facts: Facts, found: Statements, waits: Mapping[GroupKey, session_p
             entitlement.lasting(before[group_key].active_sessions, row.active_sessions),
             exhausted.get(group_key),
         )
-    return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds, not section.absent)
+    has_servers = server_pools.counts_servers(facts)
+    return _Counted(rows, grown, parallel, waits, metrics, exhausted, loads, seconds, not section.absent, has_servers)
 
 
 def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
@@ -289,6 +292,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
         usage=usage_of_group(found),
         px_queued_minute=None if metric is None else metric.avg_queued_parallel_stmts,
         level=shares.levels.get(key),
+        is_counted=counted.has_servers,
     )
 
 

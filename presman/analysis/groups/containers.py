@@ -50,12 +50,19 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
 def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
     """Return a container with what its groups say of it: limits inside that hold it, and what these leave to others.
 
+    What they hold and queue is what it does, where V$RSRC_PDB does not tell.
+
     The plan's tree adds up what groups are due, too: where each of them knows it, that is the one figure.
     """
     members = [group for group in groups if group.con_id == row.con_id]
     due = None if row.entitled is None else sum_of_known([group.entitled for group in members])
     due = row.entitled if due is None else due if row.limit is None else min(due, row.limit)
-    return replace(row, entitled=due, **held_by_own_limits(members, row.waiting))
+    found = replace(row, entitled=due, **held_by_own_limits(members, row.waiting))
+    if row.usage is not None or not members:
+        return found
+    servers = added(group.px_servers if group.is_counted else None for group in members)
+    active, queued = (added(getattr(group, name) for group in members) for name in ("px_active", "px_queued"))
+    return replace(found, px_active=active, px_servers=servers, px_queued=queued)
 
 
 def _instance(facts: Facts, instance: InstanceReading) -> list[PdbReading]:
@@ -164,9 +171,9 @@ def _row(
         mb_limit=most_mb,
         sessions=sum(each.sessions for each in counts),
         active_sessions=sum(each.sessions for each in counts if each.status == "ACTIVE"),
-        px_active=row.current_pqs_active,
-        px_servers=row.current_pq_servers_active,
-        px_queued=row.current_pqs_queued,
+        px_active=None if seen is None else seen.current_pqs_active,
+        px_servers=None if seen is None else seen.current_pq_servers_active,
+        px_queued=None if seen is None else seen.current_pqs_queued,
         servers_limit=by_plan if metric.parallel_servers_limit is None else metric.parallel_servers_limit,
         sga_bytes=row.sga_bytes,
         pga_bytes=row.pga_bytes,

@@ -24,6 +24,7 @@ from presman.analysis.parallel.server_pools import (
     ServerLimit,
     allowed,
     budget_of,
+    counts_servers,
     is_target_known,
     pools,
     together,
@@ -31,10 +32,11 @@ from presman.analysis.parallel.server_pools import (
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
 from presman.analysis.readings.statement_readings import SAME_WAIT, Cause, QueuedStatement, QueueHead, is_known
-from presman.analysis.view_availability import unavailable, view_of
+from presman.analysis.view_availability import view_of
 from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import RsrcPdb
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
 from presman.rows.snapshot import CriticalQueue, GoneInstance
 
@@ -72,15 +74,18 @@ class Queues(NamedTuple):
         """Yield the limits that a group's statements are under, by the plan of an instance: its container's first."""
         con_id, whole = key[0], self.budgets[ROOT].target
         container = self.budgets.get(con_id) if con_id > 2 else None
-        if container is not None and container.in_use is not None and container.target is not None:
-            name = self.facts.system.container_name(con_id)
-            yield ServerLimit(name, container.in_use, container.target, con_id=con_id)
+        if container is not None and container.target is not None:
+            name, held = self.facts.system.container_name(con_id), container.in_use
+            untold = view_of(self.facts.snapshot, RsrcPdb) if held is None else ""
+            if held is None:
+                held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
+            yield ServerLimit(name, held, container.target, con_id=con_id, uncounted=untold)
             whole = container.target
         group = self.groups.get(key)
         limit, percent = allowed(key, self.facts, self.budgets, inst_id)
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
-            uncounted = view_of(self.facts.snapshot, ConsumerGroup) if _counts_nothing(self.facts) else ""
+            uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
             yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name, uncounted)
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
@@ -168,14 +173,6 @@ def _held_now(tightest: ServerLimit | None, group: GroupReading | None) -> int |
     if tightest is None:
         return group.px_servers if group else None
     return None if tightest.uncounted else tightest.held
-
-
-def _counts_nothing(facts: Facts) -> bool:
-    """Whether it is not told which servers the limits of groups count: those of statements that did not queue are none.
-
-    The views of sessions tell only what all hold.
-    """
-    return bool(unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",)))
 
 
 def _while_gone(inst_ids: Sequence[int]) -> str:
@@ -271,7 +268,7 @@ def passed_over(
     if facts.deltas.previous is None or head.wants is None:
         return False
     before = Facts.of(None, facts.deltas.previous)
-    if limits and _counts_nothing(before):
+    if limits and not counts_servers(before):
         return False
     session = before.sessions.find(head.inst_id, head.sid, head.serial)
     if session is None or not is_queued(session.event, session.state) or session.sql_id != head.sql_id:

@@ -115,11 +115,19 @@ def budget_of(pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ())
     return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where, inst_ids)
 
 
+def counts_servers(facts: Facts) -> bool:
+    """Whether it is told which servers the limits of groups count: those of statements that did not queue are none.
+
+    The views of sessions tell only what all hold.
+    """
+    return not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
+
+
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """Return the budget of the whole (under ROOT) and of each container that may use less.
 
     A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it; what
-    it holds V$RSRC_PDB tells, else its groups.
+    it holds V$RSRC_PDB tells, else its groups; without both it is not known.
     """
     whole = cluster.target
     found = {ROOT: budget_of(cluster)._replace(instances=len(facts.system.inst_ids))}
@@ -132,7 +140,8 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     for con_id in facts.system.pdbs.keys() | facts.plans.own_containers:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
-            found[con_id] = ServerBudget(active[con_id] if con_id in active else held[con_id], target)
+            of_groups = held[con_id] if counts_servers(facts) else None
+            found[con_id] = ServerBudget(active.get(con_id, of_groups), target)
     return found
 
 

@@ -168,7 +168,7 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
             for marks in (recent, hour)
         )
         past = _together(known.get(key), watched, reading.at)
-        present = now or Usual(0.0, mean_queue=float(group.px_queued or 0))
+        present = now or Usual(0.0, mean_queue=None if group.px_queued is None else float(group.px_queued))
         found.append(Comparison(*key, plan, past, present, _is_worse(group, present, past, plan)))
     return tuple(found)
 

@@ -72,9 +72,9 @@ class PdbReading(Struct, frozen=True):
     mb_limit: int | None
     sessions: int
     active_sessions: int
-    px_active: int
-    px_servers: int
-    px_queued: int
+    px_active: int | None
+    px_servers: int | None
+    px_queued: int | None
     servers_limit: int | None
     sga_bytes: int | None
     pga_bytes: int | None

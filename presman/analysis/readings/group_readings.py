@@ -240,6 +240,8 @@ class GroupReading(NamedTuple):
     `queue_hurts` tells that its queue is critical (:attr:`QueueHead.is_critical`).
     `doubt` is why its figures of CPU are judged by no rule, "" where they are. `level` is the first level of its plan
     (1 to 8) that gives it a part, None where none does.
+    `is_counted` tells whether `px_servers` are those that its limit counts: else all that its statements hold, of which
+    those that did not queue count for nothing.
     `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
     `totals` and `sessions` say nothing either.
     """
@@ -292,6 +294,7 @@ class GroupReading(NamedTuple):
     level: int | None = None
     px_queued_minute: float | None = None
     held: int = 0
+    is_counted: bool = True
 
     @property
     def may_hold(self) -> int | None:
@@ -300,8 +303,8 @@ class GroupReading(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether it holds all the parallel servers that it may."""
-        return self.may_hold is not None and (self.px_servers or 0) >= self.may_hold
+        """Whether it is known to hold all the parallel servers that it may."""
+        return self.is_counted and self.may_hold is not None and (self.px_servers or 0) >= self.may_hold
 
     @property
     def states(self) -> tuple[GroupState, ...]:

@@ -139,7 +139,7 @@ def list_of(read: Reader) -> Reader:
     def read_all(value: Any) -> tuple[Any, ...]:
         values = value if isinstance(value, list) else [value]
         if not values:
-            raise ValueError("must not be empty")
+            raise ValueError("must not be empty: write one value or more, or leave the line out")
         return tuple(read(item) for item in values)
 
     return read_all

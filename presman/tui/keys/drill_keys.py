@@ -89,7 +89,7 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
     from presman.tui.pages.content import details_of
     from presman.tui.pages.detail_lines import focus_of
 
-    row = row.first if isinstance(row, CollapsedStatements) else row
+    row = row.same[0] if isinstance(row, CollapsedStatements) else row
     if has_cursor_page(row):
         open_statement(app, statement_of(row))
         return

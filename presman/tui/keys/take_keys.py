@@ -146,7 +146,7 @@ def act(app: FrameApp) -> None:
     grid, reading, gateway = app.panels.grid, app.monitor.reading, app.gateway
     row = app.reader.row if app.reader.is_open else grid.row if grid is not None else None
     if isinstance(row, CollapsedStatements):
-        app.notify(f"{counted(row.count, 'statement')} in one row: u unfolds them, then choose one.", timeout=8)
+        app.notify(f"{counted(len(row.same), 'statement')} in one row: u unfolds them, then choose one.", timeout=8)
         return
     if gateway is None or reading is None or not gateway.has_actions(row, reading):
         what = "what this page shows" if app.reader.is_open else "this row"

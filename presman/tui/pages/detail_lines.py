@@ -168,8 +168,8 @@ def _statistics(detail: Detail) -> Iterable[Line]:
 
 def usual_lines(found: Comparison) -> list[Line]:
     """Return a group's queue now, over the last hour and since its plan was activated."""
-    worse = "Worse than usual. " if found.worse else ""
-    lines = [sentence(f"{worse}Now, what is known of the last hour, since the plan:")]
+    worse, first = "Worse than usual. " * found.worse, "The last minute" if found.now.seconds else "Now"
+    lines = [sentence(f"{worse}{first}, what is known of the last hour, since the plan:")]
     stretches = (found.now, found.hour, found.plan)
     rows: tuple[tuple[str, list[str]], ...] = (
         ("seconds known", [count(each.seconds) if each else ABSENT for each in stretches]),

@@ -23,7 +23,7 @@ from presman.figures.history_figures import LEDGER, USUAL
 from presman.figures.instance_figures import SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import no_queue
-from presman.tabs.charts import BRIDGE, plan_changes
+from presman.tabs.charts import BRIDGE, plan_changes, without_gaps
 from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, queue_rows, summary
 from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it, perhaps_others
@@ -419,29 +419,17 @@ def gantt_data(moment: Moment) -> GanttData:
         end = window_end(reading.at + timedelta(seconds=seconds / 2), seconds)
     start = end - timedelta(seconds=seconds)
     step = seconds / STRETCHES
-    found = moment.series.buckets(("in_use", CLUSTER, 0, ""), start.timestamp(), step, STRETCHES)
+    whole = (0, "")
+    found = moment.series.buckets(("in_use", CLUSTER, *whole), start.timestamp(), step, STRETCHES)
     return GanttData(
         spans=moment.watch.runs.within(start, end, None if moment.choices.paused is None else reading.at),
         end=end,
         seconds=seconds,
-        in_use=bridged(found, max(1, round(BRIDGE / step))),
-        most=moment.series.most(("in_use", CLUSTER, 0, ""), start.timestamp(), end.timestamp()),
+        in_use=without_gaps({whole: found}, max(1, round(BRIDGE / step)))[whole],
+        most=moment.series.most(("in_use", CLUSTER, *whole), start.timestamp(), end.timestamp()),
         target=reading.header.servers.target,
         cursor=reading.at if moment.choices.behind else None,
         now=moment.latest,
         marks=plan_changes(moment, start.timestamp(), step, STRETCHES),
         colours=moment.colours,
     )
-
-
-def bridged(values: Sequence[float | None], most: int) -> list[float | None]:
-    """Carry each value on over gaps of at most `most` columns: polls may be further apart than columns."""
-    found = list(values)
-    last: int | None = None
-    for column, value in enumerate(values):
-        if value is None:
-            continue
-        if last is not None and column - last - 1 <= most:
-            found[last + 1 : column] = [values[last]] * (column - last - 1)
-        last = column
-    return found

@@ -129,6 +129,44 @@ def test_some_by_name_and_a_folder_with_a_file_for_each_day(
         assert found == {"prod-a": ConnectionState.LIVE, "prod-b": ConnectionState.STOPPED}
 
 
+def test_a_damaged_file_of_a_folder_is_told_among_the_databases_of_the_others(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    """One that could not be read hid all the others."""
+    old, new = tmp_path / "2026-03-12.presman", tmp_path / "2026-03-13.presman"
+    write(old, moments[:1], "prod")
+    write(new, moments[1:2], "test").close()
+    new.write_bytes(new.read_bytes()[:5000])
+    with watching(tmp_path) as fleet:
+        found = {member.name: member for member in fleet.members()}
+        assert fleet.trouble == ""
+        assert found["prod"].connection is ConnectionState.LIVE
+        damaged = found[new.name]
+        assert (damaged.connection, damaged.key_figures) == (ConnectionState.LOST, None)
+        assert damaged.reason.startswith("the file is damaged: ")
+    old.unlink()
+    with watching(tmp_path) as fleet:
+        assert (fleet.members(), "2026-03-13.presman is damaged" in fleet.trouble) == ([], True)
+
+
+def test_what_is_drawn_of_the_past_may_be_damaged_and_the_rest_is_told(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    place = tmp_path / "a.presman"
+    write(place, moments, "prod").close()
+    with closing(sqlite3.connect(place)) as connection:
+        page, size = (
+            connection.execute(each).fetchone()[0]
+            for each in ("SELECT rootpage FROM sqlite_master WHERE name = 'polls'", "PRAGMA page_size")
+        )
+    content = bytearray(place.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    place.write_bytes(content)
+    with watching(place) as fleet:
+        (member,) = fleet.members()
+        assert (member.name, member.past, fleet.trouble) == ("prod", Past(), "")
+
+
 def test_words_that_name_none_of_its_databases_are_told_with_those_it_has(
     tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
 ) -> None:
