@@ -1,9 +1,8 @@
 """Figure writer: what the measures say of each poll of one database: rows, buckets of histograms, long texts."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from hashlib import blake2b
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select
@@ -11,7 +10,7 @@ from sqlalchemy import Connection, Table, select
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import Bucket
 from presman.figures.measures import BucketRow
-from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, KeptFigure, RowTable, kept
+from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, RowTable, kept
 from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS, insert, next_number, run, update
 
 # ---- Text keeper: long texts, each once for all databases of a recording, known by a hash
@@ -104,49 +103,6 @@ class WordNumbers:
         self._new = []
 
 
-# ---- Raw values: what several figures say of a row, read at once, because there are hundreds of rows in a poll
-
-
-Values = tuple[Any, ...]
-
-
-class RawValues:
-    """Reads some figures of a row, and makes of them what is kept."""
-
-    def __init__(self, figures: Sequence[KeptFigure]) -> None:
-        paths = [each.figure.path for each in figures]
-        by_head: dict[str, list[str]] = {}
-        for path in filter(None, paths):
-            head, _, rest = path.rpartition(".")
-            by_head.setdefault(head, []).append(rest)
-        self._plain = _getter(by_head.pop("", []))
-        self._parts = [(attrgetter(head), _getter(names), (None,) * len(names)) for head, names in by_head.items()]
-        # The order in which they are read: plain attributes, attributes of a part, what a function works out.
-        heads = ["", *by_head]
-        ranks = [heads.index(path.rpartition(".")[0]) if path else len(heads) for path in paths]
-        order = sorted(range(len(figures)), key=ranks.__getitem__)
-        self._functions = [figures[index].figure.value for index in order if not paths[index]]
-        self._keep = [(each.keep, order.index(index)) for index, each in enumerate(figures)]
-
-    def read(self, row: Any) -> Values:
-        """Return the values in an order of their own; where a part of the row is None, all of it is."""
-        found = self._plain(row)
-        for head, names, blank in self._parts:
-            part = head(row)
-            found += blank if part is None else names(part)
-        return (*found, *[value(row) for value in self._functions]) if self._functions else found
-
-    def kept(self, raw: Values) -> list[Any]:
-        """Return what is kept of values that were read, in the order of the figures."""
-        return [keep(raw[index]) for keep, index in self._keep]
-
-
-def _getter(names: Sequence[str]) -> Callable[[Any], Values]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda row: tuple(getattr(row, name) for name in names)
-
-
 # ---- Row writer: the rows of one kind for each poll of a database; what did not change is not written again
 
 
@@ -170,11 +126,9 @@ class RowWriter:
         self._database_id = database_id
         self._words = words
         self._numbers = CaseNumbers(connection, cases.c.case_id, database_id)
-        self._long = [index for index, each in enumerate(table.of_cases) if each.is_long]
         self._numbered = [index for index, each in enumerate(table.of_rows) if each.is_numbered]
         self._counting = [index for index, each in enumerate(table.of_rows) if each.counts]
-        self._cases, self._values = RawValues(table.of_cases), RawValues(table.of_rows)
-        self._known: dict[Values, int] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
         self._span = -1
         self._open: dict[int, _Open] = {}
         self._new_case, self._new_row = insert(cases), insert(self._rows)
@@ -217,27 +171,25 @@ class RowWriter:
         run(connection, self._new_row, rows)
         self._span, self._open = span, now
 
-    def _case(self, row: Any) -> tuple[int, Sequence[Any] | None]:
+    def _case(self, row: Any) -> tuple[int, list[Any] | None]:
         """Return the number of a row's case, and what is kept of that if it is new."""
-        raw = self._cases.read(row)
+        figures = self._table.of_cases
+        raw = tuple([each.figure.value(row) for each in figures])
         if raw in self._known:
             return self._known[raw], None
-        case = self._cases.kept(raw)
+        case = [each.keep(value) for each, value in zip(figures, raw, strict=True)]
         number, is_new = self._numbers.number(tuple(case))
         self._known[raw] = number
         return number, case if is_new else None
 
-    def _with_hashes(self, case: Sequence[Any], texts: TextKeeper) -> Sequence[Any]:
+    def _with_hashes(self, case: list[Any], texts: TextKeeper) -> list[Any]:
         """Return the values of a case with hashes in place of long texts."""
-        found = list(case)
-        for index in self._long:
-            if found[index] is not None:
-                found[index] = texts.keep(found[index])
-        return found
+        pairs = zip(self._table.of_cases, case, strict=True)
+        return [texts.keep(value) if each.is_long and value is not None else value for each, value in pairs]
 
     def _kept_values(self, row: Any, at: int, known: _Open | None) -> tuple[Any, ...]:
         """Return the values of a row with numbers in place of words, instants in place of seconds that count."""
-        values = self._values.kept(self._values.read(row))
+        values = [each.kept(row) for each in self._table.of_rows]
         for index in self._numbered:
             values[index] = self._words.number(values[index])
         for index in self._counting:

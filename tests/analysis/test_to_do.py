@@ -651,6 +651,10 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     assert "does not help" not in together, "it is one of the two that do together"
 
 
+WAITS = "; for BATCH, whose head has waited longest, one can only wait"
+"""Why DO is about another queue than the first."""
+
+
 def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> None:
     """The alert says that BATCH is held by its group limit, which may leave him out: he is not what it waits for."""
     both = storm(running(526, **IDLE), running(144))  # one of the two did not queue
@@ -662,7 +666,7 @@ def test_do_names_the_queues_whose_limits_count_what_an_idle_holder_keeps() -> N
         "MARTIN 1:526 (idle 15:00) keeps 32 servers that ETL wants (BATCH's limit may not count them): what ending it "
     )
     alone = told(replace(held, groups=(group("BATCH", px_servers=0),)))
-    assert alone.text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start"
+    assert alone.text == f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
 
 
 def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
@@ -674,7 +678,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     held = replace(capped, groups=(group("BATCH", px_servers=32), group("ETL", px_servers=32)))
     batch, first = unblock(held)
     assert (first.turns, first.rivals) == ((), ())
-    assert told(held).text == "end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start"
+    assert told(held).text == f"end MARTIN 1:526 (idle 15:00, keeps 32 servers): then the head of ETL can start{WAITS}"
     assert batch.turns == ("BATCH", "ETL"), "of what an end in BATCH frees ETL may take some"
     works = replace(held, running=(running(144), running(145)))
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
@@ -718,7 +722,18 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert told(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
+        + WAITS
     )
+
+
+def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner() -> None:
+    reading = one_queue(running(144))
+    later = replace(busy().heads[1], shortages=(Shortage(16, group="ETL"),), cause=Cause.GROUP)
+    both = replace(reading, running=(*reading.running, ending(145, 10.0, group="ETL")), heads=(reading.heads[0], later))
+    assert "BATCH" in told(both).text
+    assert "ETL" not in told(both).short
+    critical = replace(both, heads=(reading.heads[0], replace(later, queue_waited=4000.0)))
+    assert told(critical).text.startswith("wait: the head of ETL should start by itself in about 0:10")
 
 
 def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None:

@@ -1,4 +1,4 @@
-"""What is read of a row at once, and the numbers that stand for what comes again: by hand."""
+"""The numbers that stand for what comes again: by hand."""
 
 from __future__ import annotations
 
@@ -8,30 +8,7 @@ from typing import Any
 import pytest
 
 from presman.recording import figure_writer
-from presman.recording.figure_writer import MOST_CASES, CaseNumbers, RawValues, TextKeeper, WordNumbers
-
-
-def figure(path: str = "", value: Any = None, keep: Any = lambda found: found) -> Any:
-    return SimpleNamespace(figure=SimpleNamespace(path=path, value=value), keep=keep)
-
-
-def kept(*figures: Any, **row: Any) -> list[Any]:
-    values = RawValues(figures)
-    return values.kept(values.read(SimpleNamespace(**row)))
-
-
-def test_values_are_kept_in_the_order_of_the_figures_however_they_are_read() -> None:
-    """Plain ones, those of two parts, and those that a function works out, in between each other."""
-    figures = [
-        figure(value=lambda row: row.a + row.b), figure("io.mb"), figure("b"), figure("cpu.used"),
-        figure("io.ms", keep=lambda found: found and found * 10), figure("a"), figure(value=lambda row: "f"),
-    ]  # fmt: skip
-    io, cpu = SimpleNamespace(mb=3.0, ms=4.0), SimpleNamespace(used=5.0)
-    assert kept(*figures, a=1, b=2, io=io, cpu=cpu) == [3, 3.0, 2, 5.0, 40.0, 1, "f"]
-    assert kept(*figures, a=1, b=2, io=None, cpu=cpu) == [3, None, 2, 5.0, None, 1, "f"]
-    assert kept(figure("io.mb"), io=io) == [3.0]
-    assert kept(figure("a"), a=1) == [1]
-    assert kept(figure("a"), figure("b"), a=1, b=2) == [1, 2]
+from presman.recording.figure_writer import MOST_CASES, CaseNumbers, TextKeeper, WordNumbers
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import STATEMENTS
 from presman.recording.time_bins import bucket_bins, busiest_sql_ids, event_marks, group_bins, statement_sums, time_bins
 from presman.recording.window_lines import group_lines, latency_bins
-from presman.reports.compare.comparison import STATEMENTS as OF_STATEMENTS
 from presman.reports.compare.comparison import RecordingWindow, compare
+from presman.reports.compare.window_figures import STATEMENTS as OF_STATEMENTS
 from presman.reports.compare.window_figures import window_figures
 from tests.recording.recorded import polled, record
 

@@ -33,31 +33,29 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
 def queue_step(reading: Reading) -> ToDo | None:
-    """Return what to do about the parallel queue: for the head that can be helped best, else has waited longest."""
-    heads = sorted(unblock(reading), key=_urgency)
-    ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
-    if ended is not None:
-        return ended
-    found = [(_head(each, reading), each) for each in heads]
-    best, _ = min(found, key=lambda one: (_FIRST.index(one[0].step), _nearness(one[1])), default=(None, None))
-    if best is not None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
-        best = _naming_its_queue(best)
-    if (
-        best is None
-        or best.step is not Step.WAIT
-        or any(each.wait is not None and not each.by_forecast for each in heads)
-    ):
-        return best
-    return _idle_while_queues_take_turns(heads, reading) or best
-
-
-def _nearness(found: Unblock) -> int:
-    """Rank a waiting head: first one that should start by itself, then one whose servers an idle
-    holder keeps, whom TO START IT names.
+    """Return what to do about the parallel queue: for the head that can be helped, then for one whose servers an idle
+    holder keeps, whom TO START IT names, else for the one that is first.
     """
-    if found.wait is not None:
-        return 0
-    return 1 if found.soon is not None or any(each.statement.idle is not None for each in found.candidates) else 2
+    heads = sorted(unblock(reading), key=_urgency)
+    if not heads:
+        return None
+    ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
+    steps = [_head(each, reading) for each in heads]
+    idle = [any(each.statement.idle is not None for each in found.candidates) for found in heads]
+    ranks = [(_FIRST.index(step.step), not keeps) for step, keeps in zip(steps, idle, strict=True)]
+    best = ended or steps[ranks.index(min(ranks))]
+    if ended is None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
+        best = _naming_its_queue(best)
+    starts_soon = heads[0].wait is not None and not heads[0].by_forecast
+    turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
+    return turns or (_beside_the_first(best, _name(heads[0].head)) if steps[0].step is Step.WAIT else best)
+
+
+def _beside_the_first(step: ToDo, name: str) -> ToDo:
+    """Return a step that is about another queue than the first with why it is: for that one, one only waits."""
+    if not step.subject or name == step.subject or name in step.text:
+        return step
+    return step._replace(text=f"{step.text}; for {name}, whose head has waited longest, one can only wait")
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
@@ -139,10 +137,11 @@ def _why_no_effect(reading: Reading) -> str:
     return f"{record.in_words() if record.is_poor() else judged}: too few to say what ending it would do"
 
 
-def _urgency(found: Unblock) -> tuple[float, float]:
+def _urgency(found: Unblock) -> tuple[float, bool, float]:
+    """Rank a head as alerts, tables and lines of state do: near its timeout, critical, by how long it has waited."""
     first = found.head.statement
     left = first.timeout_left if first.timeout_action != "RUN" else None
-    return (left if left is not None and left <= 300.0 else 300.0, -(first.waited or 0.0))
+    return (left if left is not None and left <= 300.0 else 300.0, not found.head.is_critical, -(first.waited or 0.0))
 
 
 def _head(found: Unblock, reading: Reading) -> ToDo:
