@@ -187,22 +187,16 @@ class Polling:
             readings.previous = previous
             yield readings.read(snapshot)
 
-    def pairs(
-        self,
-        *,
-        interval: float | None = None,
-        polls: int | None = None,
-        duration: float | None = None,
-        newest: int | None = None,
-    ) -> Iterator[tuple[Snapshot | None, Snapshot]]:
+    def pairs(self, **limits: Unpack[PollLimits]) -> Iterator[tuple[Snapshot | None, Snapshot]]:
         """Yield what each poll read, behind the poll that its rates are taken from, as `moments` does."""
-        interval = interval or self._resolved.refresh
+        interval = limits.get("interval") or self._resolved.refresh
+        polls, duration = limits.get("polls"), limits.get("duration")
         source = self._source = self._resolved.target.make_source()
         poller = self._poller(source)
         number, last = 0, None
         deadline = None if self._timeout is None else self._clock() + self._timeout + interval
         try:
-            self._open(poller, newest)
+            self._open(poller, limits.get("newest"))
             due = begun = self._clock()
             while True:
                 poller.budget = self._budget(interval, deadline, 1 if polls is None else polls - number)

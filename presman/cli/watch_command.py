@@ -25,13 +25,8 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     option(parser, "--plain", "nothing but ASCII, and words for signs")
-    option(
-        parser,
-        "--summary S",
-        "time between summaries while nothing changes (default 5m)",
-        type=some_seconds,
-        default=300.0,
-    )
+    words = "time between summaries while nothing changes (default 5m)"
+    option(parser, "--summary S", words, type=some_seconds, default=300.0)
     option(parser, "--polls N", "stop after N readings", type=positive)
     option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
     return parser

@@ -169,7 +169,7 @@ def test_each_cell_of_the_bar_has_the_highest_of_its_values(
     assert _fitted(values, width) == cells
 
 
-STRIP = [Stretch(2, 4, 50.0), Stretch(2, 8, 100.0), Stretch(0, 0, 0.0), Stretch(2, 2, 25.0)]
+STRIP = [Stretch(2, 4, 50.0), Stretch(2, 8, 100.0), Stretch(0, None, 0.0), Stretch(2, 2, 25.0)]
 """Ten seconds each; in the third nothing was recorded."""
 
 

@@ -152,7 +152,8 @@ def _differing(old: str, new: str) -> Iterator[int]:
 # ---- Bars, sparklines and stacked areas in character cells, an eighth of a cell exact.
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_LEVELS = "▁▂▃▄▅▆▇█"
+RISING = " ▁▂▃▄▅▆▇█"
+"""A cell in eighths, from below."""
 _BEFORE = 4 / 5
 """The part of a gauge that is before its full value, where it goes on beyond that."""
 
@@ -240,11 +241,8 @@ def spark(values: Sequence[float | None], width: int, highest: float | None = No
 
 def _level(value: float, highest: float) -> str:
     if highest <= 0:
-        return _LEVELS[0]
-    return _LEVELS[max(0, min(7, round(value / highest * 7)))]
-
-
-_RISING = " ▁▂▃▄▅▆▇█"
+        return RISING[1]
+    return RISING[1 + max(0, min(7, round(value / highest * 7)))]
 
 
 class Cell(NamedTuple):
@@ -307,7 +305,7 @@ def _cell(shares: list[tuple[int, int]], styles: Sequence[str], signs: str) -> C
     if len(shares) == 1:
         return Cell("█", f"{styles[lower]} on {styles[lower]}", cover)  # or some terminals leave gaps between lines
     ground = f"{styles[lower]} on {styles[upper]}" if upper >= 0 else styles[lower]
-    return Cell(_RISING[eighths], ground, cover)
+    return Cell(RISING[eighths], ground, cover)
 
 
 def crossed(cell: Cell, sign: str) -> Cell:

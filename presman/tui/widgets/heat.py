@@ -16,7 +16,7 @@ from textual.theme import Theme
 
 from presman.analysis.latency.latency_history import NUMBERS, LatencyColumn, frequency, intensity
 from presman.base.formats import microseconds
-from presman.figures.drawing.lines import Line, Run, fit
+from presman.figures.drawing.lines import RISING, Line, Run, fit
 from presman.tui.widgets.line_api import Palette, palette_of
 
 LEVELS = 15
@@ -33,9 +33,6 @@ DECADES = 4
 
 RAMP = "·░▒▓█"
 """The shades without colour."""
-
-SPARK = "▁▂▃▄▅▆▇█"
-"""How many CPUs were held back: the last stands for all there are."""
 
 TICK = 15
 """Cells between two times on the axis, at least."""
@@ -200,7 +197,7 @@ def throttle_glyph(throttled: float | None, cpus: float) -> str:
     """Return the sign of so many CPUs held back: full is as many as there are; a blank where none, or not known."""
     if not throttled or throttled < 0.005 or cpus <= 0:
         return " "
-    return SPARK[max(0, min(7, int(throttled / cpus * 8)))]
+    return RISING[1 + max(0, min(7, int(throttled / cpus * 8)))]
 
 
 _STOPS = {
