@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -27,7 +28,7 @@ from presman.recording.playback_values import (
     lives,
     whole,
 )
-from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, span_waits
+from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, poll_lines, span_waits
 
 T = TypeVar("T")
 
@@ -99,11 +100,6 @@ _BINS = text(
     " GROUP BY poll / :width ORDER BY 1"
 )
 
-_GAPS = text(
-    "SELECT x.before_at, x.at FROM (SELECT LAG(at) OVER (ORDER BY poll) AS before_at, at FROM polls"
-    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last) x"
-    " WHERE x.at - x.before_at > :most ORDER BY x.at"
-)
 _USUAL = text(
     "SELECT interval_us FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
     " AND interval_us IS NOT NULL ORDER BY interval_us LIMIT 1 OFFSET (SELECT COUNT(interval_us) / 2 FROM polls"
@@ -186,24 +182,9 @@ def sampled(part: PlaybackPart) -> PlaybackPart:
 
 def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
     """Return the times between two instants in which three polls or more are missing."""
-    found: list[PollGap] = []
-    last: datetime | None = None
-    for part in playback.parts(start, end):
-        most = 3 * usual_interval(playback, start, end)
-        bounds = time_bins_of(playback, part)
-        if last is not None and bounds is not None and (bounds[0] - last).total_seconds() > most:
-            found.append(PollGap(last, bounds[0]))
-        last = bounds[1] if bounds is not None else last
-        found += playback.made(
-            lambda row: PollGap(instant(row["before_at"]), instant(row["at"])), part, _GAPS, most=round(most * 1e6)
-        )
-    return found
-
-
-def time_bins_of(playback: Playback, part: PlaybackPart) -> tuple[datetime, datetime] | None:
-    """Return the first and the last instant of a part."""
-    rows = playback.made(lambda row: (instant(row["start_at"]), instant(row["end_at"])), part, _BINS, width=1 << 40)
-    return (rows[0][0], rows[-1][1]) if rows else None
+    most = round(3e6 * usual_interval(playback, start, end))
+    pairs = pairwise(poll_lines(playback, start, end).times)
+    return [PollGap(instant(before), instant(at)) for before, at in pairs if at - before > most]
 
 
 def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
