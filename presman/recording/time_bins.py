@@ -79,14 +79,8 @@ class PollGap(NamedTuple):
     end: datetime
 
 
-class BucketBin(NamedTuple):
-    """The waits for an event in a bin below `upper_us` microseconds, and not below the bucket before."""
-
-    key: BinKey
-    event: str
-    upper_us: int
-    waits: int
-
+EventBins = dict[str, dict[BinKey, Counter[int]]]
+"""The waits for each event in each bin, by the upper bound of their bucket in microseconds, over all instances."""
 
 SPANS = 2_000
 """Spans of polls that groups and waits are read of: of a longer stretch some, at equal distances."""
@@ -200,15 +194,14 @@ def worst(playback: Playback, start: datetime, end: datetime, column: str) -> da
     return max(found, key=itemgetter(0), default=(0, None))[1]
 
 
-def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
-    """Return the waits of each event by bucket and bin of `width` polls, over all instances."""
-    sums: dict[tuple[str, int], dict[BinKey, int]] = defaultdict(lambda: defaultdict(int))
+def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> EventBins:
+    """Return the waits of each event in bins of `width` polls; none of those in which nobody waited for it."""
+    found: EventBins = defaultdict(lambda: defaultdict(Counter))
     for part in map(sampled, playback.parts(start, end)):
         for each in span_waits(playback, part):
-            by_bin = sums[each.event, each.upper_us]
             for poll, waits in _by_poll(part, each, width):
-                by_bin[part.store.name, poll // width] += waits
-    return [BucketBin(key, *of, waits) for of, buckets in sums.items() for key, waits in buckets.items()]
+                found[each.event][part.store.name, poll // width][each.upper_us] += waits
+    return found
 
 
 def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple[int, int]]:
