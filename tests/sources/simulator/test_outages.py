@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from presman.analysis.assemble import analyse
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
+from presman.sources.simulator.fields import ScenarioError
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
@@ -21,6 +24,16 @@ def test_an_outage_hits_what_it_names_while_it_lasts() -> None:
     assert [one.hits(view, 40.0) for view in ("V$SESSION", "GV$SESSION", "GV$SESSION_LONGOPS")] == [True, True, False]
     assert [one.hits("GV$SESSION", now) for now in (39.9, 99.9, 100.0)] == [False, True, False]
     assert everything.hits("DBA_RSRC_PLANS", 160.0)
+
+
+def test_for_all_views_none_is_named(tmp_path: Path) -> None:
+    """It said that the list must not be empty, and not what to write."""
+    path = tmp_path / "empty.toml"
+    path.write_text('title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = []\n')
+    with pytest.raises(ScenarioError) as found:
+        load_scenario(str(path))
+    why = "outages[1].views: must not be empty: write one value or more, or leave the line out"
+    assert str(found.value).endswith(why)
 
 
 def test_one_view_and_then_all_of_them() -> None:
