@@ -42,22 +42,14 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    option(
-        parser,
-        "--goal GOAL",
-        f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%"),
-        type=_goal,
-        action="append",
-    )
+    words = f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%")
+    option(parser, "--goal GOAL", words, type=_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
-    option(
-        parser,
-        "--may-change LIST",
+    words = (
         f"which of {','.join(KINDS)} (default {_DEFAULT}); a lower degree makes statements run longer, a timeout "
-        "may end them",
-        type=_kinds,
-        default=_kinds(_DEFAULT),
+        "may end them"
     )
+    option(parser, "--may-change LIST", words, type=_kinds, default=_kinds(_DEFAULT))
     add_format(parser, "text", "json", "html")
     option(parser, "-o --output FILE", "write it there; an existing file is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)

@@ -30,13 +30,8 @@ def arguments() -> Parser:
   presman completions bash > /etc/bash_completion.d/presman
   presman completions man | man -l -""",
     )
-    option(
-        parser,
-        "shell SHELL",
-        "bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)",
-        nargs="?",
-        type=OneOf("bash", "zsh", "fish", "man"),
-    )
+    words = "bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)"
+    option(parser, "shell SHELL", words, nargs="?", type=OneOf("bash", "zsh", "fish", "man"))
     option(parser, "--install", "write it, and the manual page, into your home folder")
     return parser
 

@@ -28,12 +28,8 @@ def arguments() -> Parser:
     option(parser, "--size F", "a machine and a load F times as big", type=float)
     option(parser, "--release R", "shape the views as release R has them (19, 12.1, ...)")
     add_screen_options(parser)
-    option(
-        parser,
-        "--tour",
-        "show the tour, or not (default: until you have finished it once)",
-        action=argparse.BooleanOptionalAction,
-    )
+    words = "show the tour, or not (default: until you have finished it once)"
+    option(parser, "--tour", words, action=argparse.BooleanOptionalAction)
     return parser
 
 

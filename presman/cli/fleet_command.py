@@ -61,13 +61,8 @@ exit codes of a fleet that is printed:
     option(parser, "targets TARGET", "sections of config.ini, globs of them, other targets; or a store", nargs="*")
     option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
     option(parser, "--interval S", "seconds between polls of each (default 5; printed: 1)", type=seconds)
-    option(
-        parser,
-        "--timeout S",
-        "printed: seconds to wait for those that do not answer (default 30)",
-        type=some_seconds,
-        default=30.0,
-    )
+    words = "printed: seconds to wait for those that do not answer (default 30)"
+    option(parser, "--timeout S", words, type=some_seconds, default=30.0)
     add_allow_actions(parser, " in an opened database")
     return parser
 

@@ -224,22 +224,14 @@ def common() -> Parser:
     group = parser.add_argument_group("options everywhere")
     option(group, "--config FILE", "read FILE instead of config.ini")
     option(group, "--refresh S", "seconds between polls (default 2, least 0.5)", type=seconds)
-    option(
-        group,
-        "--poll-timeout S",
-        "seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data",
-        type=some_seconds,
-    )
+    words = "seconds a poll may take (default 3 x --refresh, from 5 to 30); late views keep their last data"
+    option(group, "--poll-timeout S", words, type=some_seconds)
     option(group, "--scope SCOPE", "cluster (GV$, default) or instance (V$)", type=OneOf("cluster", "instance"))
     option(
         group, "--thick =LIBDIR", "connect through Oracle Client libraries, found automatically or in LIBDIR", nargs="?"
     )
-    option(
-        group,
-        "--packs PACK",
-        "the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics",
-        type=OneOf("none", "diagnostics", "tuning"),
-    )
+    words = "the licensed packs you have: none (default), diagnostics, or tuning, which includes diagnostics"
+    option(group, "--packs PACK", words, type=OneOf("none", "diagnostics", "tuning"))
     option(group, "--theme NAME", "colours of the monitor")
     window = parser.add_argument_group("of a recording")
     option(window, "--at TIME", "the poll at that time: 2026-11-22 03:12, 03:12, '3m ago'")
@@ -252,12 +244,8 @@ def add_log_options(parser: Parser) -> None:
     """Add the options of commands that run for long: how and where they tell what happens."""
     group = parser.add_argument_group("messages")
     option(group, "--log-format F", "text (default), or json: one object a line", type=OneOf("text", "json"))
-    option(
-        group,
-        "--log-level L",
-        "debug (each poll), info (default), warning, error",
-        type=OneOf("debug", "info", "warning", "error"),
-    )
+    words = "debug (each poll), info (default), warning, error"
+    option(group, "--log-level L", words, type=OneOf("debug", "info", "warning", "error"))
     option(group, "--log-file FILE", "append to FILE, reopened when it is moved; errors also to standard error")
 
 

@@ -27,12 +27,8 @@ def arguments() -> Parser:
         "at start end",
     )
     option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote", nargs="?")
-    option(
-        parser,
-        "-o --output FILE",
-        "where to write it (-: standard output); an existing file is replaced",
-        required=True,
-    )
+    words = "where to write it (-: standard output); an existing file is replaced"
+    option(parser, "-o --output FILE", words, required=True)
     return parser
 
 

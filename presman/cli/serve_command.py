@@ -70,13 +70,11 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     add_listen(parser, "address for browsers (default 127.0.0.1:8000: this machine only)", "127.0.0.1:8000")
-    option(
-        parser,
-        "--token",
+    words = (
         "ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
-        "this machine that authenticates)",
-        action=argparse.BooleanOptionalAction,
+        "this machine that authenticates)"
     )
+    option(parser, "--token", words, action=argparse.BooleanOptionalAction)
     option(parser, "--token-file FILE", "the token, on its first line (default: a random one)")
     add_certificate(parser)
     option(parser, "--public URL", "its URL for browsers, behind a reverse proxy or by another name")

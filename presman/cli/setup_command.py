@@ -20,11 +20,8 @@ def doctor_arguments() -> Parser:
         "scope thick packs",
     )
     option(parser, "target TARGET", "what to examine (default: the one in config.ini)", nargs="?")
-    option(
-        parser,
-        "--assumptions",
-        "what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here",
-    )
+    words = "what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here"
+    option(parser, "--assumptions", words)
     return parser
 
 
@@ -52,12 +49,8 @@ def grants_arguments() -> Parser:
   presman grants --account common --user C##MONITOR
   presman grants --pdb ORCLPDB1 --release 12.2""",
     )
-    option(
-        parser,
-        "--account KIND",
-        "local (default; a database without containers), common (the root of a CDB) or pdb",
-        type=OneOf("local", "common", "pdb"),
-    )
+    words = "local (default; a database without containers), common (the root of a CDB) or pdb"
+    option(parser, "--account KIND", words, type=OneOf("local", "common", "pdb"))
     option(parser, "--user NAME", "the user's name (default PRESMAN, common: C##PRESMAN)")
     option(parser, "--pdb NAME", "the pluggable database (default: the script asks)")
     option(parser, "--release R", "grants for release R and later (default 19)")

@@ -31,22 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `presman trace`."""
     option(parser, "files FILE", "10046 trace, may be gzipped; - reads standard input", nargs="+")
     which = parser.add_argument_group("which waits")
-    option(
-        which,
-        "--event NAME",
-        f"event, or pattern with * and ?; may be repeated (default: {REDO_WRITE})",
-        action="append",
-        type=_event_name,
-    )
+    words = f"event, or pattern with * and ?; may be repeated (default: {REDO_WRITE})"
+    option(which, "--event NAME", words, action="append", type=_event_name)
     option(which, "--all", "all events but idle ones")
     option(which, "--idle", "idle events too, where --all or a pattern includes them")
     option(which, "--list", "list the events found, idle ones with the reason")
     output = parser.add_argument_group("output")
-    option(
-        output,
-        "--csv FILE",
-        "write every wait as a line of CSV (takes its place once it is whole); - is standard output",
-    )
+    words = "write every wait as a line of CSV (takes its place once it is whole); - is standard output"
+    option(output, "--csv FILE", words)
     option(output, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
     option(output, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
 

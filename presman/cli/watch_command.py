@@ -25,13 +25,8 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     option(parser, "--plain", "nothing but ASCII, and words for signs")
-    option(
-        parser,
-        "--summary S",
-        "time between summaries while nothing changes (default 5m)",
-        type=some_seconds,
-        default=300.0,
-    )
+    words = "time between summaries while nothing changes (default 5m)"
+    option(parser, "--summary S", words, type=some_seconds, default=300.0)
     option(parser, "--polls N", "stop after N readings", type=positive)
     option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
     return parser
@@ -44,6 +39,8 @@ def run(options: Namespace) -> None:
         console.note("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)
-    for came in Polling(resolved, foresees=True).measured(polls=options.polls, duration=options.duration):
+    polling = Polling(resolved, foresees=True)
+    for came in polling.measured(polls=options.polls, duration=options.duration):
+        polling.tell_damage()
         lines = narration.take(judge.judge(came.reading), came.snapshot)
         console.show("".join(f"{line}\n" for line in lines))

@@ -43,13 +43,8 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    option(
-        parser,
-        "--target --servers-target N",
-        "PARALLEL_SERVERS_TARGET of all instances",
-        dest="servers_target",
-        type=positive,
-    )
+    words = "PARALLEL_SERVERS_TARGET of all instances"
+    option(parser, "--target --servers-target N", words, dest="servers_target", type=positive)
     for name, number, text in (
         ("limit", of_group(0, 100, whole=True), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
         ("level", of_group(1, 8, whole=True), "level (1 to 8) of a group in the plan; of CSV also the one it had"),

@@ -128,17 +128,10 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
 def _candidate(found: Candidate) -> dict[str, Any]:
     who = found.statement
     figures = {name: getattr(who, name) for name in ("inst_id", "sid", "serial", "sql_id", "user", "group", "servers")}
-    figures |= {"frees": found.frees, "perhaps": found.perhaps, "enough": found.enough, "idle": who.idle}
-    figures |= {
-        "ends_in": found.ends_in,
-        "refused": found.refused,
-        "objection": found.objection,
-        "why_not": found.why_not,
-    }
-    return {
-        **plain({**figures, "lost": found.lost, "effect": found.effect}),
-        "commands": _commands(found.commands, found.proven),
-    }
+    figures |= {name: getattr(found, name) for name in ("frees", "perhaps", "enough")} | {"idle": who.idle}
+    rest = ("ends_in", "refused", "objection", "why_not", "lost", "effect")
+    figures |= {name: getattr(found, name) for name in rest}
+    return {**plain(figures), "commands": _commands(found.commands, found.proven)}
 
 
 def _commands(commands: Sequence[Command], proven: Sequence[Proof]) -> list[dict[str, Any]]:

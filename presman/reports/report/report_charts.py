@@ -145,19 +145,14 @@ def facts(life: StatementLife) -> list[str]:
     gone = life.gone
     lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid},{life.serial}"]
     lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
-    if life.queued_at is not None:
-        until = life.held_from or gone
-        lines.append(
-            f"queued from {spelled_instant(life.queued_at)} for {spelled((until - life.queued_at).total_seconds())}"
-        )
-    if life.held_from is not None:
-        until = life.idle_at or gone
-        lines.append(
-            f"ran from {spelled_instant(life.held_from)} for {spelled((until - life.held_from).total_seconds())}"
-        )
-    if life.idle_at is not None:
-        kept = spelled((gone - life.idle_at).total_seconds())
-        lines.append(f"idle, servers kept, from {spelled_instant(life.idle_at)} for {kept}")
+    spans = (
+        ("queued", life.queued_at, life.held_from or gone),
+        ("ran", life.held_from, life.idle_at or gone),
+        ("idle, servers kept,", life.idle_at, gone),
+    )
+    for what, begin, end in spans:
+        if begin is not None:
+            lines.append(f"{what} from {spelled_instant(begin)} for {spelled((end - begin).total_seconds())}")
     if life.ended_at is None:
         lines.append(f"its end was not seen; last seen {spelled_instant(gone)}")
     return lines
