@@ -26,8 +26,14 @@ class Warmups:
         self._folder = folder
         self._known: dict[str, bytes] = {}
 
-    def warmed(self, scenario: Scenario, release: Release, seed: int, step: float) -> Simulation:
-        """Return a simulation of one's own at the instant 0: the same scenario and seed play the same course."""
+    def warmed(
+        self, scenario: Scenario, release: Release, seed: int, step: float, is_unwanted: object = None
+    ) -> Simulation:
+        """Return a simulation of one's own at the instant 0: the same scenario and seed play the same course.
+
+        What has been played is wanted at once: nobody asks whether it `is_unwanted`.
+        """
+        del is_unwanted
         key = hashlib.sha256(pickle.dumps((scenario, release, seed, step))).hexdigest()
         if key not in self._known:
             self._known[key] = self._shared(self._folder / key) or self._play(key, scenario, release, seed, step)

@@ -24,11 +24,12 @@ exit codes:
   1    an error in presman itself
   2    wrong use or configuration
   3    the database (spool, store) cannot be reached or read; presman status: nothing runs; presman why: views
-       that would tell cannot be read;
+       that would tell, or the poll of that instant, cannot be read;
        memory, open files, processes or threads have run out
   4    the output cannot be written
   5    presman lint found something at least as severe as --fail-on; presman trace understood no WAIT line;
-       presman why: nobody of that name is queued or runs in parallel; presman advise: nothing meets the goals
+       presman why: nobody of that name is queued or runs in parallel; presman advise: nothing meets the
+       goals, or it cannot tell
   6    presman lint could not judge a plan: what it needs cannot be seen
   7    the answer is partial: of presman once a view did not answer in time, of presman fleet a database;
        presman status: something that runs is not well

@@ -219,6 +219,6 @@ def why_run(options: Namespace) -> int:
         console.show(as_text(came.reading, asked, history))
     if polling.unread:
         console.note(polling.unread, "damaged", "warning")
-    if why_unseen(came.reading, asked):
+    if polling.unread or why_unseen(came.reading, asked):
         return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS

@@ -212,13 +212,14 @@ class Polling:
                 if self.endless:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
-            self._tell_damage(source)
+            self.tell_damage()
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
 
-    def _tell_damage(self, source: Source) -> None:
-        found = source.damage if isinstance(source, WholePolls) else ()
+    def tell_damage(self) -> None:
+        """Tell what of a recording was found damaged since this was told last, as it is at the end in any case."""
+        found: Sequence[str] = self._source.damage if isinstance(self._source, WholePolls) else ()
         for text in [each for each in found if each not in self._told]:
             console.note(text, "damaged", "warning")
         self._told.update(found)
@@ -240,7 +241,7 @@ class Polling:
         if newest is not None and isinstance(source, Finite):
             source.leave_only(newest)
         self.unread = source.find_newest() if isinstance(source, WholePolls) else ""
-        self._tell_damage(source)
+        self.tell_damage()
 
     def _budget(self, interval: float, deadline: float | None, polls: int) -> float:
         """Return the seconds the next poll may take: its share of what is left for so many `polls`."""

@@ -39,6 +39,8 @@ def run(options: Namespace) -> None:
         console.note("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)
-    for came in Polling(resolved, foresees=True).measured(polls=options.polls, duration=options.duration):
+    polling = Polling(resolved, foresees=True)
+    for came in polling.measured(polls=options.polls, duration=options.duration):
+        polling.tell_damage()
         lines = narration.take(judge.judge(came.reading), came.snapshot)
         console.show("".join(f"{line}\n" for line in lines))

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from math import isnan
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -27,7 +28,7 @@ from presman.recording.playback_values import (
     lives,
     whole,
 )
-from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, span_waits
+from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, poll_lines, span_waits
 
 T = TypeVar("T")
 
@@ -78,14 +79,8 @@ class PollGap(NamedTuple):
     end: datetime
 
 
-class BucketBin(NamedTuple):
-    """The waits for an event in a bin below `upper_us` microseconds, and not below the bucket before."""
-
-    key: BinKey
-    event: str
-    upper_us: int
-    waits: int
-
+EventBins = dict[str, dict[BinKey, Counter[int]]]
+"""The waits for each event in each bin, by the upper bound of their bucket in microseconds, over all instances."""
 
 SPANS = 2_000
 """Spans of polls that groups and waits are read of: of a longer stretch some, at equal distances."""
@@ -99,11 +94,6 @@ _BINS = text(
     " GROUP BY poll / :width ORDER BY 1"
 )
 
-_GAPS = text(
-    "SELECT x.before_at, x.at FROM (SELECT LAG(at) OVER (ORDER BY poll) AS before_at, at FROM polls"
-    " WHERE database_id = :database_id AND poll BETWEEN :first AND :last) x"
-    " WHERE x.at - x.before_at > :most ORDER BY x.at"
-)
 _USUAL = text(
     "SELECT interval_us FROM polls WHERE database_id = :database_id AND poll BETWEEN :first AND :last"
     " AND interval_us IS NOT NULL ORDER BY interval_us LIMIT 1 OFFSET (SELECT COUNT(interval_us) / 2 FROM polls"
@@ -186,24 +176,9 @@ def sampled(part: PlaybackPart) -> PlaybackPart:
 
 def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
     """Return the times between two instants in which three polls or more are missing."""
-    found: list[PollGap] = []
-    last: datetime | None = None
-    for part in playback.parts(start, end):
-        most = 3 * usual_interval(playback, start, end)
-        bounds = time_bins_of(playback, part)
-        if last is not None and bounds is not None and (bounds[0] - last).total_seconds() > most:
-            found.append(PollGap(last, bounds[0]))
-        last = bounds[1] if bounds is not None else last
-        found += playback.made(
-            lambda row: PollGap(instant(row["before_at"]), instant(row["at"])), part, _GAPS, most=round(most * 1e6)
-        )
-    return found
-
-
-def time_bins_of(playback: Playback, part: PlaybackPart) -> tuple[datetime, datetime] | None:
-    """Return the first and the last instant of a part."""
-    rows = playback.made(lambda row: (instant(row["start_at"]), instant(row["end_at"])), part, _BINS, width=1 << 40)
-    return (rows[0][0], rows[-1][1]) if rows else None
+    most = round(3e6 * usual_interval(playback, start, end))
+    pairs = pairwise(poll_lines(playback, start, end).times)
+    return [PollGap(instant(before), instant(at)) for before, at in pairs if at - before > most]
 
 
 def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
@@ -219,15 +194,14 @@ def worst(playback: Playback, start: datetime, end: datetime, column: str) -> da
     return max(found, key=itemgetter(0), default=(0, None))[1]
 
 
-def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[BucketBin]:
-    """Return the waits of each event by bucket and bin of `width` polls, over all instances."""
-    sums: dict[tuple[str, int], dict[BinKey, int]] = defaultdict(lambda: defaultdict(int))
+def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> EventBins:
+    """Return the waits of each event in bins of `width` polls; none of those in which nobody waited for it."""
+    found: EventBins = defaultdict(lambda: defaultdict(Counter))
     for part in map(sampled, playback.parts(start, end)):
         for each in span_waits(playback, part):
-            by_bin = sums[each.event, each.upper_us]
             for poll, waits in _by_poll(part, each, width):
-                by_bin[part.store.name, poll // width] += waits
-    return [BucketBin(key, *of, waits) for of, buckets in sums.items() for key, waits in buckets.items()]
+                found[each.event][part.store.name, poll // width][each.upper_us] += waits
+    return found
 
 
 def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple[int, int]]:

@@ -9,12 +9,22 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
-from presman.base.formats import counted
+from presman.base.formats import counted, duration
 from presman.forecast.scheduler import Group
 from presman.reports import advise_load
 from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_script import Scripts, written
-from presman.reports.advise_search import Scored, Search, bounds, meets, percents, quantile, servers_needed, sizes
+from presman.reports.advise_search import (
+    Scored,
+    Search,
+    bounds,
+    fitting,
+    meets,
+    percents,
+    quantile,
+    servers_needed,
+    sizes,
+)
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, is_longer, observed
 from presman.reports.whatif_text import titled
@@ -55,10 +65,13 @@ class GroupWaits(Struct, frozen=True):
 
 
 class ReplayedChoice(Struct, frozen=True):
-    """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits."""
+    """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits.
+
+    `meets` is None where the replay is off by more than a goal allows: then it cannot tell.
+    """
 
     changes: tuple[str, ...]
-    meets: bool
+    meets: bool | None
     peak: int
     groups: tuple[GroupWaits, ...]
 
@@ -110,7 +123,7 @@ class CpuLack(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """The advice. `verdict` is met, advised, unmet, too_short, or autonomous.
+    """The advice. `verdict` is met, advised, unmet, unsure, too_short, or autonomous.
 
     `before` are the statements that were there when the observation began: they are replayed, and count for nothing.
     `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen; `servers_maximum` is
@@ -173,6 +186,8 @@ def advise(
     goals, keep, kinds, seed, quick = wanted
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _few(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
+    error_now = _missed(load, before)
+    can_tell = error_now is not None and error_now <= min(goal.seconds for goal in goals)
     found = tuple(_finding(goal, before, load) for goal in goals)
     verdict, message = _at_once(found, goals, plan)
     search, is_over = Search(load, goals, keep, kinds, quick), False
@@ -192,20 +207,28 @@ def advise(
         is_over = True
     if not verdict:
         finals = finals or _finals(search, before, 1, 1)
-        unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
-        verdict, message = ("advised", "") if _is_met(finals, goals) else ("unmet", unmet)
+        verdict, message = _judged(_is_met(finals, goals), kinds, error_now, can_tell=can_tell)
     best = finals[0][0] if finals else PRESENT
     if best:
         found = tuple(_promised(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     advice = Advice(
-        verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, _missed(load, before),
+        verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, error_now,
         len(search.scored), is_over, found, tuple(curves),
-        _replayed_choice(load, PRESENT, before, before, goals),
-        tuple(_replayed_choice(load, choice, before, after, goals) for choice, after in finals),
+        _replayed_choice(load, PRESENT, before, before, goals if can_tell else ()),
+        tuple(_replayed_choice(load, choice, before, after, goals if can_tell else ()) for choice, after in finals),
         needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         servers_maximum=plan.maximum, before=load.skipped,
     )  # fmt: skip
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
+
+
+def _judged(is_met: bool, kinds: Sequence[str], error_now: float | None, *, can_tell: bool) -> tuple[str, str]:
+    """Return the verdict on the best choice, and what is to be said of it."""
+    if not can_tell:
+        off = "" if error_now is None else f", on average by {duration(error_now)}"
+        return "unsure", f"whether a choice meets the goals cannot be told: the replay misses what was observed{off}"
+    unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
+    return ("advised", "") if is_met else ("unmet", unmet)
 
 
 def _missed(load: ObservedLoad, before: ReplayOutcome) -> float | None:
@@ -380,7 +403,7 @@ def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
         knobs: list[tuple[str, Knob, int, list[int]]] = [("PARALLEL_SERVERS_TARGET", ("target", None), target, targets)]
         for group in (each for each in load.groups if each.name == goal.group):
             steps = percents(load, group, min(sizes(load, group), default=1))
-            values = sorted({*steps[:: max(1, len(steps) // 8)], load.percent(group), 100})
+            values = sorted({*fitting(load, group, steps[:: max(1, len(steps) // 8)]), load.percent(group), 100})
             knobs.append((f"the limit of {group.name}", ("limits", group), load.percent(group), values))
         for what, knob, now, values in knobs:
             choices = (PRESENT if value == now else frozenset({Change(*knob, value)}) for value in values)
@@ -396,7 +419,7 @@ def _replayed_choice(
     changes = tuple(in_words(load, each) for each in sorted(choice, key=str))
     replayed, titles = {*after.groups[load.skipped :]}, load.plan.titles
     groups = tuple(_group_waits(group, before, after, titles) for group in load.groups if group in replayed)
-    return ReplayedChoice(changes, meets(after, goals), after.replayed.peak, groups)
+    return ReplayedChoice(changes, meets(after, goals) if goals else None, after.replayed.peak, groups)
 
 
 def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titles: Mapping[Group, str]) -> GroupWaits:

@@ -51,9 +51,9 @@ def sizes(load: ObservedLoad, group: Group) -> list[int]:
 
 
 def _limits(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    """Return limits in steps of the group's usual statement: room for one, for two, and so on."""
+    """Return limits in steps of the group's usual statement: room for one, for two, and so on, and for the largest."""
     degrees = sizes(load, group)
-    steps = percents(load, group, median_low(degrees)) if degrees else []
+    steps = fitting(load, group, percents(load, group, median_low(degrees))) if degrees else []
     return tuple(value for value in _thinned(steps) if value != load.percent(group))
 
 
@@ -63,6 +63,12 @@ def percents(load: ObservedLoad, group: Group, step: int) -> list[int]:
     if whole >= UNLIMITED or not whole:
         return []
     return sorted({min(100, ceil(100 * step * many / whole)) for many in range(1, whole // step + 1)} | {100})
+
+
+def fitting(load: ObservedLoad, group: Group, limits: Iterable[int]) -> list[int]:
+    """Return the limits that leave room for whatever has room now: beyond its limit none was seen to start."""
+    least = min(max(sizes(load, group), default=0), load.allowed(group, load.percent(group)))
+    return [percent for percent in limits if load.allowed(group, percent) >= least]
 
 
 def _levels(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:

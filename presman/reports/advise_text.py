@@ -89,6 +89,8 @@ def _choices(advice: Advice) -> Iterable[str]:
 
 
 def _judged(choice: ReplayedChoice) -> str:
+    if choice.meets is None:
+        return "whether it would have met the goals cannot be told"
     return f"would have {'met' if choice.meets else 'missed'} the goals"
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from presman.base.release import Release
@@ -59,6 +60,7 @@ class SimulatorSource:
         self._simulation: Simulation | None = None
         self._database: EmbeddedDatabase | None = None
         self._publisher: Publisher | None = None
+        self._unwanted = Event()
 
     @property
     def simulation(self) -> Simulation:
@@ -90,7 +92,11 @@ class SimulatorSource:
             raise SourceError(str(error), retry=False) from error
         seed = scenario.header.seed if self._seed is None else self._seed
         start = (self._start or datetime.now(UTC)).astimezone(UTC)
-        simulation = warmed(scenario, release, seed, STEP * max(1.0, self._speed / _FAST))
+        simulation = warmed(
+            scenario, release, seed, STEP * max(1.0, self._speed / _FAST), is_unwanted=self._unwanted.is_set
+        )
+        if simulation.now < 0:
+            raise SourceError(f"{self.name}: its warm-up was ended before it was over")
         simulation.origin = start
         self._simulation = simulation
         self._database = EmbeddedDatabase(release)
@@ -135,10 +141,12 @@ class SimulatorSource:
             raise SourceError(refusal.text, code=f"ORA-{refusal.code:05}", retry=False) from refusal
 
     def cancel(self) -> None:
-        """Do nothing: a read takes milliseconds."""
+        """End the warm-up, which may take long; a read takes milliseconds."""
+        self._unwanted.set()
 
     def close(self) -> None:
         """Drop the simulation and its database."""
+        self._unwanted.clear()
         database, self._database, self._publisher, self._simulation = self._database, None, None, None
         if database is not None:
             database.close()

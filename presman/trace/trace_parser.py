@@ -32,27 +32,13 @@ from presman.trace.tally import EventTallies, Summary
 REDO_WRITE = "log file parallel write"
 """The redo writer's write to all members of a log group: the event summarised by default."""
 
-_BY_REASON = tomllib.loads(Path(__file__).with_name("idle_events.toml").read_text(encoding="utf-8"))
+_EVENTS = tomllib.loads(Path(__file__).with_name("events.toml").read_text(encoding="utf-8"))
 
-IDLE: dict[str, str] = {event: reason for reason, events in _BY_REASON.items() for event in events}
+IDLE: dict[str, str] = {event: reason for reason, events in _EVENTS["idle"].items() for event in events}
 """Idle events and why they tell nothing about the system's speed: the process had nothing to do."""
 
-BLOCKS: dict[str, int] = {
-    "control file sequential read": 3,
-    "db file parallel read": 2,
-    "db file scattered read": 3,
-    "db file sequential read": 3,
-    "db file single write": 3,
-    "direct path read": 3,
-    "direct path read temp": 3,
-    "direct path write": 3,
-    "direct path write temp": 3,
-    "log file parallel write": 2,
-    "log file sequential read": 3,
-    "log file single write": 3,
-}
-"""Which of an event's three parameters is its number of blocks. Log files count in blocks of the log (512 bytes or
-4 kB), data files in blocks of the database: blocks say nothing in bytes without that size."""
+BLOCKS: dict[str, int] = {event: int(place) for place, events in _EVENTS["blocks"].items() for event in events}
+"""Which of an event's three parameters is its number of blocks."""
 
 
 EVERYTHING = ("*",)
@@ -275,21 +261,14 @@ class _Names(dict[bytes, Name]):
         return name
 
 
-class _Numbers(dict[bytes, int]):
-    """Digits to numbers, remembered: looking one up is faster than reading it."""
-
-    def __missing__(self, digits: bytes) -> int:
-        number = self[digits] = int(b"".join(digits.split()))
-        return number
+def _joined(digits: bytes) -> bytes:
+    """Return digits that a wrap may have broken."""
+    return b"".join(digits.split())
 
 
-class _Blocks(dict[bytes, int | None]):
-    """The same of numbers of blocks; None where there is none, or it cannot be one."""
-
-    def __missing__(self, digits: bytes) -> int | None:
-        joined = b"".join(digits.split())
-        number = self[digits] = int(joined) if joined.isdigit() else None
-        return number
+def _blocks(digits: bytes) -> int | None:
+    """Return a number of blocks, None where there is none, or it cannot be one."""
+    return int(joined) if (joined := _joined(digits)).isdigit() else None
 
 
 class FileFigures(Struct):
@@ -322,8 +301,6 @@ class TraceParser:
     def __init__(self, selection: EventSelection, figures: FileFigures | None = None) -> None:
         self.figures = figures or FileFigures("")
         self._names = _Names(selection)
-        self._numbers = _Numbers()
-        self._moved_by_wait = _Blocks()
         self._moved = moved(event for event in BLOCKS if selection.names_event(event))
         self._times: Counter[bytes] = Counter()
         self._blocks: Counter[tuple[bytes, ...]] = Counter()
@@ -335,10 +312,7 @@ class TraceParser:
             rows = WRAPPED.findall(piece)
             self._note_unread(piece, len(rows))
         self.figures.understood += len(rows)
-        for remembered in (self._numbers, self._moved_by_wait):
-            if len(remembered) > _MOST_DIGITS:
-                remembered.clear()
-        names, numbers, blocks = self._names, self._numbers, self._moved_by_wait
+        names = self._names
         named = [(names[row[0]], row) for row in rows]
         wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
@@ -346,8 +320,8 @@ class TraceParser:
         return self._checked(
             WaitColumns(
                 [name.event for name, _ in wanted],
-                [numbers[row[1]] * self.figures.ticks for _, row in wanted],
-                [blocks[row[name.blocks_at]] if name.blocks_at else None for name, row in wanted],
+                [int(_joined(row[1])) * self.figures.ticks for _, row in wanted],
+                [_blocks(row[name.blocks_at]) if name.blocks_at else None for name, row in wanted],
             )
         )
 

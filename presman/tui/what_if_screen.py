@@ -89,7 +89,12 @@ CHOICES: Table[ReplayedChoice] = Table(
     (
         _Choice("changes", "Change", NAME, "What it changes.", _changes, width=24, most=48),
         _Choice(
-            "goal", "Goal", NAME, "Whether it meets every goal.", lambda row: "met" if row.meets else "missed", width=6
+            "goal",
+            "Goal",
+            NAME,
+            "Whether it meets every goal.",
+            lambda row: "?" if row.meets is None else "met" if row.meets else "missed",
+            width=6,
         ),
         _Choice("waits", "95 % wait no longer than", NAME, "Now, and under the changes.", _waits, flexible=True),
     ),

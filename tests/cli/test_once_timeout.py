@@ -22,6 +22,7 @@ from tests.oracle_server.faults import Delay, Mute, Stage
 from tests.oracle_server.simulated import simulated_server
 from tests.recording.recorded import polled, record
 from tests.scenarios import with_short_past
+from tests.warmups import each_played
 
 
 @pytest.fixture
@@ -66,6 +67,17 @@ def test_a_server_that_says_nothing(inside: Run, server: OracleServer, stage: St
     assert said.count("\n") == 0
     assert "no answer within" in said
     assert seconds < 30
+
+
+def test_a_warm_up_that_takes_too_long_is_given_up(inside: Run) -> None:
+    """The timeout began behind the warm-up, which takes minutes at that size."""
+    begun = time.monotonic()
+    with each_played():
+        done = inside("once", "demo:storm?size=64", "--timeout", "1")
+    assert (done.returncode, done.stdout) == (exit_codes.SOURCE, "")
+    assert done.stderr.strip().endswith("no answer within 1 s")
+    assert len(done.stderr.splitlines()) == 1
+    assert time.monotonic() - begun < 20
 
 
 def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:

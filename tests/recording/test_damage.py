@@ -22,7 +22,9 @@ from sqlalchemy import select
 from zstandard import ZstdCompressor
 
 from presman.base.release import Release
+from presman.cli import console
 from presman.figures.measures import MEASURES
+from presman.output.narration import Narration
 from presman.recording import chain_reader
 from presman.recording.chain_reader import (
     Chain,
@@ -270,9 +272,28 @@ def test_where_the_newest_polls_are_damaged_the_last_that_can_be_read_is_the_new
     assert checked.stdout.startswith("PRESMAN UNKNOWN - ")
     assert note in checked.stdout
     assert note in inside("replay", str(path), "--at", "last").stdout
-    assert note in inside("why", str(path), "1", "--at", "last").stderr
+    why = inside("why", str(path), "1", "--at", "last")
+    assert (why.returncode, note in why.stderr) == (3, True), "of that instant it cannot tell"
+    assert inside("why", str(path), "1", "--at", ends[0]).returncode == 5
     assert inside("check", str(path), "--at", ends[0]).returncode == 0
     assert "4 polls" in inside("watch", str(path), "--polls", "1").stderr, "told before the first line"
+
+
+def test_watch_tells_damage_where_it_comes_upon_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Run
+) -> None:
+    monkeypatch.setattr("presman.recording.writer.CHAIN", 4)
+    path = tmp_path / "a.presman"
+    said: list[Any] = []
+    record(path, list(polled("quiet", 12)))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE blocks SET content = 'x' WHERE poll = 4")
+    monkeypatch.setattr(console, "note", lambda text, *_: said.append(text))
+    monkeypatch.setattr(Narration, "take", lambda _, reading, __: said.append(reading.number) or [])
+    assert inside("watch", str(path)).returncode == 0
+    assert said[:4] == [1, 2, 3, 4]
+    assert "4 polls" in said[4]
+    assert said[5:] == [9, 10, 11, 12]
 
 
 def test_frames_that_no_recorder_wrote_are_refused() -> None:

@@ -482,6 +482,18 @@ def test_a_file_of_more_lines_than_memory_holds_is_refused(tmp_path: Path, monke
         SpoolSource(tmp_path).open()
 
 
+def test_files_of_more_lines_together_than_memory_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_file, "MOST_LINES", 3)
+    (tmp_path / "v$session.csv").write_text("sid,username\n" + "1,A\n" * 2)
+    (tmp_path / "v$px_session.csv").write_text("sid\n1\n")
+    SpoolSource(tmp_path).open()
+    (tmp_path / "v$px_session.csv").write_text("sid\n1\n2\n")
+    with pytest.raises(SourceError, match="has more than 3 lines in its files, which presman reads at most: split it"):
+        SpoolSource(tmp_path).open()
+
+
 def test_names_of_files_steer_no_terminal_and_few_are_told(tmp_path: Path) -> None:
     (tmp_path / "v$session.csv").write_text("sid\n1\n")
     (tmp_path / "a\x1b]0;x\x07.csv").write_text("")

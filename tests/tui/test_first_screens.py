@@ -120,7 +120,10 @@ SENTENCES = {
             "MARTIN 1:2659",
         ),
         ("(idle 8:5", "keeps 16 servers that ETL and REPORTS want", "decide whether to end it"),
-        ("wait, or decide: MARTIN 1:2659 (idle 8:5", "keeps 16 servers"),
+        (
+            "wait, or decide: MARTIN 1:2659 keeps 16 servers; ETL and REPORTS want them",
+            "(group limit) and 8 (target)  ",
+        ),
     ),
     "tenants": Sentence(
         "The plan is met, but both want more CPU than there is: GOLD gets less than its CPU_MIN_COUNT, of which more "

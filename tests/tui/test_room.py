@@ -56,10 +56,16 @@ def test_notes_are_no_alerts() -> None:
 
 def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_count_of_notes_first() -> None:
     short = "BATCH: 27 queued, head 4:10, short by 32 (group limit) and 24 (target)"
-    bad, note = Alert("bad", "✕", f"{short}, and more", short), Alert("note", "·", "A note.", "a note")
+    between = (
+        "BATCH: 27 queued, short by 32 (group limit) and 24 (target)",
+        "BATCH: short by 32 (group limit) and 24 (target)",
+    )
+    bad = Alert("bad", "✕", f"{short}, and more", short, between=between)
+    note = Alert("note", "·", "A note.", "a note")
     two = (bad, *FOUND[:1])
     assert on_the_line(two, 92) == f"✕ {short} 2 alerts, press 1"
-    assert on_the_line(two, 91) == "✕ BATCH: 27 queued, head 4:10, short by 32 (group limit) 2 alerts, press 1"
+    assert on_the_line(two, 91) == f"✕ {between[0]} 2 alerts, press 1"
+    assert on_the_line(two, 80) == f"✕ {between[1]} 2 alerts, press 1", "both that it lacks, or neither"
     assert on_the_line(two, 60) == "✕ BATCH: 27 queued, head 4:10 2 alerts, press 1"
     assert on_the_line((bad, note), 92) == f"✕ {short} 1 note, press 1"
     assert on_the_line((bad, note), 80) == f"✕ {short}"

@@ -56,11 +56,12 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
     short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.why}"
+    between = (f"{name}: {queued} queued, {head.why}", f"{name}: {head.why}")
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
     waits = f"{queued} wait{'s' * (queued == 1)} {spelled(head.queue_waited)} in all; "
     text = head_sentence(head, waits if head.is_critical and not head.never_starts else "")
-    return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount)
+    return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between)
 
 
 class _TimeoutWording(NamedTuple):

@@ -204,7 +204,7 @@ class Alert(NamedTuple):
     `key` names the rule that found it and stays the same from release to release; `subject` is what it is about (a
     group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll. `amount`
     is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less. `between`
-    are sentences for a line of its own that `text` is too long for, the longest first.
+    are sentences for a line that `text`, or even `short`, is too long for, the longest first.
     """
 
     state: Severity

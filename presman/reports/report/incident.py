@@ -1,6 +1,5 @@
 """Incident: what is known of a stretch of a recording: figures put together, events, statements, some polls as read."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -175,12 +174,11 @@ def _heat(
     """Return the events whose waits took most time, by columns of a minute at least: some histograms are no newer."""
     width = time_bins.width_of(polls, max(1, min(_HEAT_BINS, int(polls * usual / _HEAT_SECONDS))))
     columns = time_bins.time_bins(playback, start, end, width)
-    waits: dict[str, dict[time_bins.BinKey, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
-    took: dict[str, int] = defaultdict(int)
-    for each in time_bins.bucket_bins(playback, start, end, width):
-        waits[each.event][each.key][each.upper_us] = each.waits
-        if each.waits:
-            took[each.event] += each.waits * each.upper_us
+    waits = time_bins.bucket_bins(playback, start, end, width)
+    took = {
+        event: sum(upper * many for buckets in bins.values() for upper, many in buckets.items())
+        for event, bins in waits.items()
+    }
     worst = sorted(took, key=lambda event: (-took[event], event))[:_HEAT_EVENTS]
     spans = edges(columns, usual)
     return tuple(

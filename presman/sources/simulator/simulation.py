@@ -6,6 +6,7 @@ instants it was advanced to, on nothing else.
 """
 
 from array import array
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from heapq import heappop
@@ -136,9 +137,12 @@ class Simulation(Cluster):
         self.open_accounts()
         self.settle()
 
-    def advance(self, to: float) -> None:
-        """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing."""
-        while True:
+    def advance(self, to: float, is_unwanted: Callable[[], bool] = bool) -> None:
+        """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing.
+
+        It ends early once it `is_unwanted`.
+        """
+        while not is_unwanted():
             due = self.calendar[0][0]
             when = min(due, self._finish, self._timeout)
             if when > to:
@@ -150,7 +154,7 @@ class Simulation(Cluster):
             self.workload.expire()
             self.workload.finish_done()
             self.settle()
-        if to > self.now:
+        if to > self.now and not is_unwanted():
             self._flow(to - self.now)
             self.now = to
 
@@ -302,8 +306,10 @@ class Simulation(Cluster):
             self.at(self.now + change.every, partial(self._change_plan, change))
 
 
-def warmed(scenario: Scenario, release: Release, seed: int, step: float) -> Simulation:
-    """Return a simulation at the instant 0, its warm-up played."""
+def warmed(
+    scenario: Scenario, release: Release, seed: int, step: float, is_unwanted: Callable[[], bool] = bool
+) -> Simulation:
+    """Return a simulation at the instant 0, its warm-up played; before that, once it `is_unwanted`."""
     simulation = Simulation(scenario, release, seed, step)
-    simulation.advance(0.0)
+    simulation.advance(0.0, is_unwanted)
     return simulation

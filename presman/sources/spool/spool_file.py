@@ -413,7 +413,7 @@ def _take_out_errors(lines: list[str]) -> str:
 
 
 LARGEST, MOST_LINES = 256, 1_000_000
-"""Megabytes of one file that are read, and lines: each takes up to a kilobyte of memory, however short it is."""
+"""Megabytes of one file that are read, and lines of a folder: each takes up to a kilobyte of memory, however short."""
 
 
 def _text(path: Path, encoding: str) -> SpoolText:
@@ -434,6 +434,15 @@ def _text(path: Path, encoding: str) -> SpoolText:
     if not has_short_lines(content):
         raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is no spool", retry=False)
     return decoded(content, encoding)
+
+
+def refuse_many(folder: Path, files: Iterable[SpoolFile]) -> None:
+    """Refuse more rows than there is memory for. Raises SourceError."""
+    if sum(len(file.rows) for file in files) > MOST_LINES:
+        text = (
+            f"{folder} has more than {MOST_LINES:,} lines in its files, which presman reads at most: split it by time"
+        )
+        raise SourceError(text, retry=False)
 
 
 def refuse_twins(files: Iterable[SpoolFile]) -> None:

@@ -30,7 +30,15 @@ from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.spool import spool_table
-from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile, read_spool_file, refuse_twins, view_name
+from presman.sources.spool.spool_file import (
+    SAMPLE_TIME,
+    SAMPLES,
+    SpoolFile,
+    read_spool_file,
+    refuse_many,
+    refuse_twins,
+    view_name,
+)
 from presman.sources.spool.spool_table import Instant, SpoolTable
 
 DEFAULT_RELEASE = Release(19)
@@ -194,6 +202,7 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         file = read_spool_file(path, view, _types(view), encoding)
         # Whoever spools GV$SESSION into v_session.csv means it.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
+        refuse_many(folder, files)
     refuse_twins(files)
     notes = [
         f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}"

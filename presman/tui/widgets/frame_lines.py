@@ -360,11 +360,13 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     old: Line = (("when last seen: ", "warn"),) if was_so else ()
-    # Of the shorter words the last clause may go, then the key that only shows more: no sentence is cut in its middle.
+    # Of the shorter words an aside may go, then the last clause, then the key that only shows more: no sentence is cut.
     brief = found.short.rpartition("; ")[0] or found.short
     last = hint if found.command is not None else ()
     least = found.short.rpartition(": ")[0] or found.short
-    shorter = ((text, more) for text in (brief, least) for more in (hint, last))
+    aside = _ASIDE.sub("", found.short)
+    words = (*((aside,) if aside != found.short else ()), brief, least)
+    shorter = ((text, more) for text in words for more in (hint, last))
     both = [(f"{found.short}; {found.beside}", hint)] if found.beside else []
     for text, more in ((found.text, hint), *both, (found.short, hint), *shorter):
         if length((label, *old, (text, ""), *more)) <= width:
@@ -391,8 +393,11 @@ def _counted(found: Sequence[Alert], width: int) -> str:
     return tail if cells(found[0].short) + 3 + len(tail) <= width else " "
 
 
-_CLAUSES = re.compile("; | and |, | each by ")
-"""Where the short words of an alert may end early."""
+_CLAUSES = re.compile(r"; | and (?!\d+ \()|, | each by ")
+"""Where the short words of an alert may end early: not between two numbers that are short, which both hold."""
+
+_ASIDE = re.compile(r" \(idle [^()]*\)")
+"""What the short words of what to do may lack: who wants what somebody keeps counts for more than since when."""
 
 
 def _whole_words(alert: Alert, room: int) -> str:
@@ -403,7 +408,8 @@ def _whole_words(alert: Alert, room: int) -> str:
     ends = [found.start() for found in _CLAUSES.finditer(alert.short)]
     if alert.state == "good":
         ends = [alert.short.index(": ")] if ": " in alert.short else []
-    whole = (alert.short, *(alert.short[:end] for end in reversed(ends)))
+    between = (each for each in alert.between if len(each) < len(alert.short))
+    whole = (alert.short, *between, *(alert.short[:end] for end in reversed(ends)))
     return next((each for each in whole if cells(each) <= room), alert.short)
 
 
@@ -419,7 +425,8 @@ def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> L
     runs: list[Run] = []
     used = left = 0
     for index, alert in enumerate(found):
-        longer = (alert.text, *alert.between) if len(found) == 1 else ()
+        between = (each for each in alert.between if len(each) >= len(alert.short))
+        longer = (alert.text, *between) if len(found) == 1 else ()
         fitting = (each for each in longer if cells(each) + 3 <= room)
         text = f"{alert.glyph} {next(fitting, _whole_words(alert, room - 2))}"
         size = cells(text) + (3 if index else 1)

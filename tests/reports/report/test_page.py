@@ -167,7 +167,8 @@ def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: p
             known, polls = ({each.key: getattr(each, name) for each in bins} for name in ("known", "polls"))
             cpu = sum((each.used or 0.0) * known[each.key] for each in groups)
             servers = sum((each.servers or 0.0) * polls[each.key] for each in groups)
-            waits = sum(each.waits for each in time_bins.bucket_bins(playback, start, end, width))
+            events = time_bins.bucket_bins(playback, start, end, width).values()
+            waits = sum(each.total() for bins in events for each in bins.values())
             sums.append((len(poll_lines(playback, start, end).times), round(cpu, 2), round(servers), waits))
         assert sums[0] == sums[1] == sums[2]
         assert sums[0][0] == 53

@@ -30,7 +30,7 @@ from presman.reports.advise_load import (
 )
 from presman.reports.advise_report import Advice, AdviceWanted, advise, in_words, least
 from presman.reports.advise_script import quoted, scripts
-from presman.reports.advise_search import KINDS, Scored, Search, bounds, quantile, servers_needed
+from presman.reports.advise_search import KINDS, Scored, Search, bounds, fitting, grid, quantile, servers_needed
 from presman.reports.advise_text import as_page, as_text, still_takes
 from presman.reports.whatif_cpu import CpuDemand
 from presman.reports.whatif_replay import COLUMNS
@@ -46,7 +46,7 @@ def steady(
     servers: int, every: float, ran: float, *, group: str = "BATCH", many: int = 40, **more: object
 ) -> list[Arrival]:
     """Statements that come one after the other, `every` so many seconds."""
-    last = {"first": NOON, "last": NOON + timedelta(seconds=every * many + 1000)}
+    last = {"first": NOON, "last": NOON + timedelta(seconds=2 * every * many + 1000)}
     return [came(every * n, servers, ran, group=group, waited=50.0 * n, **(last | more)) for n in range(many)]
 
 
@@ -257,10 +257,10 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert as_text(few).startswith("The observation is too short to advise on '95 % of BATCH start"), "first"
     assert still_takes(few) == (
         "Too early for advice on 95 % of BATCH start within 30 s: it needs 40 statements, and 12 statements came "
-        "in 50 min; at this rate that takes another 1 h 57 min."
+        "in 1 h 23 min; at this rate that takes another 3 h 15 min."
     )
     none = still_takes(replace(few, goals=(replace(few.goals[0], statements=0),)))
-    assert none.endswith(": it needs 40 statements, and none came in 50 min; how long that takes is not known.")
+    assert none.endswith(": it needs 40 statements, and none came in 1 h 23 min; how long that takes is not known.")
     met = given([each._replace(waited=0.0, limit=None) for each in LIMITED])
     assert (met.verdict, met.choices, met.scripts) == ("met", (), None)
     unmet = given(SMALL, kinds=("limits",))
@@ -268,6 +268,26 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert unmet.servers_needed == 64
     assert "It would take a target of 64 servers" in as_text(unmet)
     assert "CS_RESOURCE_MANAGER" in given(LIMITED, plan=ObservedPlan(autonomous=True)).message
+
+
+def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -> None:
+    found = given([each._replace(waited=25.0) for each in LIMITED])
+    assert found.replay_error is not None
+    assert found.replay_error > GOAL.seconds
+    assert (found.verdict, {each.meets for each in (found.now, *found.choices)}) == ("unsure", {None})
+    text = " ".join(as_text(found).split())
+    assert "Whether a choice meets the goals cannot be told: the replay misses what was observed, on average by" in text
+    assert "would have met the goals cannot be told" in text
+    assert "(would have" not in text
+
+
+def test_no_limit_is_advised_below_which_statements_do_not_fit() -> None:
+    """The usual statement of ETL wants 8 servers, and one in four wants 32: it would wait for ever."""
+    etl = [came(25 * n, 32 if n % 4 == 3 else 8, 20, group="ETL") for n in range(80)]
+    load = ObservedLoad.of(sorted([*LIMITED, *etl], key=lambda each: each.at), ObservedPlan(), [GOAL], 1)
+    tried = grid(load, ["limits"], [GOAL])["limits", ETL]
+    assert min(load.allowed(ETL, percent) for percent in tried) == 32
+    assert fitting(load, BATCH, [10, 25, 50]) == [25, 50], "no less than there is now"
 
 
 def test_how_many_statements_a_part_takes() -> None:

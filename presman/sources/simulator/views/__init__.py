@@ -62,7 +62,7 @@ class Publisher:
         """
         rows = view.rows(self._simulation)
         scenario, down = self._simulation.scenario, self._simulation.down
-        if down and view.global_:
+        if down and view.name.startswith("V$"):
             rows = [row for row in rows if row[0] not in down]
         if not scenario.header.inside or "CON_ID" not in view.columns:
             return rows

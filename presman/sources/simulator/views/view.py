@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 
 class View(Struct, frozen=True, dict=True):
-    """One view; `text` names its columns. They begin with INST_ID if it is `global_`, i.e. exists as V$ and GV$."""
+    """One view; `text` names its columns. Those of V$ views, which exist as GV$, too, begin with INST_ID."""
 
     name: str
     text: str
@@ -25,11 +25,6 @@ class View(Struct, frozen=True, dict=True):
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(self.text.split())
-
-    @property
-    def global_(self) -> bool:
-        """Whether each row belongs to an instance."""
-        return self.name.startswith("V$")
 
 
 class Process(NamedTuple):
