@@ -102,7 +102,7 @@ class Narration:
     def _step_now(self, reading: Reading) -> Iterator[str]:
         """Say what to do when it is something else, or about others, than was said last: times in it make no news.
 
-        Nor does it which queues want at an instant what a session keeps. A command that no longer holds is news at once.
+        Nor does it which queues want at an instant what a session keeps. A withdrawn command is news at once.
         """
         step = to_do(reading)
         now = None if step is None else _about(step, reading)
