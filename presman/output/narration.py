@@ -47,6 +47,7 @@ class Narration:
         self._events = EventWatch(first_is_news=True)
         self._step: tuple[object, ...] | None = None
         self._said: tuple[object, ...] | None = None
+        self._offered = False
         self._since: datetime | None = None
         self._summed: datetime | None = None
         self._away: dict[tuple[str, str], Turning] = {}
@@ -101,7 +102,7 @@ class Narration:
     def _step_now(self, reading: Reading) -> Iterator[str]:
         """Say what to do when it is something else, or about others, than was said last: times in it make no news.
 
-        Nor does it which queues want at an instant what a session keeps.
+        Nor does it which queues want at an instant what a session keeps. A withdrawn command is news at once.
         """
         step = to_do(reading)
         now = None if step is None else _about(step, reading)
@@ -109,13 +110,14 @@ class Narration:
             self._step, self._since = now, reading.at
         waits = step is None or step.step is Step.WAIT
         held = 0.0 if self._since is None else (reading.at - self._since).total_seconds()
-        if now == self._said or (waits and self._said is not None and held < _MARGIN):
+        if now == self._said or (waits and self._said is not None and not self._offered and held < _MARGIN):
             return
-        self._said = now
         if step is not None:
             yield f"do: {step.text}"
-            for command in step.commands:
-                yield f"command: {command.text} (affects {step.affects})"
+            yield from (f"command: {each.text} (affects {step.affects})" for each in step.commands)
+        elif self._offered:
+            yield "do: nothing any more; the command above no longer holds"
+        self._said, self._offered = now, step is not None and bool(step.commands)
 
 
 def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:

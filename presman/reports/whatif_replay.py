@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -20,7 +20,7 @@ from math import inf
 from pathlib import Path
 from statistics import fmean, median_high
 from sys import intern
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -35,13 +35,6 @@ from presman.forecast.scheduler import LEVELS, Group, QueueRule
 from presman.sources.simulator.plan_tree import Node
 
 # ---- Arrivals as a CSV file: what `presman export --measure arrivals` writes and `presman whatif` reads.
-
-COLUMNS = (
-    "arrived", "con_id", "consumer_group", "servers", "waited_s", "run_s", "fate", "px_servers_target",
-    "px_servers_limit", "guaranteed_share", "timeout_s", "timeout_action", "first_seen", "last_seen",
-)  # fmt: skip
-"""The columns that are read, in the order of :class:`Arrival`; others may stand between them."""
-
 
 MOST_GROUPS, MOST_ARRIVALS = 2000, 200_000
 """Groups of one replay, each container having its own; statements, which take a kilobyte of memory each."""
@@ -85,22 +78,7 @@ def _arrivals(path: Path, reader: csv.DictReader[str]) -> Iterable[Arrival]:
 
 def arrival(row: dict[str, str]) -> Arrival:
     """Return one line as an arrival. Raises ValueError, TypeError or KeyError."""
-    found = Arrival(
-        at=_instant(row["arrived"]),
-        con_id=int(row["con_id"] or 0),
-        group=intern(clean(row["consumer_group"])),
-        servers=int(row["servers"]),
-        waited=float(row["waited_s"]),
-        ran=_number(row["run_s"]),
-        outcome=ArrivalOutcome(row["fate"]),
-        target=_whole(row["px_servers_target"]),
-        limit=_whole(row["px_servers_limit"]),
-        weight=float(row["guaranteed_share"] or 0),
-        timeout=_number(row["timeout_s"]),
-        action=clean(row["timeout_action"]),
-        first=_instant(row["first_seen"]),
-        last=_instant(row["last_seen"]),
-    )
+    found = Arrival._make(read(row[name]) for name, read in COLUMNS.items())
     if found.servers < 0 or found.waited < 0 or (found.ran or 0) < 0:
         raise ValueError("a negative figure")
     return found
@@ -120,6 +98,25 @@ def _number(text: str) -> float | None:
 
 def _whole(text: str) -> int | None:
     return int(text) if text else None
+
+
+COLUMNS: Mapping[str, Callable[[str], Any]] = {
+    "arrived": _instant,
+    "con_id": lambda text: int(text or 0),
+    "consumer_group": lambda text: intern(clean(text)),
+    "servers": int,
+    "waited_s": float,
+    "run_s": _number,
+    "fate": ArrivalOutcome,
+    "px_servers_target": _whole,
+    "px_servers_limit": _whole,
+    "guaranteed_share": lambda text: float(text or 0),
+    "timeout_s": _number,
+    "timeout_action": clean,
+    "first_seen": _instant,
+    "last_seen": _instant,
+}
+"""The columns that are read, in the order of :class:`Arrival`, each with its reader; others may stand between them."""
 
 
 # ---- The replay.

@@ -21,6 +21,7 @@ from presman.output.narration import Narration, summary
 from presman.rows.snapshot import Snapshot
 from tests.output.readings import with_groups
 from tests.recording.recorded import polled
+from tests.recording.test_shown_forecasts import with_effect
 
 
 @cache
@@ -176,3 +177,13 @@ def test_totals_are_the_sums_of_the_groups() -> None:
     assert found.used == pytest.approx(sum(each.used or 0 for each in reading.cluster_groups()))
     assert found.queued == len(reading.queue)
     assert found.servers == reading.header.servers.in_use
+
+
+def test_that_a_command_no_longer_holds_is_said_at_once() -> None:
+    _, offered = with_effect(0)
+    over = replace(offered, queue=(), heads=(), running=(), forecast=None, bypassed=())
+    narration = Narration()
+    assert any(line.startswith("command: ALTER SYSTEM KILL SESSION") for line in said(narration, offered))
+    assert to_do(over) is None
+    assert "do: nothing any more; the command above no longer holds" in said(narration, later(over, 5))
+    assert not [line for line in said(narration, later(over, 10)) if line.startswith("do: ")]

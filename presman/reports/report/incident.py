@@ -62,7 +62,6 @@ class Incident(Struct, frozen=True):
 
     source: str
     target: str
-    kind: str
     start: datetime
     end: datetime
     polls: int
@@ -103,7 +102,7 @@ def gather(
     usual = time_bins.usual_interval(playback, start, end)
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
     return Incident(
-        source=recording.name, target=playback.target, kind=playback.kind, start=start, end=end, polls=len(indexes),
+        source=recording.name, target=playback.target, start=start, end=end, polls=len(indexes),
         width=width,
         usual=usual,
         bins=tuple(bins),

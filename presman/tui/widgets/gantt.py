@@ -11,7 +11,7 @@ from typing import NamedTuple
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
-from presman.figures.drawing.lines import RISING, Line, fit, merge, pad, stacked
+from presman.figures.drawing.lines import RISING, Line, fit, merge, pad
 from presman.tui.widgets.line_api import LineView
 
 STRIP = 3
@@ -146,13 +146,15 @@ def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
     top = max([target * 1.1, *known]) or 1.0
     target_line = min(STRIP - 1, int(target / top * STRIP)) if target else -1
     words = {target_line: f"servers, ─ target {target}", 0: "" if data.most is None else f"most in use {data.most:.0f}"}
-    drawn = [stacked([value or 0.0], ["used"], top, STRIP) for value in values]
-    below = (target / top * STRIP - target_line) * 8  # eighths of its cell that are below the target
     lines: list[Line] = []
     for line in reversed(range(STRIP)):
-        cells = [column[line][:2] for column in drawn]
-        if line == target_line:
-            cells = [("─", "mark") if RISING.index(sign) < below else (sign, style) for sign, style in cells]
+        cells: list[tuple[str, str]] = []
+        for value in values:
+            eighths = 0 if value is None else max(0, min(8, round((value / top * STRIP - line) * 8)))
+            if eighths < 8 and line == target_line and eighths < (target / top * STRIP - line) * 8:
+                cells.append(("─", "mark"))
+            else:
+                cells.append((RISING[eighths], "used"))
         lines.append(((fit(words.get(line, ""), label + 1), "dim"), *_marked(cells, marks)))
     return lines
 

@@ -46,9 +46,9 @@ class HeatMap(LineView, can_focus=True):
         if not self.is_mounted or width < heat.GUTTER + 8:
             return
         signs = heat.paints(self.quantity, self.app.current_theme, self._mode())[1]
-        if data is None:
-            self.show_lines([self._title(signs, 1.0)])
-        elif heat.room_for(data, height) > 0:
+        if data is None or heat.room_for(data, height) <= 0:
+            self.show_lines([self._title(signs, 1.0 if self._cells is None else self._cells.top)])
+        else:
             left = 0 if self._cells is None else self._cells.left
             shown = self._cells = heat.HeatCells(self.quantity, data, width, height, left)
             is_read = bool(data.columns) and (data.cursor is not None or self.has_focus)
