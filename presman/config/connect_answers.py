@@ -21,7 +21,7 @@ _HOW = ("config_dir", "wallet_location", "wallet_password", "thick", "lib_dir")
 
 
 class Answers(Struct, frozen=True):
-    """Address, user and connection settings. `dsn` is an easy connect string, an alias or a descriptor; `user` can be ""."""
+    """Address, user and connection settings. `dsn` is an easy connect string, an alias or a descriptor."""
 
     dsn: str
     user: str = ""
