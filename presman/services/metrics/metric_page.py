@@ -186,7 +186,7 @@ class Exporter:
         return not self._begun.is_set() or all(database.sampler.is_alive for database in self.databases)
 
     def run_out(self) -> str:
-        """Return why this machine can poll none of the databases, "" if it can poll any; report each of the others once."""
+        """Return why this machine can poll none of the databases, "" if it can poll any; report the others once."""
         out = [each for each in self.databases if each.run_out]
         if len(out) == len(self.databases):
             return "; ".join(f"{each.target.name}: {each.run_out}" for each in out)
