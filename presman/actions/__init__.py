@@ -1,1 +1,1 @@
-"""Actions on a database. Imported only where they were allowed: `--allow-actions`; nothing else leads here."""
+"""Actions on a database. Imported only with `--allow-actions`; nothing else imports this package."""

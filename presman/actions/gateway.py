@@ -1,4 +1,4 @@
-"""The one way in for a screen that may act: what is offered, the dialog, and who carries it out."""
+"""Gateway from the screens to actions: the commands offered, the dialog, and the runner that carries them out."""
 
 import json
 import os
@@ -35,7 +35,7 @@ from presman.sources import OutcomeUnknown, SourceError
 
 
 class ActionDialog(ModalScreen[Command | None]):
-    """Offers commands by digit; returns the one that was confirmed, None if none was."""
+    """Offers commands by digit and returns the confirmed one, None if there is none."""
 
     CSS = """
     ActionDialog { align: center middle; }
@@ -56,7 +56,7 @@ class ActionDialog(ModalScreen[Command | None]):
 
     def __init__(self, about: Callable[[Reading], str], commands: Sequence[Command], reading: Reading) -> None:
         super().__init__()
-        self._tell = about
+        self._describe = about
         self._about = about(reading)
         self._cluster = len(reading.header.instances) > 1
         self._commands = commands
@@ -73,8 +73,8 @@ class ActionDialog(ModalScreen[Command | None]):
         return "\n".join([self._about, "A digit chooses, ↑↓ scroll, Esc leaves. Nothing is sent yet.", "", *rows])
 
     def arrive(self, reading: Reading) -> None:
-        """Tell what is known of the session now: it goes on while somebody decides."""
-        self._about = self._tell(reading)
+        """Show the session as `reading` has it: it keeps running while the user decides."""
+        self._about = self._describe(reading)
         if self.is_current:
             self._show()
 
@@ -83,14 +83,14 @@ class ActionDialog(ModalScreen[Command | None]):
         self.query_one("#action-text", Static).update(Content(text))
 
     def _kind(self, command: Command) -> str:
-        """Say what a command does; a switch of group works from the session's own instance alone."""
+        """Return what a command does. A switch of group works only from the instance of the session."""
         if command.kind is not CommandKind.SWITCH:
             return str(command.kind.value)
         where = f" (works from instance {command.victim.inst_id} only)" if self._cluster else ""
         return f"{command.kind.value} to {command.binds['consumer_group']}{where}"
 
     def action_choose(self, number: int) -> None:
-        """Show the statement of a command and ask."""
+        """Show the statement of a command and ask for confirmation."""
         if self._chosen is not None:
             return
         if number > len(self._commands):
@@ -103,16 +103,16 @@ class ActionDialog(ModalScreen[Command | None]):
         line.focus()
 
     def action_scroll(self, lines: int) -> None:
-        """Show what a small terminal has no room for."""
+        """Scroll to what does not fit into a small terminal."""
         self.query_one(Vertical).scroll_relative(y=lines, animate=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Return the command if it was confirmed."""
-        if self.is_current:  # what is sent is sent once, however often Enter is pressed
+        if self.is_current:  # a command is sent once, however often Enter is pressed
             self.dismiss(self._chosen if event.value.strip() == "y" else None)
 
     def action_leave(self) -> None:
-        """Return nothing."""
+        """Close the dialog without a command."""
         if self.is_current:
             self.dismiss(None)
 
@@ -134,11 +134,11 @@ MOST = 9
 
 
 def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
-    """Return the commands for a row, the gentlest first; none for rows that are no session's, or are a server's."""
+    """Return the commands for a row, the gentlest first; none if the row is not a session or is a parallel server."""
     if not isinstance(row, SessionRow):
         return ()
     if isinstance(row, SessionReading) and row.px_role in {"server", GV_QUERY}:
-        return ()  # what is done to a server, is done to its coordinator; and a monitor is nobody's trouble
+        return ()  # actions go to the coordinator, not to its servers; a GV$ query of a monitor needs none
     victim = victim_of(row)
     switches = [] if reading.header.autonomous else _switches(victim, row, reading)
     endings = ending(row, reading)
@@ -147,12 +147,12 @@ def available_actions(row: Any, reading: Reading) -> tuple[Command, ...]:
 
 
 def refusal(row: Any, reading: Reading) -> str:
-    """Return why nothing is offered for a session or statement, "" where something is or the row is neither."""
+    """Return why no command is offered for a session or statement, "" if one is or the row is neither."""
     return ending(row, reading).refused if isinstance(row, SessionRow) else ""
 
 
 def _switches(victim: Victim, row: SessionRow, reading: Reading) -> list[Command]:
-    """Return a switch to each other group of the active plan; a name that is not a plain one is left out."""
+    """Return a switch to each other group of the active plan. Groups whose names need quoting are left out."""
     found = []
     for group in reading.cluster_groups():
         if group.in_plan and group.con_id == row.con_id and group.name != row.group:
@@ -163,21 +163,21 @@ def _switches(victim: Victim, row: SessionRow, reading: Reading) -> list[Command
     return found
 
 
-# ---- Execution of one command: reads the victim's identity again, runs the statement, writes down what was done.
+# ---- Execution of one command: read the victim's identity again, run the statement, log the outcome.
 
 _LONGEST = 500
 
-LOOK = 10.0
-"""Seconds that the look at the session may take: what was confirmed before is not sent after that."""
+READ_LIMIT = 10.0
+"""Seconds that reading the session again may take. After that the command is not sent: the confirmation is too old."""
 
 MARKED = "ORA-00031"
-"""Session marked for kill: it ends as soon as what it does can be undone."""
+"""Session marked for kill: it ends once its work is rolled back."""
 
 UNKNOWN = "sent; its result is not known"
 
 
 class Outcome(NamedTuple):
-    """What became of a command: whether it was done, and one line about it."""
+    """The outcome of a command: whether it was done, and one line about it."""
 
     command: Command
     done: bool
@@ -185,9 +185,9 @@ class Outcome(NamedTuple):
 
 
 class ActionRunner:
-    """Carries out commands on a source that can `perform`, one at a time, and keeps a line about each in a log.
+    """Carries out commands on a source that can `perform`, one at a time, and logs each.
 
-    `log` is a file that lines are appended to, one JSON object each; `now` the clock of those lines.
+    Each line appended to the file `log` is a JSON object; `now` is the clock of those lines.
     """
 
     def __init__(self, log: Path | None = None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -195,7 +195,7 @@ class ActionRunner:
         self._now = now
 
     def note(self, database: str, command: Command, text: str) -> str:
-        """Write a line about a command that was not carried out; return why that cannot be done, "" if it is."""
+        """Log a command that was not carried out; return why the log cannot be written, "" if it was."""
         try:
             self._write(database, command, one_line(clean(text), _LONGEST))
         except OSError as error:
@@ -203,7 +203,7 @@ class ActionRunner:
         return ""
 
     def carry_out(self, command: Command, source: Any, release: Release) -> Outcome:
-        """Carry out one command. Nothing is sent if the victim is not the same any more or the log cannot be written.
+        """Carry out one command. Nothing is sent if the victim has changed or the log cannot be written.
 
         Raises nothing: the outcome says what went wrong.
         """
@@ -215,11 +215,11 @@ class ActionRunner:
         return self._end(source, command, done, text)
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
-        """Send a command if all is as it was; return whether it was done, and what there is to say. Raises OSError."""
+        """Send a command if nothing has changed; return whether it was done, and a message. Raises OSError."""
         begun = time.monotonic()
         if reason := self._obstacle(command, source, release):
             return False, f"not sent: {reason}"
-        if (took := time.monotonic() - begun) > LOOK:
+        if (took := time.monotonic() - begun) > READ_LIMIT:
             return False, f"not sent: reading its session took {spelled(took)}"
         self._write(source.name, command, "being sent")
         try:
@@ -233,7 +233,7 @@ class ActionRunner:
         return True, "done"
 
     def _obstacle(self, command: Command, source: Any, release: Release) -> str:
-        """Return why a command must not be sent, "" if nothing is in its way."""
+        """Return why a command must not be sent, "" if it may be."""
         if not hasattr(source, "perform"):
             return f"{source.name} cannot be acted on"
         try:
@@ -263,7 +263,7 @@ class ActionRunner:
         return Outcome(command, done, line)
 
     def _write(self, database: str, command: Command, outcome: str) -> None:
-        """Append one line; the file is the user's alone. Raises OSError."""
+        """Append one line to the log, which only the user can read. Raises OSError."""
         entry = {
             "at": self._now().isoformat(timespec="milliseconds"),
             "by": who(),
@@ -282,20 +282,20 @@ class ActionRunner:
 
 
 class Gateway(ActionRunner):
-    """Asks what to do, and does it. Given to the monitor only where actions were allowed."""
+    """Asks the user what to do, and does it. The monitor has one only with `--allow-actions`."""
 
     _dialog: ActionDialog | None = None
 
     def has_actions(self, row: Any, reading: Reading) -> bool:
-        """Whether something can be done with a row."""
+        """Whether any command can be offered for a row."""
         return bool(available_actions(row, reading))
 
     def refusal(self, row: Any, reading: Reading) -> str:
-        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
+        """Return why no command is offered for a session or statement, "" if one is or the row is neither."""
         return refusal(row, reading)
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
-        """Ask what to do with a row, and `send` what was confirmed."""
+        """Ask what to do with a row, and call `send` with the confirmed command."""
         who = f"{row.user} {row.inst_id}:{row.sid},{row.serial} in {row.group}, SQL_ID {row.sql_id or '-'}"
 
         def about(now: Reading) -> str:
@@ -307,17 +307,17 @@ class Gateway(ActionRunner):
                 send(command)
 
         self._dialog = ActionDialog(about, available_actions(row, reading), reading)
-        app.clear_notifications()  # they would lie over it
+        app.clear_notifications()  # they would cover the dialog
         app.push_screen(self._dialog, answered)
 
     def arrive(self, reading: Reading) -> None:
-        """Have the dialog that is open tell what is known now."""
+        """Pass a new reading to the open dialog, if there is one."""
         if self._dialog is not None:
             self._dialog.arrive(reading)
 
 
 def changed(command: Command, session: Session | None) -> str:
-    """Return why a command must not be sent to what its victim is now, "" if it is still what was seen."""
+    """Return how the victim has changed since the command was offered, "" if it has not."""
     victim = command.victim
     if session is None:
         return f"session {victim.sid},{victim.serial} on instance {victim.inst_id} is no longer there"
@@ -335,7 +335,7 @@ def changed(command: Command, session: Session | None) -> str:
 
 
 def elsewhere(command: Command, source: Any) -> str:
-    """Return why a command cannot be sent from this instance, "" if it can: a switch acts on its own instance only."""
+    """Return why a command cannot be sent from this instance, "" if it can: a switch works only on its own instance."""
     if command.kind is not CommandKind.SWITCH or source.instance == command.victim.inst_id:
         return ""
     other = command.victim.inst_id
@@ -343,7 +343,7 @@ def elsewhere(command: Command, source: Any) -> str:
 
 
 def in_another_container(command: Command, session: Session | None, source: Any) -> str:
-    """Return why a command cannot be sent from this container, "" if it can: a switch acts on its own one only."""
+    """Return why a command cannot be sent from this container, "" if it can: a switch works only in its own."""
     if command.kind is not CommandKind.SWITCH or session is None or not session.con_id:
         return ""
     here = source.container()
@@ -353,7 +353,7 @@ def in_another_container(command: Command, session: Session | None, source: Any)
 
 
 def who() -> str:
-    """Return who acts: the user and the host of the operating system, which no variable of the environment changes."""
+    """Return who acts: user@host of the operating system, which environment variables cannot change."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

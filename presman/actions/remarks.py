@@ -1,4 +1,4 @@
-"""Remarks: what to know of a session before a command is sent to it, and what has changed of it meanwhile. Pure."""
+"""Remarks: what to know about a session before sending a command to it, and what has changed meanwhile. Pure."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -12,13 +12,13 @@ from presman.analysis.readings.statement_readings import ParallelStatement, Queu
 from presman.base.formats import counted, duration, in_about, listed
 
 SessionRow = ParallelStatement | SessionReading
-"""A row of a table that stands for a session."""
+"""A row of a table that represents a session."""
 
 _identity = attrgetter("inst_id", "sid", "serial")
 
 
 class _Session(NamedTuple):
-    """A session, and in which lists of a reading it stands."""
+    """A session's statements in a reading: the queued one and the running ones."""
 
     queued: QueuedStatement | None
     running: tuple[RunningStatement, ...]
@@ -30,7 +30,7 @@ class _Session(NamedTuple):
 
 
 def remarks(row: SessionRow, reading: Reading, before: Reading | None = None) -> tuple[str, ...]:
-    """Return what there is to know of a session, and what has changed of it since the reading `before`."""
+    """Return what to know about a session, and what has changed since the reading `before`."""
     found = _session(row, reading)
     return tuple(
         each
@@ -52,7 +52,7 @@ def _session(row: SessionRow, reading: Reading) -> _Session:
 
 
 def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
-    """Return what has become of it since one was asked, "" where it is as it was, or no view tells."""
+    """Return what has changed since the dialog opened, "" if nothing has or the views are unavailable."""
     if before.state == now.state or reading.why_unavailable("V$SESSION") or reading.why_unavailable("V$PX_SESSION"):
         return ""
     holds = "it holds servers now" if now.running else "it holds no servers now"
@@ -64,7 +64,7 @@ def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
 
 
 def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], reading: Reading) -> str:
-    """Return that it is queued, and what its end would free."""
+    """Return how long it has been queued, and what ending it would free."""
     waits = "It is queued" if row.waited is None else f"It has been queued for {duration(row.waited)}"
     if reading.why_unavailable("V$PX_SESSION"):
         return f"{waits}; what its session holds is not known."
@@ -75,7 +75,7 @@ def _of_queued(row: QueuedStatement, running: tuple[RunningStatement, ...], read
 
 
 def _named_by_do(row: SessionRow, reading: Reading) -> str:
-    """Return whom the line DO names to be ended where that is somebody else."""
+    """Return whom the DO line says to end, "" if that is this session or it names none."""
     step = to_do(reading)
     victims = {each.victim[:3] for each in step.commands} if step is not None else set()
     if not victims or _identity(row) in victims:
@@ -94,7 +94,7 @@ def _blocked(row: SessionRow, reading: Reading) -> str:
 
 
 def _of_itself(row: SessionRow, running: tuple[RunningStatement, ...]) -> Iterator[str]:
-    """Yield that it ends by itself, and what else is lost with it."""
+    """Yield when it should end by itself, and what would be lost if it were ended."""
     left = ends_in(running[0]) if running else None
     if left is not None:
         yield f"It should end by itself {in_about(left)}."

@@ -1,1 +1,1 @@
-"""Foundations: cleaned text, releases, secrets, how numbers become text. Imports nothing of presman's."""
+"""Foundations: cleaned text, releases, secrets, formats of numbers. Imports no other package of presman."""

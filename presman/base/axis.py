@@ -1,4 +1,4 @@
-"""Axes of all charts: round ticks, each where its label says it is."""
+"""Axes of all charts: round ticks, each exactly at the value its label shows."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil, floor, log10
@@ -17,9 +17,9 @@ _STEPS = (
 
 
 def nice_axis(highest: float, steps: int, lowest: float = 0.0, *, whole: bool = False) -> tuple[float, list[float]]:
-    """Return the upper end of an axis that holds 0, `lowest` and `highest`, and its ticks, the first at its lower end.
+    """Return the upper end of an axis that includes 0, `lowest` and `highest`, and its ticks from its lower end on.
 
-    There are some `steps` between them, each 1, 2, 2.5, 4 or 5 times a power of ten; whole numbers where `whole`.
+    The axis has about `steps` steps, each 1, 2, 2.5, 4 or 5 times a power of ten; whole numbers if `whole`.
 
     >>> nice_axis(2.9, 4), nice_axis(0, 4)
     ((3.0, [0.0, 1.0, 2.0, 3.0]), (1.0, [0.0, 1.0]))
@@ -37,7 +37,7 @@ def nice_axis(highest: float, steps: int, lowest: float = 0.0, *, whole: bool = 
 
 
 def tick_label(value: float) -> str:
-    """Return a tick as it is written at its axis: exactly what it is.
+    """Return the label of a tick: its exact value.
 
     >>> [tick_label(each) for each in (0.75, 2.5, 1250, 12500, 2.5e6)]
     ['0.75', '2.5', '1250', '12.5k', '2500k']
@@ -49,9 +49,9 @@ def tick_label(value: float) -> str:
 
 
 def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
-    """Return round instants of the user's clock from `start` to `end`, both aware: some `most` of them, or fewer.
+    """Return round instants of the user's clock from `start` to `end`, both aware: about `most` of them, or fewer.
 
-    Where clocks go back the times that they show twice are there twice.
+    Where clocks go back, the times that they show twice are included twice.
     """
     seconds = (end - start).total_seconds()
     step = next((each for each in _STEPS if seconds / each <= most), 604800 * (1 + int(seconds / 604800 / most)))
@@ -64,9 +64,9 @@ def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
 
 
 def instants_of(at: datetime, zone: tzinfo | None = None) -> list[datetime]:
-    """Return when clocks of a zone, the user's if none is given, show a time.
+    """Return the instants at which clocks of a zone, by default the user's, show a time.
 
-    That is once, twice where they go back, never where they go forward.
+    That is one instant, two where clocks go back, none where they go forward.
     """
     zoned = [at.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
     shown = [each for each in zoned if each.astimezone(zone).replace(tzinfo=None, fold=0) == at]
@@ -74,6 +74,6 @@ def instants_of(at: datetime, zone: tzinfo | None = None) -> list[datetime]:
 
 
 def time_label(at: datetime, seconds: float) -> str:
-    """Return an instant as a tick label on an axis of some seconds: as short as that allows."""
+    """Return an instant as a tick label, as short as an axis of that many seconds allows."""
     form = "%H:%M:%S" if seconds < 600 else "%H:%M" if seconds < _DAY else "%m-%d %H:%M"
     return at.astimezone().strftime("%m-%d" if seconds > 4.5 * _DAY else form)

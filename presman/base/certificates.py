@@ -1,4 +1,4 @@
-"""Certificates of the web server, read again when their files change, so that a renewed one needs no restart."""
+"""Certificates of the web server, read again when their files change, so that renewing one needs no restart."""
 
 import ssl
 from pathlib import Path
@@ -13,7 +13,7 @@ class CertificateError(InputError):
 
 
 class CertificateFiles(Struct, frozen=True):
-    """Where they are: the chain, its key (None: in the same file), and whose clients are let in (None: anybody's)."""
+    """Paths of the chain, its key (None: in the same file), and the CA for client certificates (None: not required)."""
 
     chain: Path
     key: Path | None = None
@@ -21,12 +21,12 @@ class CertificateFiles(Struct, frozen=True):
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """The files there are."""
+        """The files that are set."""
         return tuple(each for each in (self.chain, self.key, self.clients) if each is not None)
 
 
 class Certificates:
-    """The TLS context made of some files. Raises CertificateError."""
+    """The TLS context built from certificate files. Raises CertificateError."""
 
     def __init__(self, files: CertificateFiles) -> None:
         self._files = files
@@ -34,7 +34,7 @@ class Certificates:
         self._context = _context(files)
 
     def context(self) -> ssl.SSLContext:
-        """Return the context; a new one where files have changed, but for files that cannot be used."""
+        """Return the context, a new one if the files have changed and can be used."""
         stamps = self._stamps()
         if stamps != self._read:
             try:
@@ -73,11 +73,11 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
 
 
 def _none() -> str:
-    """Return the password of a key: there is none, and nobody to ask."""
+    """Return an empty password for an encrypted key: OpenSSL would ask on the terminal."""
     return ""
 
 
 def _reason(error: Exception) -> str:
-    """Return what OpenSSL says in words; of what is no PEM at all it says nothing."""
+    """Return OpenSSL's reason in words; it gives none for a file that is not PEM at all."""
     reason = getattr(error, "reason", None)
     return str(reason).replace("_", " ").lower() if reason else "it cannot be read as PEM"

@@ -1,7 +1,7 @@
-"""A child process: a function of presman's at the other end of a line.
+"""A child process: a function of presman at the other end of a socket.
 
-Where that is safe it is a copy of this process, which need not import again what is imported here: half of what a new
-one takes. A process with more than one thread must not be copied: another thread may hold a lock in it.
+Where forking is safe, the child is a fork: it need not import everything again, which is half the cost of starting a
+new process. A process with several threads must not be forked: another thread may hold a lock.
 """
 
 import gc
@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 LINE = 3
-"""The file that the child finds its end of the line in."""
+"""The file descriptor of the child's end of the socket."""
 
 _BEGINS = (
     "import sys; sys.path[:] = sys.argv[1:]; from presman.base.running_out import collect_rarely; collect_rarely(); "
 )
-"""What a new process begins with: it finds presman where it was found here, in one file, too."""
+"""The first code of a new process: it finds presman where this process did, even in a single-file archive."""
 
 
 _PR_SET_PDEATHSIG = 1
-"""Of prctl(2)."""
+"""An option of prctl(2)."""
 
 
 class Child:
     """A process that runs the function `name` of `module`, without a terminal. Raises OSError, TypeError.
 
-    `line` is this end of a pair of sockets; `exit_code` is that of :func:`os.waitstatus_to_exitcode` once it is over.
+    `line` is this end of a socket pair; `exit_code` is that of :func:`os.waitstatus_to_exitcode` once it has ended.
     """
 
     def __init__(self, module: str, name: str) -> None:
@@ -50,11 +50,11 @@ class Child:
 
     @property
     def number(self) -> int:
-        """The number of the process, 0 once it is over."""
+        """The process ID, 0 once it has ended."""
         return self._number
 
     def tell(self, number: int) -> None:
-        """Send it a signal, unless it is over."""
+        """Send it a signal, unless it has ended."""
         with self._turn:
             if self._number:
                 os.kill(self._number, number)
@@ -69,7 +69,7 @@ class Child:
             time.sleep(0.005)
 
     def is_over(self) -> bool:
-        """Whether the process is gone; its number may be another's from then on."""
+        """Whether the process has ended; from then on another process may have its ID."""
         with self._turn:
             if self._number:
                 process, status = os.waitpid(self._number, os.WNOHANG)
@@ -79,9 +79,9 @@ class Child:
 
 
 def end_with_parent() -> None:
-    """Have the system kill this process once the thread that started it has ended; elsewhere than on Linux do nothing.
+    """Have Linux kill this process once the thread that started it has ended; do nothing on other systems.
 
-    It would notice for itself that its line has ended, but not while it is stopped (SIGSTOP).
+    The process itself notices that its socket is closed, but not while it is stopped (SIGSTOP).
     """
     import ctypes
 
@@ -90,7 +90,7 @@ def end_with_parent() -> None:
 
 
 def _is_alone() -> bool:
-    """Whether this process has one thread only, those that Python does not know of included: Linux tells."""
+    """Whether this process has only one thread. Linux counts those that Python does not know of, too."""
     try:
         return len(list(Path("/proc/self/task").iterdir())) == 1
     except OSError:
@@ -98,24 +98,24 @@ def _is_alone() -> bool:
 
 
 def _copied(theirs: socket.socket, module: str, name: str) -> int:
-    """Start a copy of this process and return its number."""
+    """Fork this process and return the child's ID."""
     number = os.fork()
     return number or _be_child(theirs, module, name)
 
 
 def _be_child(theirs: socket.socket, module: str, name: str) -> NoReturn:
-    """Run the function, with nothing of this process but what is imported: no signals, files or terminal of it."""
+    """Run the function with only the imports of the parent: without its signal handlers, files or terminal."""
     code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if callable(signal.getsignal(number)):  # what is ignored stays so
+            if callable(signal.getsignal(number)):  # ignored signals stay ignored
                 signal.signal(number, signal.SIG_DFL)
         os.dup2(theirs.fileno(), LINE)
         nothing = os.open(os.devnull, os.O_RDWR)
         for file in (0, 1, 2):
             os.dup2(nothing, file)
         os.closerange(LINE + 1, os.sysconf("SC_OPEN_MAX"))
-        gc.freeze()  # what is shared with presman stays shared
+        gc.freeze()  # keeps the collector from touching, and so copying, shared memory
         getattr(import_module(module), name)()
         code = 0
     finally:
@@ -123,7 +123,7 @@ def _be_child(theirs: socket.socket, module: str, name: str) -> NoReturn:
 
 
 def _spawned(theirs: socket.socket, module: str, name: str) -> int:
-    """Start a new process and return its number. Raises TypeError if Python's path is not known."""
+    """Start a new process and return its ID. Raises TypeError if the path of the interpreter is unknown."""
     theirs.set_inheritable(True)
     files: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), LINE)]
     files += [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
@@ -132,7 +132,7 @@ def _spawned(theirs: socket.socket, module: str, name: str) -> int:
 
 
 HEAD = 5
-"""Bytes before the content."""
+"""Bytes of a packet before its content."""
 
 
 def packet(kind: bytes, content: bytes) -> bytes:
@@ -165,13 +165,13 @@ def file_of(content: bytes) -> tuple[dict[str, str], bytes]:
 
 
 class PacketReader:
-    """Packets out of what comes in pieces."""
+    """Reassembles packets from the pieces that arrive."""
 
     def __init__(self) -> None:
         self._came = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the letter and the content of each packet that is complete."""
+        """Yield kind and content of each complete packet."""
         self._came += data
         while len(self._came) >= HEAD and len(self._came) >= (end := HEAD + int.from_bytes(self._came[1:HEAD], "big")):
             whole = bytes(self._came[:end])

@@ -1,7 +1,7 @@
-"""Colours: which one a consumer group and a wait class has, on every screen, chart, table and page. The one place.
+"""Colours of consumer groups and wait classes on every screen, chart, table and page, defined only here.
 
-A colour is a name of a style ("group3", "class1", "others"), and what that is on dark and on light ground, on a page
-and among sixteen colours.
+A colour has the name of its style ("group3", "class1", "others"), and values for dark and light backgrounds, for
+pages and for terminals with sixteen colours.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ ColourKey = tuple[int, str]
 
 
 class Hue(NamedTuple):
-    """A colour on dark and on light ground, on a page, and its name among sixteen."""
+    """A colour on dark and on light backgrounds, on a page, and its name among the sixteen of a terminal."""
 
     dark: str
     light: str
@@ -32,10 +32,10 @@ GROUP_HUES = (
     Hue("#ff52cb", "#971181", "#cc79a7", "magenta"),
     Hue("#70e170", "#156535", "#009e73", "green"),
 )
-"""Eight that everybody tells apart, those who lack one kind of cones, too; neighbours in this order most of all."""
+"""Eight colours that everyone can tell apart, colour-blind people included; neighbours differ most."""
 
 OTHERS = "others"
-"""The style of all that have no colour of their own."""
+"""The style of everything without a colour of its own."""
 
 _OTHERS_HUE = Hue("#8b9099", "#555960", "#8a8f98", "bright_black")
 
@@ -54,7 +54,7 @@ _CLASS_HUES = {
     "Queueing": Hue("#b59bd0", "#5b3d78", "#a58bb8", "bright_white"),
     "Other": Hue("#ff8fc7", "#97205f", "#f06eaa", "magenta"),
 }
-"""The wait classes in the colours that charts of active sessions have had for long."""
+"""The colours that charts of active sessions have long used for the wait classes."""
 
 GROUP_STYLES = tuple(f"group{place}" for place in range(1, len(GROUP_HUES) + 1))
 
@@ -66,7 +66,7 @@ HUES: Mapping[str, Hue] = MappingProxyType(
     | {style: _CLASS_HUES[name] for name, style in CLASS_STYLES.items()}
     | {OTHERS: _OTHERS_HUE}
 )
-"""All of them by style."""
+"""All colours by style."""
 
 _ORACLES = frozenset({
     "SYS_GROUP", "OTHER_GROUPS", "_ORACLE_BACKGROUND_GROUP_", "DEFAULT_CONSUMER_GROUP", "LOW_GROUP",
@@ -75,10 +75,10 @@ _ORACLES = frozenset({
 
 
 class GroupColours:
-    """Which colour each consumer group of a database has. A group keeps the one it has once got.
+    """The colours of the consumer groups of a database. A group keeps its colour once it has one.
 
-    Its name says which that is, where no other group has it already: then it is the next one that is free. The groups
-    of users choose before those that Oracle brings; who comes when there is none left has none.
+    The name of a group decides its colour; if another group has that already, it gets the next free one. Groups made
+    by users choose before those that Oracle brings. A group that comes when none is left gets none.
     """
 
     def __init__(self, groups: Iterable[ColourKey] = ()) -> None:
@@ -87,7 +87,7 @@ class GroupColours:
         self.add(groups)
 
     def add(self, groups: Iterable[ColourKey]) -> None:
-        """Give those a colour that have none yet."""
+        """Give a colour to each group that has none yet."""
         new = set(groups) - self._styles.keys()
         taken = set(self._styles.values())
         for key in sorted(new, key=lambda each: (_is_oracles(each[1]), each[1], each[0])):
@@ -99,7 +99,7 @@ class GroupColours:
             self._by_name[name] = "" if name in self._by_name else self._styles[key]
 
     def style(self, name: str, con_id: int | None = None) -> str:
-        """Return the style of a group, "" where it has none; without its container that of the only one of its name."""
+        """Return the style of a group, "" if it has none. Without `con_id` its name must be unique."""
         if con_id is not None and (con_id, name) in self._styles:
             return self._styles[con_id, name]
         return self._by_name.get(name, "")

@@ -1,19 +1,19 @@
-"""Errors that a user can mend: a file, an option, a name, a limit; and what may be meant by a mistyped word."""
+"""Errors that a user can fix: a file, an option, a name, a limit; suggestions for mistyped words."""
 
 from collections.abc import Iterable
 
 
 class InputError(Exception):
-    """What was given cannot be used; the text is one line that says where and why."""
+    """The input cannot be used; the text is one line that says where and why."""
 
 
 class LimitError(Exception):
-    """The machine allows less than it takes; the text is one line that names the limit."""
+    """The machine allows less than presman needs; the text is one line that names the limit."""
 
 
 def nearest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
-    """Return the known word most like `word`, or None if none is alike at `least` so much (0 to 1)."""
-    from difflib import get_close_matches  # not before there is a slip: processes that run for days have none
+    """Return the known word most like `word`, None if no similarity reaches `least` (0 to 1)."""
+    from difflib import get_close_matches  # imported only on a typo: processes that run for days have none
 
     by_lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), by_lower, n=1, cutoff=least)
@@ -21,7 +21,7 @@ def nearest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `word` is a slip of: a letter or two left out, doubled or swapped. None without one.
+    """Return the known name that `word` is a typo of, None without one: a letter or two left out, doubled or swapped.
 
     >>> closest("v$sesion", ["v$session", "v$px_session"]), closest("SHOE_SIZE", ["SID", "STATE"])
     ('v$session', None)
@@ -30,7 +30,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the second half of an error line: the nearest name, else all there are.
+    """Return the second half of an error line: the nearest name, otherwise all known ones.
 
     >>> did_you_mean("paralel", ["cpu", "parallel"])
     "did you mean 'parallel'?"

@@ -6,15 +6,15 @@ from datetime import datetime
 from math import ceil
 
 ABSENT = "-"
-"""What stands where there is no number."""
+"""Shown in place of a missing number."""
 
 
 _MOMENT = 2.0
-"""Seconds that are too few to be counted down: a poll may take as long."""
+"""Seconds below which nothing is counted down: a poll may take as long."""
 
 
 def in_about(seconds: float | None) -> str:
-    """Return when something should happen in words: a second more or less nobody knows.
+    """Return in words when something should happen: the last seconds cannot be predicted.
 
     >>> in_about(41), in_about(1)
     ('in about 0:41', 'at any moment')
@@ -23,7 +23,7 @@ def in_about(seconds: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration as people say it: ``0:41``, ``3:41``, ``1:02:03``, ``2d 03:04``.
+    """Return a duration in clock form: ``0:41``, ``3:41``, ``1:02:03``, ``2d 03:04``.
 
     >>> duration(221)
     '3:41'
@@ -77,7 +77,7 @@ def count(value: float | None) -> str:
 
 
 def many(number: int | None, noun: str) -> str:
-    """Return a number with its noun as :func:`counted` does; ``- servers`` where it is not known."""
+    """Return a number with its noun as :func:`counted` does; ``- servers`` if it is unknown."""
     return f"{ABSENT} {noun}s" if number is None else counted(number, noun)
 
 
@@ -91,7 +91,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def server_time(server_seconds: float) -> str:
-    """Return work in server minutes, below two of them in seconds: little is not called none.
+    """Return work in server minutes, below two of them in server seconds, so that a little is not shown as 0.
 
     >>> server_time(0.3), server_time(28.0), server_time(4800.0), server_time(0.0)
     ('1 server second', '28 server seconds', '80 server minutes', '0 server seconds')
@@ -102,7 +102,7 @@ def server_time(server_seconds: float) -> str:
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """Return names as one says them; with "or" as the `last` word where one of them is meant.
+    """Return names as a list in a sentence; `last` is "or" if one of them is meant.
 
     >>> listed(["ETL", "BATCH", "REPORTS"]), listed(["ETL", "BATCH"], "or"), listed(["ETL"])
     ('ETL, BATCH and REPORTS', 'ETL or BATCH', 'ETL')
@@ -111,7 +111,7 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
 
 def instances_are(inst_ids: Sequence[int]) -> str:
-    """Return instances by their numbers, and what is said of one or of several.
+    """Return instances by number, followed by "is" or "are".
 
     >>> instances_are([2]), instances_are([2, 3])
     ('instance 2 is', 'instances 2 and 3 are')
@@ -135,7 +135,7 @@ def compact(value: float | None) -> str:
 
 
 def megabytes(value: float | None) -> str:
-    """Return megabytes per second for a column of them: ``9.5``, ``212``, ``1,024``, ``1.2M`` (of them).
+    """Return megabytes per second for a column: ``9.5``, ``212``, ``1,024``, ``1.2M`` (million MB/s).
 
     >>> megabytes(1024)
     '1,024'
@@ -155,7 +155,7 @@ def throughput(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Return a percentage without decimals, ``-`` for None; what would be rounded to 0 and is more is ``<1``."""
+    """Return a percentage without decimals, ``-`` for None, ``<1`` if it is above 0 but would round to 0."""
     if value is None:
         return ABSENT
     return "<1" if 0 < value <= 0.5 else f"{value:.0f}"
@@ -167,7 +167,7 @@ def clock(at: datetime | None) -> str:
 
 
 def milliseconds(value: float | None, written: Callable[[float], str]) -> str:
-    """Return milliseconds as they are `written` below a column that names them, from 100 seconds on as a duration.
+    """Return milliseconds formatted by `written`, from 100 seconds on as a duration; the column's head has the unit.
 
     >>> milliseconds(1.2874, "{:.3f}".format), milliseconds(141_723.345, "{:.3f}".format)
     ('1.287', '2:21')
@@ -192,7 +192,7 @@ def microseconds(value: float | None) -> str:
     return f"{value / 1e6:.1f}s" if value < 100e6 else duration(value / 1e6)
 
 
-# ---- Durations as people write them: the same on the command line, in config.ini, in alerts and in scenarios.
+# ---- Durations as users write them, on the command line, in config.ini, in alerts and in scenarios alike.
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -202,7 +202,7 @@ _WRITTEN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(us|ms|s|min|m|h|d)?", re.IGNORE
 def seconds_of(text: str, *, bare: bool = True) -> float:
     """Return the seconds of a duration: ``90``, ``90s``, ``20ms``, ``15m``, ``2h``, ``14d``.
 
-    Raises ValueError for other texts, and for a number without a unit where it may not be `bare`.
+    Raises ValueError for other texts, and for a number without a unit unless it may be `bare`.
 
     >>> seconds_of("1.5h"), seconds_of("90"), seconds_of("20 ms")
     (5400.0, 90.0, 0.02)

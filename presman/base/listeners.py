@@ -1,6 +1,6 @@
-"""Shared by listeners: the most connections, which one is closed for another, and messages of limited rate.
+"""Limits shared by listeners: how many connections, which one is closed for a new one, how often messages are logged.
 
-Strangers must not take all connections, and who waits for an answer must not lose it to the next who comes.
+Strangers must not take all connections, and a client that waits for its answer must not lose it to a newcomer.
 """
 
 import threading
@@ -16,27 +16,27 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 WAITING = 4096
-"""Connections that the system holds until they are accepted; of more it drops some, who then come a second later."""
+"""The listen backlog. If it is full, the system drops connections, and their clients try again a second later."""
 
 TURN = 0.02
-"""Seconds for which a server accepts what waits before it hears any of it: in a flood it would be accepted more slowly
-than it comes, and nearly all of it is closed again."""
+"""Seconds for which a server only accepts waiting connections before it reads from any. In a flood it could not accept
+them as fast as they come otherwise, and it closes nearly all of them again."""
 
 GRACE = 1.0
-"""Seconds for which one that has asked is not closed, nor one that has not while there is another."""
+"""Seconds for which a connection that has sent a request is not closed; a silent one only if there is no other."""
 
 
 class Standing(IntEnum):
     """How far a connection is trusted."""
 
     SILENT = 0
-    """It has not asked for anything yet."""
+    """It has not sent a request yet."""
 
     ASKED = 1
-    """It has sent a request that anybody may send."""
+    """It has sent a request that needs no login."""
 
     SAFE = 2
-    """Its client has shown that it may come in: it is not closed for another."""
+    """Its client is authenticated: it is not closed for another connection."""
 
 
 class _Place(Struct):
@@ -46,7 +46,7 @@ class _Place(Struct):
 
 
 class _OfAddress(Generic[Key]):
-    """The connections of an address that may have to go: since when each is as it is, the oldest first."""
+    """The connections of an address that may be closed: by standing, with the time they reached it, oldest first."""
 
     def __init__(self) -> None:
         self.at: dict[Standing, dict[Key, float]] = {Standing.SILENT: {}, Standing.ASKED: {}}
@@ -55,7 +55,7 @@ class _OfAddress(Generic[Key]):
         return sum(map(len, self.at.values()))
 
     def first_to_go(self, now: float) -> Key | None:
-        """Return which has to go, None if each waits for the answer to what it has just asked."""
+        """Return the connection to close, None if all of them have only just sent their requests."""
         for each in self.at.values():
             key, since = next(iter(each.items()), (None, now))
             if now - since >= GRACE:
@@ -64,9 +64,9 @@ class _OfAddress(Generic[Key]):
 
 
 class Places(Generic[Key]):
-    """So many connections in all, and so many of one address; those that are safe count in all only.
+    """Limits connections to `most` in all and `of_one` for each address; safe ones count only in all.
 
-    Instants are seconds of one clock, and never go back. Any thread may call.
+    Instants are seconds of a monotonic clock. Thread-safe.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
@@ -75,12 +75,12 @@ class Places(Generic[Key]):
         self._turn = threading.Lock()
         self._taken: dict[Key, _Place] = {}
         self._bound: dict[str, _OfAddress[Key]] = {}
-        """Those that may have to go, by their address."""
+        """The connections that may be closed, by address."""
         self._addresses: dict[int, dict[str, None]] = {}
-        """The addresses by the number of theirs: it is looked up thousands of times a second in a flood."""
+        """Addresses by how many such connections they have: a flood needs this thousands of times a second."""
 
     def take(self, key: Key, address: str, now: float) -> tuple[bool, Key | None]:
-        """Give a place to a connection; return whether it has one, and which is to be closed for it, if any is."""
+        """Give a place to a connection; return whether it got one, and the connection to close for it, if any."""
         with self._turn:
             found, gone = self._room(address, now)
             if gone is not None:
@@ -97,20 +97,20 @@ class Places(Generic[Key]):
                 self._add(key, _Place(place.address, now, standing))
 
     def leave(self, key: Key) -> None:
-        """Take back the place of a connection that is over."""
+        """Free the place of a connection that has ended."""
         with self._turn:
             self._remove(key)
 
     def are_to_be_heard(self, came: int) -> bool:
-        """Return whether those that just came, so many, are to be heard before more are accepted.
+        """Return whether to read from the `came` new connections before more are accepted.
 
-        So it is once no address has more than one of those that may have to go: the next would have to go for another.
+        True if they are many and no address has more than one that may be closed: accepting more would close them.
         """
         with self._turn:
             return came >= self._most // 2 and max(self._addresses, default=0) <= 1
 
     def silent_since(self, then: float) -> list[Key]:
-        """Return the connections that have asked for nothing since an instant."""
+        """Return the connections that have been open since `then` or longer without a request."""
         with self._turn:
             return [key for key, each in self._taken.items() if each.standing is Standing.SILENT and each.since <= then]
 
@@ -129,7 +129,7 @@ class Places(Generic[Key]):
             self._count(place.address, len(of_address) + 1, len(of_address))
 
     def _count(self, address: str, before: int, now: int) -> None:
-        """Note how many connections of an address there are now."""
+        """Update the number of connections of an address."""
         if before:
             del self._addresses[before][address]
             if not self._addresses[before]:
@@ -140,10 +140,10 @@ class Places(Generic[Key]):
             del self._bound[address]
 
     def _room(self, address: str, now: float) -> tuple[bool, Key | None]:
-        """Return whether there is a place for another of an address, and whom it has to be taken from, if it has.
+        """Return whether an address may have another connection, and the one to close for it, if any.
 
-        That is of the address that has most one that is not new, of those one that has not asked, and the oldest: who
-        has but one keeps it in a flood of others, however long it takes until he is heard.
+        It is closed at the address with the most connections, silent ones and the oldest first, but no new one. So a
+        client with a single connection keeps it in a flood of others, however long it waits to be read.
         """
         if len(self._bound.get(address, ())) >= self._of_one:
             gone = self._bound[address].first_to_go(now)
@@ -156,17 +156,17 @@ class Places(Generic[Key]):
         return gone is not None, gone
 
 
-# ---- Lines that strangers could make a server write without end: one in a while, and how many there were.
+# ---- Messages that strangers could make a server log endlessly: logged at a limited rate, with a count.
 
 PAUSE = 10.0
-"""Seconds between two lines of a kind."""
+"""Seconds between two messages of a kind."""
 
 MINUTE = 60.0
-"""The pause between two lines about what lasts: no room, no descriptors."""
+"""Seconds between two messages about a lasting state: no free place, no file descriptors."""
 
 
 class RateLimited:
-    """Says a line at most once in `pause` seconds, with the number of those that were left out meanwhile."""
+    """Logs a message at most once in `pause` seconds, with the number of those left out meanwhile."""
 
     def __init__(
         self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic, pause: float = PAUSE
@@ -178,7 +178,7 @@ class RateLimited:
         self._left_out = 0
 
     def note(self, text: str) -> None:
-        """Say a line, or count it."""
+        """Log a message, or count it."""
         now = self._clock()
         if now < self._next:
             self._left_out += 1
@@ -188,11 +188,11 @@ class RateLimited:
         self._note(text + more)
 
 
-# ---- Addresses that this machine alone reaches.
+# ---- Loopback addresses.
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached from this machine alone."""
+    """Return whether an address can be reached only from this machine."""
     if host.lower() == "localhost":
         return True
     try:

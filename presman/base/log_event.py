@@ -1,4 +1,4 @@
-"""One thing that happened in a running presman, for its log."""
+"""An event in a running presman, for its log."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -10,10 +10,9 @@ _NOTHING: Mapping[str, str | int | float] = MappingProxyType({})
 
 
 class LogEvent(NamedTuple):
-    """What happened. `event` is a word that stays the same from release to release; `message` says it to people.
+    """An event. `event` is a key that stays the same from release to release; `message` is its text for people.
 
-    `database` is the target it is about, "" for none; `figures` are what a program would otherwise read out of the
-    message.
+    `database` is the target it concerns, "" if none; `figures` are the numbers of the message for programs.
     """
 
     event: str
@@ -24,9 +23,9 @@ class LogEvent(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The message with the database it is about before it."""
+        """The message with the name of its database before it."""
         return f"{self.database}: {self.message}" if self.database else self.message
 
 
 Report = Callable[[LogEvent], object]
-"""What is done with an event: it is printed, or written to a log."""
+"""What handles an event: it prints it, or writes it to a log."""

@@ -1,6 +1,6 @@
-"""Markup: elements of HTML and SVG as text, everything in them escaped unless it is markup already.
+"""Markup: elements of HTML and SVG as text, with everything escaped that is not markup already.
 
-What comes out is well-formed XML, too: each element is closed, each attribute quoted.
+The result is also well-formed XML: each element is closed, each attribute quoted.
 """
 
 import re
@@ -10,26 +10,26 @@ from html import escape
 from presman.base.errors import InputError
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML and so no page of ours may have."""
+"""Characters that XML forbids, and so every page of presman."""
 
 _VOID = frozenset({"meta", "rect", "path", "line", "circle"})
 
 
 class Markup(str):
-    """Text that is markup: escaped where it had to be."""
+    """Text that is markup: already escaped."""
 
     __slots__ = ()
 
 
 def safe(text: str) -> Markup:
-    """Return a text of anybody as markup that shows it."""
+    """Return any text as markup that shows it."""
     return Markup(escape(_FORBIDDEN.sub("\ufffd", text), quote=True))
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Return an element; children that are no Markup are escaped, attributes that are None are left out.
+    """Return an element; children that are not Markup are escaped, attributes that are None are left out.
 
-    A trailing underscore of an attribute goes (`class_`), others become hyphens (`stroke_width`).
+    A trailing underscore in the name of an attribute is dropped (`class_`), others become hyphens (`stroke_width`).
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-") if key != "viewBox" else key}="{_value(value)}"'
@@ -42,7 +42,7 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
 
 
 def joined(children: Iterable[str]) -> Markup:
-    """Return several pieces as one; those that are no Markup are escaped."""
+    """Return several pieces as one; those that are not Markup are escaped."""
     return Markup("".join(each if isinstance(each, Markup) else safe(each) for each in children))
 
 
@@ -52,15 +52,15 @@ def _value(value: str | float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-# ---- SVG: what every drawing of presman is made with, as a picture of its own or within a page; PNG through resvg-py.
+# ---- SVG: the elements of every drawing, as a file of its own or within a page; PNG through resvg-py.
 
 WIDTH = 1000.0
 INK, FAINT, RULE, BLANK = "#24292f", "#57606a", "#d0d7de", "#e6e6e6"
 BAD = "#b42318"
-"""What went wrong: no colour of a group."""
+"""For what went wrong; not a colour of a group."""
 
 IDLE = "#b4b9c1"
-"""What is there and does nothing."""
+"""For what is idle."""
 
 _FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
 
@@ -77,23 +77,23 @@ def label(
 
 
 def block(title: str, x: float, y: float, width: float, height: float, **attributes: str | float | None) -> Markup:
-    """Return a rectangle in a drawing that tells something under the mouse."""
+    """Return a rectangle in a drawing, with `title` as its tooltip."""
     return element("rect", element("title", title), x=x, y=y, width=width, height=height, **attributes)
 
 
 def level(y: float, text: str, left: float, right: float) -> Markup:
-    """Return a line across a drawing with what it stands for left of it."""
+    """Return a horizontal line across a drawing with its label to the left."""
     line = element("path", d=f"M{left:.0f} {y:.1f}H{right:.0f}", stroke=RULE)
     return Markup(line + label(left - 8, y + 4, text, "end"))
 
 
 def drawing(height: float, named: str, parts: Sequence[Markup]) -> Markup:
-    """Return a drawing within a page; `named` says what it shows to who cannot see it."""
+    """Return a drawing within a page; `named` describes it for screen readers."""
     return element("svg", *parts, viewBox=f"0 0 {WIDTH:.0f} {height:.0f}", role="img", aria_label=named)
 
 
 def picture(panels: Sequence[Sequence[Markup]], height: float) -> str:
-    """Return panels of that height, one above the other, as a document."""
+    """Return panels of `height` each, one above the other, as a document."""
     whole = height * max(1, len(panels))
     return (
         element(

@@ -1,4 +1,4 @@
-"""The measures: what can be exported, by name. What each has in it is in :mod:`presman.figures.measures`."""
+"""The measures: what can be exported, by name. Their columns are in :mod:`presman.figures.measures`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,4 +15,4 @@ MEASURES: Mapping[str, str] = MappingProxyType(
         "arrivals": "every parallel statement, once it is over",
     }
 )
-"""Each with what it is about. `cpu`, `session_io`, `parallel` and `emphasis` are those of presman 1.x."""
+"""Each measure with its subject. `cpu`, `session_io`, `parallel` and `emphasis` come from presman 1.x."""

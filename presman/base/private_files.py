@@ -1,6 +1,6 @@
-"""Files that are the user's alone, what presman keeps between runs and where; paths that somebody wrote, what is there.
+"""Private files of the user, the folder of what presman keeps between runs, and safe reading of other paths.
 
-Somebody who may write to the folder, or who made it, could have put a link there that leads elsewhere.
+Another user who may write to a folder, or who made it, could have put a link there that leads elsewhere.
 """
 
 import errno
@@ -15,7 +15,7 @@ from presman.base.errors import InputError
 
 
 def state_folder() -> Path:
-    """Return presman's folder for what it keeps between runs ($XDG_STATE_HOME/presman). Raises OSError."""
+    """Return the folder of what presman keeps between runs ($XDG_STATE_HOME/presman). Raises OSError."""
     home = os.environ.get("XDG_STATE_HOME", "")
     if home.startswith("/"):
         return Path(home) / "presman"
@@ -26,9 +26,9 @@ def state_folder() -> Path:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open or make a file that only the user can read, in a folder of the user's, for writing with `flags`.
+    """Open or create a file that only the user can read, in a folder of the user, for writing with `flags`.
 
-    Raises OSError where there is a link, or something that is no file or somebody else's.
+    Raises OSError if the path is a link, not a regular file, or owned by another user.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path.parent.stat().st_uid != os.geteuid():
@@ -46,9 +46,9 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def replace_private(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file that only the user can read, as a whole or not at all; of a pipe or a device its content.
+    """Replace a file by one that only the user can read, atomically; write into it if it is a pipe or a device.
 
-    What is there is replaced. Raises OSError.
+    Raises OSError.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         path.write_bytes(content)
@@ -68,9 +68,9 @@ def replace_private(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def read_private(path: Path, most: int) -> bytes:
-    """Return what is in a file of the user's, at most `most` bytes of it.
+    """Return the content of a file of the user, at most `most` bytes.
 
-    Raises OSError where there is none, a link, something that is no file, somebody else's, or more than that.
+    Raises OSError if the file is missing, a link, not a regular file, owned by another user, or larger.
     """
     with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
         _check(os.fstat(file.fileno()), path)
@@ -98,7 +98,7 @@ def _check(found: os.stat_result, path: Path) -> None:
         raise OSError(errno.EPERM, "it has a second hard link", str(path))
 
 
-# ---- What presman keeps between runs.
+# ---- Files that presman keeps between runs.
 
 
 def keep_file(name: str, text: str) -> Path:
@@ -110,7 +110,7 @@ def keep_file(name: str, text: str) -> Path:
 
 
 def keep_crash(error: BaseException) -> Path | None:
-    """Write where an error came from, without the values of variables; None if that fails too."""
+    """Write the traceback of an error, without values of variables, and return its path; None if that fails, too."""
     import traceback
 
     trace = "".join(traceback.format_exception(error))
@@ -120,42 +120,42 @@ def keep_crash(error: BaseException) -> Path | None:
         return None
 
 
-# ---- Paths that somebody wrote.
+# ---- Paths that a user gives.
 
 
 def expanded(path: str | Path) -> Path:
-    """Return a path with its "~" replaced by the home folder. Raises InputError if that is not known."""
+    """Return a path with its "~" replaced by the home folder. Raises InputError if that is unknown."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
         raise InputError(f"{path}: the folder of ~ is not known: set HOME, or write the whole path") from None
 
 
-# ---- What is there: yes, no, or an OSError that says why nobody can tell. Path.exists, is_file and is_dir of Python
-# 3.13 and later answer no where a path may not be looked at, too.
+# ---- What a path is: yes, no, or an OSError that says why that cannot be found out. Path.exists, is_file and is_dir
+# of Python 3.13 and later also return False if the user may not look at the path.
 
 _NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
 def exists(path: Path) -> bool:
-    """Whether anything is there. Raises OSError."""
+    """Whether the path exists. Raises OSError."""
     return bool(_mode(path))
 
 
 def is_file(path: Path) -> bool:
-    """Whether a plain file is there, or a link to one. Raises OSError."""
+    """Whether the path is a regular file, or a link to one. Raises OSError."""
     return stat.S_ISREG(_mode(path))
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there, or a link to one. Raises OSError."""
+    """Whether the path is a folder, or a link to one. Raises OSError."""
     return stat.S_ISDIR(_mode(path))
 
 
 def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
-    except ValueError:  # no path has a zero byte
+    except ValueError:  # a path cannot contain a zero byte
         return 0
     except OSError as error:
         if error.errno in _NOTHING:
@@ -163,7 +163,7 @@ def _mode(path: Path) -> int:
         raise
 
 
-# ---- Files that somebody hands in: how much of one, and of one of its lines, is read at most.
+# ---- Files that a user gives: limits on how much of a file and of a line is read.
 
 
 LONGEST = 1 << 20
@@ -171,7 +171,7 @@ LONGEST = 1 << 20
 
 
 def open_plain(path: Path) -> BufferedReader:
-    """Open a plain file; whatever else is there neither blocks nor goes on without end. Raises OSError."""
+    """Open a regular file. Anything else neither blocks nor is read endlessly. Raises OSError."""
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: PTH123, SIM115
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
@@ -180,7 +180,7 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def read_small(path: Path, most: int) -> bytes:
-    """Return the content of a file, or of a pipe. Raises OSError if that is more than `most` bytes, or has no end."""
+    """Return the content of a file or a pipe. Raises OSError if it has more than `most` bytes, or does not end."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -189,7 +189,7 @@ def read_small(path: Path, most: int) -> bytes:
 
 
 def has_short_lines(content: bytes, longest: int = LONGEST) -> bool:
-    """Whether no line has more than `longest` bytes, found in leaps of that length."""
+    """Whether no line has more than `longest` bytes. The content is searched in steps of that length."""
     at = 0
     while len(content) - at > longest:
         at = content.rfind(b"\n", at, at + longest + 1) + 1
@@ -199,7 +199,7 @@ def has_short_lines(content: bytes, longest: int = LONGEST) -> bool:
 
 
 def short_lines(file: TextIOWrapper) -> Iterator[str]:
-    """Yield the lines of a text. Raises OSError for one that is longer than is read."""
+    """Yield the lines of a text file. Raises OSError for a line that is too long."""
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST and not line.endswith("\n"):
             raise OSError(errno.EFBIG, f"it has a line of more than {LONGEST >> 20} MB")

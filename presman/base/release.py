@@ -22,7 +22,7 @@ class Release(NamedTuple):
         >>> Release.parse("19.22.0.0.0")
         Release(major=19, minor=22)
 
-        What Oracle calls 26ai calls itself 23.26: it is 23ai with the updates from October 2025 on.
+        Oracle's 26ai reports itself as 23.26: it is 23ai with the updates from October 2025 on.
 
         >>> Release.parse("26ai"), Release.parse("23.26.1.0.0")
         (Release(major=23, minor=26), Release(major=23, minor=26))
@@ -41,11 +41,11 @@ class Release(NamedTuple):
 
 
 SUPPORTED = tuple(Release(*pair) for pair in ((11, 2), (12, 1), (12, 2), (18, 0), (19, 0), (21, 0), (23, 0), (23, 26)))
-"""The releases every query is proven for."""
+"""The releases that every query is tested with."""
 
 
 def named(version: str) -> str:
-    """Return a version with the name by which its users know it, where that is another number or a word.
+    """Return a version with the name that users know it by, if that differs.
 
     >>> named("23.26.1.0.0"), named("23.6.0.24.10"), named("19.22.0.0.0"), named("")
     ('26ai 23.26.1.0.0', '23ai 23.6.0.24.10', '19.22.0.0.0', '')

@@ -1,4 +1,4 @@
-"""Status of a run: what a command says of itself, and what becomes of that when it is read."""
+"""Status of a run: what a command reports about itself, and how `presman status` reads that."""
 
 import fcntl
 import os
@@ -24,11 +24,11 @@ from presman.base.private_files import open_private, read_private, state_folder
 from presman.base.running_out import IN_USE, bytes_of_process
 
 FORMAT = 1
-"""Grows when a name changes its meaning or goes away; new names come without notice."""
+"""Incremented when a field changes its meaning or is removed; new fields do not change it."""
 
 
 class RunState(Enum):
-    """How a database of a run is."""
+    """The state of a database of a run."""
 
     RUNNING = "running"
     STARTING = "starting"
@@ -42,10 +42,10 @@ class RunState(Enum):
 class DatabaseStatus(Struct, frozen=True):
     """One database of a run.
 
-    `polls` were written, `last_poll` is when the newest came, by the clock of this machine; `every` are the seconds
-    between two. `waiting` are polls that are not written yet, `given_up` those that never will be. `trouble` says in
-    one line why none comes, `output_trouble` why none is written; `next_try` is when a database that is lost is tried
-    next, None where it is not lost, or not tried again.
+    `polls` is the number of polls written, `last_poll` the time of the newest, by the clock of this machine; `every` is
+    the refresh interval in seconds. `waiting` polls are not written yet, `given_up` ones never will be. `trouble` says
+    in one line why no poll comes, `output_trouble` why none is written. `next_try` is when a lost database is tried
+    again, None if it is not lost, or is not tried again.
     """
 
     name: str
@@ -60,9 +60,9 @@ class DatabaseStatus(Struct, frozen=True):
 
 
 class RunStatus(Struct, frozen=True):
-    """One process. `written` is when it wrote this; `cpu_seconds` and `memory_mb` are what it has used so far, and now.
+    """One process. `written` is when it wrote this status, `output` where it writes its polls to, without secrets.
 
-    `cpu_percent` is its CPU since it wrote the time before. `output` is where it writes to, without secrets.
+    `cpu_seconds` is its CPU time so far, `cpu_percent` its CPU use since the previous status, `memory_mb` its memory.
     """
 
     format: int
@@ -80,14 +80,14 @@ class RunStatus(Struct, frozen=True):
 
 
 class FoundRun(Struct, frozen=True):
-    """A run as it was found: its last status, and whether its process is alive."""
+    """A run found on disk: its last status, and whether its process is alive."""
 
     status: RunStatus
     alive: bool
 
 
 class RunLine(Struct, frozen=True):
-    """One database of one run, now: what `presman status` has a line for. Ages are seconds.
+    """One database of one run, now: a line of `presman status`. Ages are seconds.
 
     The process has written no status for `silent` seconds; a lost database is tried again in `retry_in` seconds.
     """
@@ -103,14 +103,14 @@ class RunLine(Struct, frozen=True):
 
 
 SILENCE = 30.0
-"""Seconds after which a process that says nothing hangs: it does so every five."""
+"""Seconds without a status after which a process counts as hanging: it writes one every five."""
 
 SLACK = 10.0
-"""Seconds that a poll may be late besides: what is read may be as old as the process's last status."""
+"""Seconds that a poll may be late in addition: the status that is read may be that old."""
 
 
 def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:
-    """Return a line for each database of a run; of one that has none, one without a name."""
+    """Return a line for each database of a run; a single one without a name if it has no database."""
     run = found.status
     runs_for = max(0.0, ((now if found.alive else run.written) - run.since).total_seconds())
     databases = run.databases or (DatabaseStatus("", 0.0),)
@@ -147,27 +147,27 @@ def _state(
     return (RunState.LATE, f"no poll for {age:.0f} s") if database.every and age > late else (RunState.RUNNING, "")
 
 
-# ---- Status files: one for each run, written anew every few seconds, in a folder that is the user's alone.
-# Beside each stands a lock that the process holds as long as it lives. However it ends, the system lets go of that: so
-# whether a process is there is asked of the lock, and not of its number, which another may have by now.
+# ---- Status files: one for each run, rewritten every few seconds, in a private folder of the user.
+# Each has a lock file beside it, which the process holds as long as it lives. The system releases the lock however the
+# process ends. So the lock shows whether the process is alive; its ID may belong to another process by now.
 
 LARGEST = 4 << 20
 """Bytes of a status file that are read."""
 
 REMEMBERED = timedelta(days=1)
-"""How long a run that died is listed, unless another takes its place."""
+"""How long a run that died is listed, unless another replaces it."""
 
-_HALF = 60.0
-"""Seconds within which a process that has its lock has written a status."""
+_FIRST_STATUS = 60.0
+"""Seconds within which a process that holds its lock has written its first status."""
 
 
 def folder() -> Path:
-    """Return where the files are. Raises OSError."""
+    """Return the folder of status files. Raises OSError."""
     return state_folder() / "running"
 
 
 class StatusFile:
-    """The file of this process. Raises OSError where it cannot be made or written."""
+    """The status file of this process. Raises OSError if it cannot be created or written."""
 
     def __init__(self, command: str) -> None:
         name = f"{command}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -178,13 +178,13 @@ class StatusFile:
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, status: RunStatus) -> None:
-        """Put a status in place of the one before, as a whole."""
+        """Replace the previous status, atomically."""
         with os.fdopen(open_private(self._new, os.O_TRUNC), "wb") as file:
             file.write(msgspec.json.encode(status))
         self._new.replace(self._path)
 
     def remove(self) -> None:
-        """Say no more: the run is ended in good order. Never raises."""
+        """Remove the status: the run has ended normally. Never raises."""
         for path in (self._path, self._new, self._lock_path):
             with suppress(OSError):
                 path.unlink()
@@ -193,9 +193,9 @@ class StatusFile:
 
 
 def found_runs() -> list[FoundRun]:
-    """Return the runs of this user, the oldest first, and those that died lately. Raises OSError.
+    """Return the runs of this user, those that died recently included, the oldest first. Raises OSError.
 
-    What died long ago, or whose place another has taken, is removed.
+    The files of runs that died long ago, or that another run has replaced, are removed.
     """
     found = sorted(_runs_on_disk(), key=lambda each: each[1].status.since)
     outputs = {_output_of(run.status) for _, run in found if run.alive}
@@ -219,7 +219,7 @@ def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
         paths = sorted(directory / name for name in os.listdir(directory) if name.endswith(".json"))  # noqa: PTH208
     except FileNotFoundError:
         return
-    _forget_halves({path.stem for path in paths})
+    _remove_stale_locks({path.stem for path in paths})
     for path in paths:
         alive = _is_locked(path.with_suffix(".lock"))
         try:
@@ -232,11 +232,11 @@ def _runs_on_disk() -> Iterator[tuple[Path, FoundRun]]:
             yield path, FoundRun(status, alive)
 
 
-def _forget_halves(names: set[str]) -> None:
-    """Remove the locks of processes that were killed before they had written a status."""
+def _remove_stale_locks(names: set[str]) -> None:
+    """Remove the locks of processes that were killed before they wrote a status."""
     for lock in folder().glob("*.lock"):
         with suppress(OSError):
-            if lock.stem not in names and time.time() - lock.stat().st_mtime > _HALF and not _is_locked(lock):
+            if lock.stem not in names and time.time() - lock.stat().st_mtime > _FIRST_STATUS and not _is_locked(lock):
                 lock.unlink()
 
 
@@ -261,19 +261,19 @@ def _forget(path: Path) -> None:
 
 
 EVERY = 5.0
-"""Seconds between two times that a run says how it is."""
+"""Seconds between two statuses of a run."""
 
-Look = Callable[[], Sequence[DatabaseStatus]]
+Statuses = Callable[[], Sequence[DatabaseStatus]]
 
 
 @contextmanager
-def reporting(command: str, output: str, look: Look, report: Report, every: float = EVERY) -> Iterator[None]:
-    """Have `presman status` know of this process while what is inside runs; `look` says how its databases are.
+def reporting(command: str, output: str, statuses: Statuses, report: Report, every: float = EVERY) -> Iterator[None]:
+    """Report this process to `presman status` while the body runs; `statuses` returns the status of its databases.
 
-    A file that cannot be written is reported once, and the work goes on.
+    If the file cannot be written, that is reported once, and the work goes on.
     """
     try:
-        reporter = _Reporter(command, output, look, report, every)
+        reporter = _Reporter(command, output, statuses, report, every)
     except OSError as error:
         _complain(error, report)
         yield
@@ -286,10 +286,10 @@ def reporting(command: str, output: str, look: Look, report: Report, every: floa
 
 
 class _Reporter:
-    def __init__(self, command: str, output: str, look: Look, report: Report, every: float) -> None:
+    def __init__(self, command: str, output: str, statuses: Statuses, report: Report, every: float) -> None:
         self._command = command
         self._output = output
-        self._look = look
+        self._statuses = statuses
         self._report = report
         self._every = every
         self._since = datetime.now(UTC)
@@ -329,7 +329,7 @@ class _Reporter:
         percent = None if self._percent is None else round(self._percent, 1)
         return RunStatus(
             FORMAT, self._command, os.getpid(), platform.node(), __version__, self._since, datetime.now(UTC),
-            self._output, round(cpu, 2), percent, round(memory_mb(), 1), tuple(self._look()),
+            self._output, round(cpu, 2), percent, round(memory_mb(), 1), tuple(self._statuses()),
         )  # fmt: skip
 
 
@@ -349,7 +349,7 @@ def cpu_seconds() -> float:
 
 
 def memory_mb() -> float:
-    """Return the memory that is in use, in MB; where the system does not tell, the most that ever was."""
+    """Return the memory in use, in MB; the peak if the system does not report it."""
     if (in_use := bytes_of_process(IN_USE)) is not None:
         return in_use / 2**20
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

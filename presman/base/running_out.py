@@ -14,7 +14,7 @@ _NUMBERS = {
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
     errno.ENOMEM: _MEMORY,
-    errno.EAGAIN: _PROCESSES,  # of fork; who writes without waiting knows it for himself
+    errno.EAGAIN: _PROCESSES,  # from fork; non-blocking writers handle their own
 }
 _WORDS = {
     "Too many open files": _FILES,
@@ -22,32 +22,32 @@ _WORDS = {
     "failed to map segment": _MEMORY,
     "can't allocate": _MEMORY,
     "can't start new thread": _PROCESSES,
-    "cannot join thread before it is started": _PROCESSES,  # what Textual says then as it ends
+    "cannot join thread before it is started": _PROCESSES,  # Textual raises this when it exits then
 }
-"""What Python, the loader of libraries and drivers say in errors that have no number."""
+"""Texts of errors without an errno from Python, the dynamic linker and drivers."""
 
 _SQLITE = "unable to open database file"
-"""What SQLite says, which takes FEW descriptors, when it gets none."""
+"""SQLite's message when it gets no file descriptor; it needs FEW of them."""
 
 FEW = 6
 
 CODE = 3
-"""The exit code: what presman is to read cannot be read."""
+"""The exit code: the input of presman cannot be read."""
 
 LEAST = 64 << 20
-"""Bytes of addresses without which no command that reads a database ends in good order."""
+"""Bytes of address space that a command that reads a database needs to end normally."""
 
 STACK = 24 << 20
-"""Bytes of addresses that a thread takes, with some to spare: where there are no more, no thread can be had."""
+"""Bytes of address space that a thread takes, with some reserve: with less, no thread can be started."""
 
 _BEGINNING = 10 << 20
-"""Bytes of addresses of a stack and of the first that a thread does."""
+"""Bytes of address space for a stack and the first steps of a thread."""
 
 
 def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
-    """Return in one line what has run out, if an error came of that, and how much is allowed; "" for other errors.
+    """Return in one line what has run out, if that caused an error, and the limit; "" for other errors.
 
-    One that nobody foresaw, where hardly a file can be opened or the memory is full, came of that.
+    An error that is not `foreseen` counts as caused by that if hardly a file can be opened or the memory is full.
     """
     each: BaseException | None = error
     while each is not None:
@@ -61,9 +61,9 @@ def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
 
 
 def have_threads_end() -> None:
-    """Load what a thread needs to end, or the GNU C library aborts where no memory is left for that.
+    """Load the library that a thread needs to end: the GNU C library aborts if there is no memory for it then.
 
-    Raises OSError if there is none left now; other C libraries have no such file and need none.
+    Raises OSError if there is no memory now. Other C libraries do not have that file and do not need it.
     """
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         return
@@ -77,9 +77,9 @@ def have_threads_end() -> None:
 
 
 def start(thread: threading.Thread) -> None:
-    """Start a thread. Raises RuntimeError where none can be had, or there is hardly memory for one.
+    """Start a thread. Raises RuntimeError if that is impossible, or there is hardly memory for one.
 
-    One that runs out of memory before it can say that it runs would be waited for by Python without end.
+    Python would wait forever for a thread that runs out of memory before it reports that it runs.
     """
     if _is_full_of_memory(_BEGINNING):
         raise RuntimeError("can't start new thread")
@@ -87,15 +87,15 @@ def start(thread: threading.Thread) -> None:
 
 
 def end_without_tidying() -> None:
-    """Have Python not look through all objects as it ends: where memory is full that may go on without end."""
+    """Keep Python from collecting garbage when it exits: with full memory that may never end."""
     if _is_full_of_memory():
         gc.freeze()
 
 
 def too_little() -> str:
-    """Return in one line that there is less memory than presman needs to say what it lacks; "" where there is more.
+    """Return in one line that there is too little memory for presman even to report errors; "" if there is enough.
 
-    Where not even a small number finds room, Python 3.11 tries for ever to handle the error, and hears no signal.
+    If not even a small integer can be allocated, Python 3.11 handles the error forever and ignores signals.
     """
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
     if allowed == resource.RLIM_INFINITY or allowed >= LEAST:
@@ -107,7 +107,7 @@ def _of(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return _MEMORY
     if isinstance(error, SystemError) and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        return _MEMORY  # a library in C was refused memory and did not say so
+        return _MEMORY  # a C library was refused memory and did not report it
     what = _NUMBERS.get(error.errno or 0, "") if isinstance(error, OSError) else ""
     text = str(error)
     if not what and isinstance(error, (OSError, RuntimeError, ImportError)):
@@ -131,20 +131,20 @@ def _is_full_of_memory(room: int = STACK) -> bool:
 
 
 ADDRESSES, IN_USE, DATA = 0, 1, 5
-"""What Linux tells of the memory of a process, by its place in statm."""
+"""Fields of /proc/self/statm, by position."""
 
 
-def bytes_of_process(place: int) -> int | None:
-    """Return how much of this process is at a place of statm, None where nobody tells."""
+def bytes_of_process(field: int) -> int | None:
+    """Return the bytes of a field of statm for this process, None if it cannot be read."""
     try:
         with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - for each answer of a driver
-            return int(file.read().split()[place]) * resource.getpagesize()
+            return int(file.read().split()[field]) * resource.getpagesize()
     except (OSError, MemoryError):
         return None
 
 
 def _allowed(what: str) -> str:
-    """Return how much is allowed, "" where nothing is set: then it is the machine that has no more."""
+    """Return the limit in words, "" if none is set: then the machine itself has no more."""
     limits = {
         _FILES: ((resource.RLIMIT_NOFILE, "ulimit -n", 1, ""),),
         _PROCESSES: ((resource.RLIMIT_NPROC, "ulimit -u", 1, ""),),
@@ -160,29 +160,29 @@ def _allowed(what: str) -> str:
     return ""
 
 
-SELDOM = (20_000, 20, 500)
-"""Objects, and rounds, after which the garbage collector looks around."""
+THRESHOLDS = (20_000, 20, 500)
+"""Thresholds of the garbage collector: objects, and rounds."""
 
 
 def collect_rarely() -> None:
-    """Have the garbage collector look around seldom.
+    """Make the garbage collector run rarely.
 
-    Of what is imported nothing is garbage, and to look for some takes a tenth of that time; polls leave next to
-    nothing, and with fifty databases the rounds over all that is known of them took a seventh of the CPU time.
-    A round over everything stops all threads: for half a second where two hundred databases are known.
+    Imports leave no garbage, and looking for it takes a tenth of their time. Polls leave almost none, and with fifty
+    databases the collections over all their data took a seventh of the CPU time. A full collection stops all threads:
+    for half a second with two hundred databases.
     """
-    gc.set_threshold(*SELDOM)
+    gc.set_threshold(*THRESHOLDS)
 
 
-# ---- What a driver may take while it reads an answer. That of Oracle makes lists as long as a number in the answer
-# says before it looks whether so much follows. Where it reads in the middle of something else that may be any number.
+# ---- Memory that a driver may take while it reads an answer. Oracle's driver allocates lists as long as a number in
+# the answer says before it checks that so much follows. In a garbled answer that may be any number.
 
 ROOM = 256 << 20
-"""Bytes of data that may come to those there are while an answer is read: 150,000 sessions have so many."""
+"""Bytes of data that may be added while an answer is read: enough for 150,000 sessions."""
 
 
 class AnswerMemory:
-    """The limit of data of this process while answers are read, in one thread or in many."""
+    """The limit on this process's data while answers are read, in one thread or in many."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -191,7 +191,7 @@ class AnswerMemory:
 
     @contextmanager
     def bounded(self, room: int = ROOM) -> Iterator[None]:
-        """Let what takes more than `room` meanwhile fail with MemoryError; each that begins has that room again."""
+        """Let the body fail with MemoryError if it takes more than `room`; each new one starts with that much room."""
         with self._turn:
             if not self._under_way:
                 self._usual = resource.getrlimit(resource.RLIMIT_DATA)
@@ -206,7 +206,7 @@ class AnswerMemory:
                     self._allow(None)
 
     def _allow(self, present: int | None, room: int = 0) -> None:
-        """Allow so many bytes of data and room for more, or as many as usual where those are fewer or nobody knows."""
+        """Allow `present` + `room` bytes of data, or the usual limit if that is lower or `present` is unknown."""
         soft, hard = self._usual
         most = soft if present is None or -1 < soft < present + room else present + room  # -1: no limit
         with suppress(OSError, ValueError):
@@ -214,4 +214,4 @@ class AnswerMemory:
 
 
 ANSWERS = AnswerMemory()
-"""That of this process."""
+"""The limit of this process."""

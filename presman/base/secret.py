@@ -1,4 +1,4 @@
-"""Secrets: the one type that holds a password, which never shows itself; passwords that the environment brings."""
+"""Secrets: the type of every password, which never shows its text; passwords from the environment."""
 
 import os
 from contextlib import suppress
@@ -20,7 +20,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text itself: only for whoever hands it to a driver."""
+        """Return the text itself: only to pass it to a driver."""
         return self._text
 
     def __bool__(self) -> bool:
@@ -42,9 +42,9 @@ class Secret:
         raise TypeError("a secret is not written anywhere")
 
 
-# ---- Passwords that the environment brings: taken out of it first of all, so that no child process inherits them.
-# Who may look at a process sees the environment that it was started with (/proc/PID/environ), and a copy of it has
-# that, too: so it is erased there as well.
+# ---- Passwords from the environment: removed from it first of all, so that no child process inherits them.
+# /proc/PID/environ shows the environment that a process was started with, and a fork of it has that, too: so the
+# values are erased there as well.
 
 PASSWORD, METRICS_PASSWORD = "PRESMAN_PASSWORD", "PRESMAN_METRICS_PASSWORD"
 
@@ -52,7 +52,7 @@ _taken: dict[str, Secret] = {}
 
 
 def take() -> None:
-    """Keep the passwords of the environment here and nowhere else; those that were kept before are forgotten."""
+    """Move the passwords from the environment into this module; those kept before are forgotten."""
     _taken.clear()
     for name in (PASSWORD, METRICS_PASSWORD):
         if name in os.environ:
@@ -62,22 +62,22 @@ def take() -> None:
 
 
 def give(name: str, secret: Secret) -> None:
-    """Keep a password that the process which started this one had in its environment."""
+    """Keep a password from the environment of the parent process."""
     _taken[name] = secret
 
 
 def forget() -> None:
-    """Keep none."""
+    """Forget all passwords."""
     _taken.clear()
 
 
 def of_environment(name: str) -> Secret | None:
-    """Return a password of the environment, None where there is none or an empty one."""
+    """Return a password from the environment, None if it is missing or empty."""
     return _taken.get(name) or Secret(os.environ.get(name, "")) or None
 
 
 def _erase(name: str) -> None:
-    """Write zeros over a value where it stands since the process was started."""
+    """Overwrite a value with zeros in the memory where the process got it at its start."""
     import ctypes
 
     with suppress(OSError, AttributeError):

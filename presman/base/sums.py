@@ -1,4 +1,4 @@
-"""Sums: rows by what they have in common, and figures of several where some may not be known."""
+"""Sums: rows grouped by a key, and totals of figures some of which may be unknown."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
@@ -9,7 +9,7 @@ Number = TypeVar("Number", int, float)
 
 
 def grouped(rows: Iterable[Row], key: Callable[[Row], RowKey]) -> dict[RowKey, list[Row]]:
-    """Return rows by what they have in common, in the order in which they come."""
+    """Return rows grouped by a key, in their original order."""
     found: dict[RowKey, list[Row]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
@@ -17,13 +17,13 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], RowKey]) -> dict[RowKey, l
 
 
 def sum_of_known(parts: Iterable[float | None]) -> float | None:
-    """Return the sum of the parts that are known, None where none is."""
+    """Return the sum of the known parts, None if none is known."""
     known = [each for each in parts if each is not None]
     return sum(known) if known else None
 
 
 def added(parts: Iterable[Number | None]) -> Number | None:
-    """Return the sum, None where a part is not known."""
+    """Return the sum, None if a part is unknown."""
     try:
         return sum(parts)  # type: ignore[arg-type]
     except TypeError:  # None was among them
@@ -31,6 +31,6 @@ def added(parts: Iterable[Number | None]) -> Number | None:
 
 
 def largest(parts: Iterable[Number | None]) -> Number | None:
-    """Return the largest, None where a part is not known, or there is none."""
+    """Return the largest, None if a part is unknown or there is none."""
     values = list(parts)
     return None if None in values else max(values, default=None)  # type: ignore[type-var]

@@ -1,8 +1,8 @@
-"""The only entrance of text that comes from outside.
+"""The only entrance for text from outside.
 
 SQL texts, user names, program names and error messages are written by strangers. A stray ESC in one of
-them would move the cursor, change the window title or write to the clipboard of whoever watches. Every such
-string passes :func:`clean` once, when a row record is built; after that, text is safe to show.
+them would move the cursor, change the window title or write to the user's clipboard. Every such
+string passes :func:`clean` once, when a row record is built; after that, it is safe to show.
 """
 
 import re
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Collection
 
 LONGEST = 4_000
-"""Characters kept of one text, as many as a VARCHAR2 of a V$ view has at most; a longer one ends in an ellipsis."""
+"""Characters kept of one text, the most that a VARCHAR2 of a V$ view has; a longer one ends in an ellipsis."""
 
 LONGEST_STATEMENT = 100_000
 """Characters kept of a text with lines; a longer one ends in a line that says so."""
@@ -20,10 +20,10 @@ _REPLACEMENT = "\ufffd"
 _SPACE_CATEGORIES = {"Zs", "Zl", "Zp"}
 
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U0001d159\U000e0100-\U000e01ef"
-"""Characters that count as printable and show nothing: fillers, joiners, selectors of variants."""
+"""Characters that count as printable but show nothing: fillers, joiners, variation selectors."""
 
 MOST_MARKS = 3
-"""Combining marks that stay on one character, as many as a script puts there; a higher stack covers other lines."""
+"""Combining marks kept on one character, the most that any script uses; a higher stack covers other lines."""
 
 _UNSEEN = re.compile(f"[{_BLANK}]")
 
@@ -33,8 +33,8 @@ def clean(text: str) -> str:
 
     C0 controls and DEL become their Unicode pictures (ESC is ``␛``), tabs and line ends one space, other
     space characters a plain space, and C1 controls, bidirectional overrides, zero-width characters, lone
-    surrogates, fillers that show nothing and unassigned code points the replacement character. Of combining marks
-    three stay on a character.
+    surrogates, fillers that show nothing and unassigned code points the replacement character. A character keeps
+    three combining marks.
 
     >>> clean("select 1")
     'select 1'
@@ -45,9 +45,9 @@ def clean(text: str) -> str:
 
 
 def all_clean(texts: Collection[str], longest: int = 0) -> bool:
-    """Whether :func:`clean` leaves texts as they are; :func:`clean_lines` for those whose lines stay up to `longest`.
+    """Whether :func:`clean` leaves all texts unchanged; :func:`clean_lines` of `longest` characters if that is given.
 
-    They are looked at as one: of 600,000 that takes a fifth of the time.
+    They are checked as one joined text: with 600,000 that takes a fifth of the time.
     """
     if max(map(len, texts), default=0) > (longest or LONGEST):
         return False
@@ -75,7 +75,7 @@ def _clean(text: str) -> str:
 
 
 def _without_stacks(text: str) -> str:
-    """Return `text` without more combining marks on a character than any script needs."""
+    """Return `text` with at most MOST_MARKS combining marks on a character."""
     marks = _marks(text)
     if not marks:
         return text
@@ -99,7 +99,7 @@ def _visible(character: str) -> str:
 
 
 def clean_lines(text: str, longest: int = LONGEST_STATEMENT) -> str:
-    """Like :func:`clean`, but line ends survive as ``\\n`` and more is kept: for SQL texts, which have a page."""
+    """Like :func:`clean`, but line ends stay as ``\\n`` and more is kept: for SQL texts, which have their own page."""
     if len(text) > longest:
         text = f"{text[:longest]}\n… cut here: it has more than {longest:,} characters"
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -113,8 +113,7 @@ _FORMULA = re.compile(f"""^(?=[{_FORMULA_STARTS}])|(;[\\s"']*)(?=[{_FORMULA_STAR
 def safe(text: str) -> str:
     """Return `text` on one line, with an apostrophe wherever a spreadsheet would begin to read a formula.
 
-    That is at its start and, for spreadsheets that split lines at semicolons whatever the quotes say, behind each of
-    those.
+    That is at its start, and after each semicolon: some spreadsheets split lines there even within quotes.
 
     >>> safe('=HYPERLINK("http://x")')
     '\\'=HYPERLINK("http://x")'
@@ -131,7 +130,7 @@ def one_line(text: str, width: int) -> str:
 
 
 def with_more(sentence: str, more: str) -> str:
-    """Return a sentence with what follows it behind a semicolon, in place of its full stop.
+    """Return a sentence with `more` after a semicolon in place of its full stop.
 
     >>> with_more("The password is wrong.", "not tried again")
     'The password is wrong; not tried again'

@@ -1,4 +1,4 @@
-"""`presman advise`: searches for the directives that would have met goals of service, by replays."""
+"""`presman advise`: searches, by replays, for the directives that would have met the goals of service."""
 
 import time
 from argparse import ArgumentTypeError, Namespace
@@ -21,10 +21,10 @@ from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
 
 _DEFAULT = "target,limits,levels,shares"
-_OF_CPU = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
-"""What a limit of CPU may be called."""
+_CPU_LIMIT_NAMES = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
+"""Names that a user may give to a CPU limit."""
 _NOTE_EVERY = 5.0
-"""Seconds between two notes of how far the search is."""
+"""Seconds between two notes on the progress of the search."""
 
 
 def arguments() -> Parser:
@@ -66,7 +66,7 @@ def _goal(text: str) -> Goal:
 def _kinds(text: str) -> tuple[str, ...]:
     words = [word.strip().lower() for word in text.split(",")]
     for word in words:
-        if word in _OF_CPU:
+        if word in _CPU_LIMIT_NAMES:
             raise ArgumentTypeError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
                 "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
@@ -112,7 +112,7 @@ def _write(options: Namespace, text: str) -> None:
 
 
 class _Watched(WatchedPlan):
-    """Keeps the plan of a target, and what groups wanted of CPU at all of its polls."""
+    """Keeps the plan of a target, and the CPU that groups wanted at all of its polls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,14 +126,14 @@ class _Watched(WatchedPlan):
 
 
 class _Progress:
-    """Tells on standard error how the search goes, every few seconds."""
+    """Reports the progress of the search on standard error every few seconds."""
 
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
         self._next = time.monotonic() + _NOTE_EVERY
 
     def hear(self, replayed: int, best: Scored) -> None:
-        """Take word of a choice that was replayed."""
+        """Note that a choice was replayed, and the best one so far."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _NOTE_EVERY
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"

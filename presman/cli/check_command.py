@@ -1,4 +1,4 @@
-"""`presman check`: one line for Nagios, Icinga or cron, and an exit code of theirs."""
+"""`presman check`: one line and an exit code for Nagios, Icinga or cron."""
 
 import os
 import sys
@@ -10,10 +10,10 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command_parser, option
 
 SHARE = 0.6
-"""The part of the time that may go to the database; the rest is for starting, judging and telling."""
+"""The share of the time limit that may go to the database; the rest is for starting, judging and reporting."""
 
 TELLING = 0.25
-"""The part of the time that commands at alerts may take."""
+"""The share of the time limit that the commands run at alerts may take."""
 
 UNKNOWN = 3
 
@@ -43,7 +43,7 @@ exit codes of check:
 
 
 def run(options: Namespace) -> int:
-    """Check one target. Every error is UNKNOWN: main() sees to that."""
+    """Check one target. main() turns every error into UNKNOWN."""
     from presman.analysis.alerts.judge import groupless
     from presman.analysis.goals import NOT_BY_ONE_LOOK
     from presman.cli.polling import Polling
@@ -79,7 +79,7 @@ def run(options: Namespace) -> int:
 
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
-    """End presman as UNKNOWN after so many seconds, whatever hangs: whoever runs plug-ins kills those that do not."""
+    """End presman as UNKNOWN after `seconds`, whatever hangs: a monitoring server kills a slow plug-in."""
 
     from presman.cli.interruption import after
 
@@ -92,7 +92,7 @@ def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
 
 
 def complain(line: str) -> int:
-    """Say in the one line of a plug-in why nothing could be checked, and return its exit code."""
+    """Print the plug-in's line that says why nothing could be checked, and return its exit code."""
     from presman.output.plugin_check import unknown
 
     try:

@@ -49,7 +49,7 @@ def _summaries() -> str:
 
 
 def run(options: Namespace) -> int:
-    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or print the versions."""
     if options.version:
         console.put(_versions() if options.verbose else _VERSION)
         return exit_codes.OK

@@ -1,4 +1,4 @@
-"""Lines of `alerts` in config.ini: a rule, perhaps whom it is about, and its thresholds.
+"""Lines of `alerts` in config.ini: a rule, optionally its subject, and its thresholds.
 
 alerts =
     queue_waits          warning=5m critical=30m for=2m
@@ -25,12 +25,12 @@ _LONGEST = 86_400.0
 
 
 def read_alerts(text: str) -> AlertSettings:
-    """Return the settings of all lines. Raises ValueError that names the line."""
+    """Return the settings of all lines. Raises ValueError, which names the line."""
     return merged(_line(line) for line in text.splitlines() if line.strip())
 
 
 def read_command(text: str) -> tuple[str, ...]:
-    """Return the words of `on_alert`, split as a shell would, but never run by one. Raises ValueError."""
+    """Return the words of `on_alert`, split as a shell would split them; no shell runs it. Raises ValueError."""
     try:
         words = tuple(shlex.split(text))
     except ValueError:
@@ -41,7 +41,7 @@ def read_command(text: str) -> tuple[str, ...]:
 
 
 def of_command_line(text: str, name: str) -> AlertSetting:
-    """Return what ``KEY=N`` or ``KEY:SUBJECT=N`` says of the threshold `name`. Raises ValueError."""
+    """Return the threshold `name` that ``KEY=N`` or ``KEY:SUBJECT=N`` sets. Raises ValueError."""
     about, mark, value = text.rpartition("=")
     key, _, subject = about.partition(":")
     if not mark:
@@ -72,7 +72,7 @@ def _line(line: str) -> AlertSetting:
 
 
 def _checked(setting: AlertSetting, rule: AlertRule) -> AlertSetting:
-    """Return a setting that makes sense. Raises ValueError."""
+    """Return the setting if its parts go together. Raises ValueError."""
     key = setting.key
     if key == "latency" and not setting.subject:
         raise ValueError('latency needs the event it is about: latency "log file sync" warning=20ms')
@@ -141,7 +141,7 @@ _WORDS: dict[str, Callable[[str, AlertRule], Any]] = {
 
 
 def with_thresholds(settings: AlertSettings, given: Mapping[str, Sequence[str]]) -> AlertSettings:
-    """Return the settings with thresholds of the command line: for `warning` and `critical`, ``KEY=N`` each.
+    """Return the settings with thresholds from the command line: ``KEY=N`` for `warning` and `critical`.
 
     Raises ValueError.
     """

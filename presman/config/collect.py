@@ -1,7 +1,8 @@
-"""Writes the SQL*Plus script behind `presman collect --sql`: it spools exactly what presman reads.
+"""Writer of the SQL*Plus script of `presman collect --sql`, which spools exactly what presman reads.
 
-For sites that let no tool in: a colleague reads the script, runs it where he may, and sends the folder of CSV files,
-which `presman spool:FOLDER` shows. It only selects; that its statements are SELECTs is proven by a test.
+It is for sites that allow no tool in: a colleague reads the script, runs it where that is allowed, and sends the
+folder of CSV files, which `presman spool:FOLDER` shows. It only selects; a test proves that all its statements are
+SELECTs.
 """
 
 import re
@@ -15,19 +16,19 @@ from presman.rows.session_state import QUEUE_WAITS
 from presman.sources.spool.spool_file import SAMPLES
 
 SCRIPT = "presman_collect.sql"
-"""The name under which the script calls itself for the second sample and those after it."""
+"""The file name by which the script calls itself for the second sample and those after it."""
 
 CURSOR, CURSORS = "presman_cursor.sql", "presman_cursors.sql"
-"""What the script writes to ask V$SQL and V$SQL_PLAN: how to ask for one cursor, and for which."""
+"""Files that the script writes to query V$SQL and V$SQL_PLAN: the query for one cursor, and the list of cursors."""
 
 _TEMPLATE = Path(__file__).with_suffix(".sql")
-"""The script around what is spooled: head, cursors, and the samples still to come."""
+"""The rest of the script around the spooled views: its head, the cursors, and the remaining samples."""
 
 
 class Spooled(NamedTuple):
-    """What is spooled of one view: `columns` of the catalog, `conditions` of the queries ("" for all rows).
+    """What is spooled from one view: `columns` of the catalog, `conditions` of the queries ("" for all rows).
 
-    `once` in the first sample only; `by_key` one cursor at a time, by the key of V$SQL.
+    `once` means in the first sample only; `by_key` means one cursor at a time, by the key of V$SQL.
     """
 
     view: str
@@ -39,14 +40,14 @@ class Spooled(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The file's name; without `$`, which SQL*Plus would take for a variable."""
+        """The name of the file, without `$`, which SQL*Plus would treat as part of a variable."""
         return self.view.replace("$", "_").lower() + ".csv"
 
     @property
     def sql(self) -> str:
-        """The SELECT, its sample time a substitution variable. A view without rows has one that is empty.
+        """The SELECT; its sample time is a substitution variable. A view without rows returns one empty row.
 
-        So each sample stands in each file, and what has ended is not taken for what is still there.
+        So every sample appears in every file, and rows of an earlier sample are not taken for current ones.
         """
         first = "\nWHERE '&presman_part' = 'first'" if self.once else ""
         names = ",\n        ".join(f'"{name}"' if "#" in name else name.lower() for name in self.columns)
@@ -62,12 +63,12 @@ class Spooled(NamedTuple):
 
 
 def spooled(release: Release) -> list[Spooled]:
-    """Return what the queries of `release` read, one entry for each view, none of a licensed pack."""
+    """Return what the queries of `release` read, one entry for each view, without the views of licensed packs."""
     views: dict[str, list[Query]] = {}
     for query in load(release).values():
         if query.pack == "none" and not _of_one_session(query) and query.record not in OF_AN_UPDATE:
             views.setdefault(selection(query).view, []).append(query)
-    # What is asked on demand of a view that is read at each poll would add nothing.
+    # An on-demand query on a view that is read at each poll would add nothing.
     views = {
         view: [query for query in queries if query.cadence is not Cadence.DEMAND] or queries
         for view, queries in views.items()
@@ -76,7 +77,7 @@ def spooled(release: Release) -> list[Spooled]:
 
 
 def _of_one_session(query: Query) -> bool:
-    """Whether a query follows one session that somebody looks at: a script has no such session."""
+    """Whether a query reads one session that the user selected: a script has no such session."""
     return query.cadence is Cadence.DEMAND and ":sid" in query.cluster_sql
 
 
@@ -93,7 +94,7 @@ _KEY = "inst_id = &1 AND sql_id = '&2' AND child_number = &3"
 
 
 _NARROW = re.compile(r"(?:\s*AND \()?:with_idle = 1\b.*", re.DOTALL)
-"""What leaves idle sessions out of a poll: a script takes few samples, and all of each."""
+"""The condition that leaves idle sessions out of a poll: a script takes few samples, and reads all sessions in each."""
 
 
 def _condition(query: Query) -> str:
@@ -104,9 +105,9 @@ def _condition(query: Query) -> str:
 
 
 def keys_of_cursors() -> str:
-    """Return the SELECT that writes a line for each cursor to ask for: those queued, and those with parallel servers.
+    """Return the SELECT that writes a line for each cursor to query: those queued and those of parallel servers.
 
-    V$PX_SESSION has coordinators and servers, and the servers tell what an idle coordinator holds them for.
+    V$PX_SESSION has coordinators and servers, and the servers show which statement an idle coordinator holds them for.
     """
     events = ", ".join(f"'{event}'" for event in sorted(QUEUE_WAITS))
     return f"""\
@@ -138,6 +139,6 @@ def _block(each: Spooled) -> str:
 
 
 def _prompts(views: Sequence[Spooled]) -> str:
-    """Return what writes the file that asks for one cursor by its key. SQL*Plus has no loop: it writes and runs one."""
+    """Return the commands that write the query for each cursor key: SQL*Plus has no loop, so it runs what it wrote."""
     asked = "\n".join(f"spool {each.file} append\n{each.sql}\n/\nspool off" for each in views)
     return "\n".join(f"prompt {line}" for line in asked.splitlines())

@@ -1,4 +1,4 @@
-"""config.ini: its sections are targets, and `[presman]` gives the others their defaults.
+"""Configuration file config.ini: its sections are targets, and `[presman]` holds the defaults of all sections.
 
 The file of presman 1.x (`[presman]` with connection_string, option and refresh_rate) works unchanged. Every
 mistake is one line that names file, line, section and option, and never repeats a password.
@@ -33,13 +33,13 @@ from presman.sources.oracle.settings import MODES
 
 
 class PasswordCommand(Struct, frozen=True):
-    """The words of a command. It is shown by its name alone: its arguments may be nobody's business."""
+    """The words of a command. Only its name is shown: its arguments may be confidential."""
 
     argv: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> PasswordCommand:
-        """Read a command as a shell splits it into words; nothing else of a shell works. Raises ValueError."""
+        """Split a command into words as a shell does, without any other feature of a shell. Raises ValueError."""
         try:
             words = tuple(shlex.split(text))
         except ValueError:
@@ -62,19 +62,19 @@ class PasswordCommand(Struct, frozen=True):
 
 DEFAULT_REFRESH = 2.0
 SHORTEST_REFRESH = 0.5
-"""Seconds between two polls (presman 1.x wanted at least 3)."""
+"""Seconds between polls (the minimum of presman 1.x was 3)."""
 
 LARGEST = 1_000_000
-"""Bytes of a config.ini that are read."""
+"""The most bytes of a config.ini that are read."""
 
 DEFAULTS = "presman"
-"""The section whose settings hold for all others too."""
+"""The section whose settings apply to all other sections, too."""
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-"""What a section may be called, so that it can be typed as a TARGET."""
+"""A valid section name, which can be typed as a TARGET."""
 
 _TARGET_WORD = re.compile(r"demo(:.*)?|(spool|recording):.*|.*\.presman", re.IGNORECASE)
-"""What is a target by itself, without a section of that name."""
+"""A text that is a target without a section of that name."""
 
 PACKS = ("none", "diagnostics", "tuning")
 
@@ -84,7 +84,7 @@ class ConfigError(InputError):
 
 
 def measure_named(value: str) -> str:
-    """Return a measure's name. Raises ValueError naming the nearest one."""
+    """Return a measure's name. Raises ValueError, which names the nearest one."""
     if value.lower() not in MEASURES:
         raise ValueError(f"unknown measure {value!r}, {did_you_mean(value, MEASURES)}")
     return value.lower()
@@ -148,17 +148,17 @@ def _folder(value: str) -> str:
 
 
 class Option(NamedTuple):
-    """How config.ini says a setting: what reads it, and the names of the option, that of the setting where none is."""
+    """How config.ini spells a setting: the function that reads it, and its option names (empty: the setting's own)."""
 
     read: Callable[[str], Any]
     names: tuple[str, ...] = ()
 
 
 class Settings(Struct, frozen=True):
-    """One section, and the options that say it. None where the file is silent.
+    """The settings of one section, each with the options that set it. None if the file does not set it.
 
-    `connection` is whatever :func:`presman.config.targets.parse_target` takes and may hold a password, so it is a
-    secret as a whole. `refresh`, `call_timeout` and `poll_timeout` are seconds.
+    `connection` is anything that :func:`presman.config.targets.parse_target` accepts. It may contain a password, so all
+    of it is a secret. `refresh`, `call_timeout` and `poll_timeout` are seconds.
     """
 
     connection: Annotated[Secret | None, Option(Secret, ("connection_string", "dsn"))] = None
@@ -189,7 +189,7 @@ class Settings(Struct, frozen=True):
     metrics_password_command: Annotated[PasswordCommand | None, Option(PasswordCommand.parse)] = None
 
     def over(self, defaults: Settings) -> Settings:
-        """Return these settings with `defaults` where they are silent; who connects where is not inherited."""
+        """Return these settings, completed from `defaults`; connection, user and password are not inherited."""
         login = {"connection", "user", "password", "password_command"}
         found = {
             name: mine if (mine := getattr(self, name)) is not None or name in login else getattr(defaults, name)
@@ -206,16 +206,16 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     for option in hint.__metadata__
     for name in option.names or (setting,)
 }
-"""The name of the setting that each option sets, and what reads it."""
+"""By option: the name of the setting that it sets, and the function that reads it."""
 
 _ITS_OTHER_WORDS = frozenset({"url", "uri", "target", "connect", "connection", "database", "host", "service"})
-"""What a stranger calls `connection_string`; by its letters `url` is nearest to `user`."""
+"""Words that users may expect for `connection_string`; by its letters `url` is nearest to `user`."""
 
 
 class Config(Struct, frozen=True):
-    """What was read: `path` is None if there was no file. `warnings` are lines for the user.
+    """The configuration that was read: `path` is None if there was no file. `warnings` are lines for the user.
 
-    `nearby` tells that nobody named the file: it stands where presman was started.
+    `nearby` means that the file was found in the working directory, not named by the user.
     """
 
     path: Path | None = None
@@ -225,19 +225,19 @@ class Config(Struct, frozen=True):
 
     @property
     def defaults(self) -> Settings:
-        """The settings of `[presman]`, which hold where nothing else is said."""
+        """The settings of `[presman]`, which apply where a section sets nothing else."""
         return self.sections.get(DEFAULTS, Settings())
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of the sections that say what to connect to."""
+        """The names of the sections that have a connection."""
         return tuple(name for name, settings in self.sections.items() if settings.connection)
 
 
 def load_config(path: Path | str | None = None) -> Config:
-    """Read `path`, or the first of :func:`locations` that exists; none at all makes an empty Config.
+    """Read `path`, or the first of :func:`locations` that exists; return an empty Config if none does.
 
-    Raises ConfigError if the file cannot be read or understood. Where nobody may look there is a warning.
+    Raises ConfigError if the file cannot be read or understood. A location without read permission yields a warning.
     """
     if path is not None:
         return read_config(Path(path))
@@ -261,7 +261,7 @@ def load_config(path: Path | str | None = None) -> Config:
 def locations() -> tuple[Path, ...]:
     """Return the paths where config.ini is searched, in order, after --config and $PRESMAN_CONFIG.
 
-    A home that nobody knows is none of them.
+    The home directory is left out if it is unknown.
     """
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     with suppress(InputError):
@@ -284,7 +284,7 @@ def read_config(path: Path) -> Config:
 
 
 def new_parser() -> configparser.ConfigParser:
-    """Return what reads a file. No section is special to it: [DEFAULT] would inherit passwords."""
+    """Return the parser of config.ini. It treats no section as special: [DEFAULT] would inherit passwords."""
     return configparser.ConfigParser(interpolation=None, default_section="\0", empty_lines_in_values=False)
 
 
@@ -360,7 +360,7 @@ def _warnings(path: Path, sections: Mapping[str, Settings]) -> list[str]:
 
 
 def _shadows(path: Path, sections: Mapping[str, Settings]) -> list[str]:
-    """Return warnings of sections that stand in the way of a target of the same name."""
+    """Return warnings about sections that hide a target of the same name."""
     return [
         f"{path}: section [{name}] hides the TARGET {name}: give it another name"
         for name, settings in sections.items()
@@ -369,7 +369,7 @@ def _shadows(path: Path, sections: Mapping[str, Settings]) -> list[str]:
 
 
 def others_may_change(path: Path) -> str:
-    """Return how others than the user (and root) may write the file, and with it what presman runs; "" if none may."""
+    """Return how users other than this one and root can change the file, and what presman runs; "" if none can."""
     try:
         found = path.stat()
     except OSError as error:
@@ -381,9 +381,9 @@ def others_may_change(path: Path) -> str:
 
 
 def untrusted(config: Config) -> str:
-    """Return why no command is run that config.ini names, "" if it may be.
+    """Return why presman does not run the commands that config.ini names, "" if it may run them.
 
-    What stands where presman was started may be anybody's; so may a file that others can write.
+    Anybody may have put a file into the working directory; others may have changed a file that they can write.
     """
     path = config.path
     if path is None:
@@ -394,8 +394,8 @@ def untrusted(config: Config) -> str:
 
 
 def has_password(connection: Secret | None) -> bool:
-    """Return whether a connect string carries a password (user/password@where)."""
+    """Return whether a connect string contains a password (user/password@address)."""
     text = connection.reveal() if connection else ""
     credentials, at, _ = text.rpartition("@")
-    password = credentials.partition("/")[2]  # empty where nobody is named: /@where, of a wallet
+    password = credentials.partition("/")[2]  # empty if no user is named: /@address, which uses a wallet
     return bool(at) and bool(password) and not text.startswith(("demo:", "spool:"))

@@ -1,4 +1,4 @@
-"""Answers to `presman connect`, the section of config.ini that says the same, and how it is written."""
+"""Answers to `presman connect`, the section of config.ini that holds them, and how that section is written."""
 
 import os
 import re
@@ -17,11 +17,11 @@ from presman.config.target import Target
 from presman.config.targets import entries, parse_target
 
 _HOW = ("config_dir", "wallet_location", "wallet_password", "thick", "lib_dir")
-"""Answers that are settings of the same name."""
+"""Answers that have the same name as their setting."""
 
 
 class Answers(Struct, frozen=True):
-    """Where, who and how. `dsn` is an easy connect string, an alias or a descriptor; `user` "" if none is named."""
+    """Address, user and connection settings. `dsn` is an easy connect string, an alias or a descriptor."""
 
     dsn: str
     user: str = ""
@@ -34,26 +34,26 @@ class Answers(Struct, frozen=True):
 
     @property
     def mode(self) -> str:
-        """The privilege to log in with; SYS has no other way."""
+        """The privilege to log in with: SYS cannot log in without one."""
         return "sysdba" if self.user.upper() == "SYS" else ""
 
     @property
     def shown(self) -> str:
-        """Who and where, without secrets."""
+        """The user and the address, without secrets."""
         return f"{self.user}@{self.dsn}"
 
     def settings(self) -> Settings:
-        """Return them as a section of config.ini says them, the password too."""
+        """Return the answers as the settings of a section of config.ini, including the password."""
         given = {name: getattr(self, name) or None for name in ("password", "mode", *_HOW)}
         return Settings(connection=Secret(self.shown), **given)
 
     def target(self, config: Config) -> Target:
-        """Return what to try, with the settings of `config` that hold for every section. Raises TargetError."""
+        """Return the target to try, with the settings of `config` that apply to every section. Raises TargetError."""
         target = parse_target(self.shown, Config(None, {DEFAULTS: self.settings().over(config.defaults)}))
         return target if self.password is None else target.with_password(self.password)
 
     def values(self, *, password: str = "", command: str = "") -> dict[str, str]:
-        """Return the options of the section, with `password` or `command` (password_command) if it is to have one."""
+        """Return the options of the section, with `password` or `command` (password_command) if it should have one."""
         values = {
             "connection_string": self.shown, "mode": self.mode, "password": password, "password_command": command,
             **{name: _written(getattr(self, name)) for name in _HOW},
@@ -61,32 +61,32 @@ class Answers(Struct, frozen=True):
         return {option: value for option, value in values.items() if value}
 
     def name(self) -> str:
-        """Return what the section could be called: the alias, or the first part of the service's name."""
+        """Return a name for the section: the alias, or the first part of the service name."""
         service = "" if self.dsn.startswith("(") else self.dsn.rpartition("/")[2].partition("?")[0].partition(":")[0]
         word = re.sub(r"[^A-Za-z0-9_-].*", "", service.lower())
         return word if NAME.fullmatch(word) else "database"
 
 
 def _written(value: Secret | str | bool | None) -> str:
-    """Return a setting as config.ini has it, "" for none."""
+    """Return a setting as config.ini writes it, "" for none."""
     if isinstance(value, Secret):
         return value.reveal()
     return ("yes" if value is True else value) or ""
 
 
 def writable(value: str) -> bool:
-    """Return whether config.ini can say this: it cuts blanks at both ends, and has one line for it."""
+    """Return whether config.ini can hold this value: it has one line for it and strips blanks at both ends."""
     return value == value.strip() and "\n" not in value and "\r" not in value and value.isprintable()
 
 
 def aliases(config: Config, folder: str = "") -> tuple[str, Mapping[str, str]]:
-    """Return a folder and what tnsnames.ora in it has: `folder`, else the one of config.ini, else TNS_ADMIN."""
+    """Return the folder of tnsnames.ora and its aliases: `folder`, else the one in config.ini, else TNS_ADMIN."""
     folder = folder or config.defaults.config_dir or os.environ.get("TNS_ADMIN") or ""
     return folder, entries(folder)
 
 
 def with_address(answers: Answers, text: str, known: Mapping[str, str]) -> Answers:
-    """Return the answers with an address as it was typed; a user may stand before it. Raises ValueError."""
+    """Return the answers with an address as the user typed it, which may begin with a user. Raises ValueError."""
     text = text.strip()
     credentials, at, dsn = text.rpartition("@")
     if text.startswith("(") and not credentials.endswith(")"):
@@ -102,7 +102,7 @@ def with_address(answers: Answers, text: str, known: Mapping[str, str]) -> Answe
 
 
 def lacks_service(dsn: str, known: Mapping[str, str]) -> bool:
-    """Return whether an address is a host alone, perhaps with its port."""
+    """Return whether an address is only a host, with or without a port."""
     rest = re.sub(r"^(\w+:)?//", "", dsn)
     return dsn not in known and not dsn.startswith("(") and "/" not in rest
 
@@ -114,7 +114,7 @@ def wants_tls(answers: Answers, known: Mapping[str, str]) -> bool:
 
 
 def wallet_trouble(folder: str, *, thick: bool = False) -> str:
-    """Return what is the matter with a wallet's folder, "" if the driver can read it."""
+    """Return what is wrong with a wallet's folder, "" if the driver can read it."""
     try:
         path = expanded(folder)
         if not is_folder(path):
@@ -130,19 +130,19 @@ def wallet_trouble(folder: str, *, thick: bool = False) -> str:
     return "it has no ewallet.pem"
 
 
-# ---- Writing a section of config.ini: whatever else stands in the file, comments too, stays as it is.
+# ---- Writing a section of config.ini: everything else in the file, including comments, stays as it is.
 
 OWNED = ("connection_string", "dsn", "user", "password", "password_command", "mode", *_HOW)
-"""What says who connects where; of a section that is replaced it goes, and all else stays."""
+"""Options that define the connection: in a section that is replaced these are removed and all others stay."""
 
 _HEADER = re.compile(r"\[(.+)\]")
 _OPTION = re.compile(r"([^\s=:#;][^=:]*?)\s*([=:]|$)")
 
 
 def with_section(text: str, name: str, values: Mapping[str, str]) -> str:
-    """Return the text of a config.ini in which [name] says `values` of who connects where.
+    """Return the text of a config.ini in which [name] defines its connection by `values`.
 
-    Raises ValueError where that cannot be done without touching anything else.
+    Raises ValueError if that would change anything else.
     """
     end = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
@@ -163,7 +163,7 @@ def with_section(text: str, name: str, values: Mapping[str, str]) -> str:
 
 
 def _bounds(lines: list[str], name: str) -> tuple[int, int] | None:
-    """Return the lines of a section, its header included; None without one."""
+    """Return the range of lines of a section, including its header; None if there is no such section."""
     heads = [(index, found[1]) for index, line in enumerate(lines) if (found := _HEADER.match(line.lstrip("\ufeff")))]
     for number, (index, title) in enumerate(heads):
         if title == name:
@@ -172,7 +172,7 @@ def _bounds(lines: list[str], name: str) -> tuple[int, int] | None:
 
 
 def _kept(lines: list[str]) -> list[str]:
-    """Return the lines of a section without the options that are written again and their continuation lines."""
+    """Return the lines of a section without the options that are rewritten and their continuation lines."""
     kept, dropping = [], False
     for line in lines:
         if line[:1] in {"#", ";"} or not line.strip():
@@ -186,7 +186,7 @@ def _kept(lines: list[str]) -> list[str]:
 
 
 def _check(before: str, after: str, name: str, values: Mapping[str, str]) -> None:
-    """Raise ValueError if the new text says anything else than it should."""
+    """Raise ValueError unless the new text differs from the old one exactly as intended."""
     old, new = _parsed(before), _parsed(after)
     wanted = {option: value for option, value in old.get(name, {}).items() if option not in OWNED}
     if new.pop(name, None) != wanted | dict(values):
@@ -206,11 +206,11 @@ def _parsed(text: str) -> dict[str, dict[str, str]]:
 
 
 def write_section(path: Path, name: str, values: Mapping[str, str], *, secret: bool) -> None:
-    """Write [name] into the file, which is replaced whole or not at all.
+    """Write [name] into the file, which is replaced as a whole or not at all.
 
-    A new file, and one that gets a `secret`, can be read by its owner alone. Raises ConfigError.
+    Only the owner can read a new file, or one that gets a `secret`. Raises ConfigError.
     """
-    path = Path(os.path.realpath(path))  # behind a link, which stays one
+    path = Path(os.path.realpath(path))  # the file behind a link: the link stays
     try:
         mode = _mode(path)
         text = path.read_bytes().decode("utf-8") if mode is not None else ""
@@ -225,7 +225,7 @@ def write_section(path: Path, name: str, values: Mapping[str, str], *, secret: b
 
 
 def _mode(path: Path) -> int | None:
-    """Return a file's permissions, None without one. Raises OSError for somebody else's."""
+    """Return a file's permissions, None if there is no file. Raises OSError if it belongs to another user."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Sources of a password that neither connect string, config.ini nor environment has: a command, keyring, prompt."""
+"""Sources of a password that is in no connect string, config.ini or environment: a command, keyring, prompt."""
 
 import os
 import selectors
@@ -15,23 +15,23 @@ from presman.config.target import Target
 from presman.sources import Source
 
 SERVICE = "presman"
-"""Under which keyrings keep presman's passwords, by ``user@address``: `keyring set presman scott@db/pdb`."""
+"""The service name of presman's passwords in keyrings, by ``user@address``: `keyring set presman scott@db/pdb`."""
 
 
 def of_keyring(account: str) -> Secret | None:
-    """Return the password that the desktop's keyring has for `account`; None without one, or without a keyring."""
+    """Return the password that the desktop's keyring has for `account`; None if it has none, or there is no keyring."""
     try:
         import keyring
     except ImportError:
         return None
-    with suppress(Exception):  # a locked or broken keyring is no reason to stop: there is still the prompt
+    with suppress(Exception):  # a locked or broken keyring is no reason to stop: the prompt remains
         password = keyring.get_password(SERVICE, account)
         return Secret(password) if password else None
     return None
 
 
 def has_keyring() -> bool:
-    """Return whether a keyring is there that can keep passwords."""
+    """Return whether there is a keyring that can store passwords."""
     with suppress(Exception):
         import keyring
 
@@ -40,20 +40,20 @@ def has_keyring() -> bool:
 
 
 def to_keyring(account: str, password: Secret) -> str:
-    """Have the keyring keep a password; return why it does not, "" if it does."""
+    """Store a password in the keyring; return why that failed, "" if it did not."""
     try:
         import keyring
 
         keyring.set_password(SERVICE, account, password.reveal())
-    except Exception as error:  # each backend has its own
+    except Exception as error:  # each backend raises its own
         return type(error).__name__
     return ""
 
 
 class Renewal:
-    """Another password than the one that was refused, from config.ini or the command that it names.
+    """Another attempt after a password was refused, with a new one from config.ini or from the command named there.
 
-    `reread` reads both again; `tried` is the password that was used last, None before one was.
+    `reread` reads both again; `tried` is the password that was used last, None if none was.
     """
 
     def __init__(self, reread: Callable[[], Target], tried: Secret | None) -> None:
@@ -61,7 +61,7 @@ class Renewal:
         self.tried = tried
 
     def __call__(self) -> Source | None:
-        """Make a source with another password, None while there is none. Raises InputError, OSError."""
+        """Make a source with the new password; None while there is no new one. Raises InputError, OSError."""
         target = with_password(self._reread())
         password = target.connect.password if target.connect is not None else None
         if password is None or password == self.tried:
@@ -73,8 +73,8 @@ class Renewal:
 def with_password(target: Target, ask: Callable[[str], str] | None = None) -> Target:
     """Return `target` with a password if it lacks one.
 
-    From the command that config.ini names, whose failure raises PasswordCommandError, else from the keyring, else
-    from `ask`, which is given a prompt.
+    The password comes from the command that config.ini names, whose failure raises PasswordCommandError, else from the
+    keyring, else from `ask`, which is called with a prompt.
     """
     if not target.needs_password or target.connect is None:
         return target
@@ -89,20 +89,20 @@ def with_password(target: Target, ask: Callable[[str], str] | None = None) -> Ta
 # ---- A password that a command prints: `password_command` of config.ini, run without a shell, once for each target.
 
 TIMEOUT = 30.0
-"""Seconds a command gets; some ask their user to unlock something first."""
+"""Seconds that a command may take; some ask their user to unlock something first."""
 
 LONGEST = 65_536
-"""Bytes of what it prints that are taken."""
+"""The most bytes of its output that are read."""
 
 
 class PasswordCommandError(InputError):
-    """The command gave no password; the text is one line, and has nothing of what it printed."""
+    """The command gave no password; the text is one line, and contains none of the command's output."""
 
 
 def password_of(command: PasswordCommand, timeout: float = TIMEOUT) -> Secret:
     """Return the first line that `command` prints. Raises PasswordCommandError, LimitError.
 
-    It may ask on the terminal, but standard input is empty, and what it says on standard error is not shown.
+    The command may prompt on the terminal, but its standard input is empty, and its standard error is not shown.
     """
     name = command.name
     try:
@@ -139,7 +139,7 @@ def _first_line(data: bytes, name: str) -> Secret:
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
-    """Return what the command prints. Raises TimeoutError at the deadline, also if only a child of it is left."""
+    """Return the output of the command. Raises TimeoutError at the deadline, even if only a child process is left."""
     assert process.stdout is not None
     data, file = b"", process.stdout.fileno()
     with selectors.DefaultSelector() as selector:

@@ -1,4 +1,4 @@
-"""`presman doctor TARGET`: what presman can see there, and what to grant where it cannot; what it assumes."""
+"""Findings of `presman doctor TARGET`: what presman can read there, which grants are missing, and what it assumes."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ CURE = (
 
 
 def own_group(source: Source, release: Release, inst_id: int, sid: int) -> Iterator[str]:
-    """Yield the group of the session, then a line for each thing that the plan may do to it, and what helps.
+    """Yield the session's consumer group, then a line for each thing that the plan may do to it, and what helps.
 
     Raises SourceError if the connection is lost.
     """
@@ -82,7 +82,7 @@ def _hazards(group: str, plan: RsrcPlan, found: Mapping[type[Any], Section]) -> 
 
 
 def _in_force(plan: str, directives: Iterable[PlanDirective]) -> dict[str, PlanDirective]:
-    """Return the directive of each group that a plan or a plan below it names."""
+    """Return the directives of all groups that a plan or its subplans name."""
     rows = [row for row in directives if not row.status]
     found: dict[str, PlanDirective] = {}
     plans, todo = {plan}, [plan]
@@ -98,7 +98,7 @@ def _in_force(plan: str, directives: Iterable[PlanDirective]) -> dict[str, PlanD
 
 
 CALLS = 5
-"""Round trips that are timed."""
+"""Number of round trips to measure."""
 
 TOLERANCE = timedelta(seconds=2)
 
@@ -137,7 +137,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _facts(source: Source, release: Release, target: Target) -> Generator[str, None, dict[str, str]]:
-    """Say what kind of database this is; return what it is known not to be, in words, by the header `only:`."""
+    """Report what kind of database this is; return what it certainly is not, in words, by the value of `only:`."""
     from presman.sources.oracle.oracle_source import OracleSource
 
     about = source.about() if isinstance(source, OracleSource) else None
@@ -167,7 +167,7 @@ def _facts(source: Source, release: Release, target: Target) -> Generator[str, N
 
 
 def _lacking(database: Section, instances: Section, pdbs: Sequence[Pdb]) -> dict[str, str]:
-    """Return what the database is known not to be. What cannot be read may be so: asking tells which grants help."""
+    """Return what the database certainly is not. What cannot be read stays possible, so that missing grants show."""
     lacking = {}
     containers = any(row.cdb == "YES" for row in database.rows) or any(row.con_id > 2 for row in pdbs)
     if not containers and not (database.problem and not pdbs):
@@ -202,7 +202,7 @@ def _kind_of_database(found: Mapping[type[Any], Section]) -> Iterator[str]:
 
 
 def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
-    """Return each container with its open mode, or with that on each instance where they differ."""
+    """Yield each container with its open mode, or with its mode on each instance if they differ."""
     by_name: dict[str, dict[str, list[int]]] = {}
     for row in rows:
         by_name.setdefault(row.name, {}).setdefault(row.open_mode, []).append(row.inst_id)
@@ -212,7 +212,7 @@ def open_modes(rows: Sequence[Pdb]) -> Iterator[str]:
 
 
 def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
-    """Time empty reads, and compare clocks."""
+    """Measure the time of empty reads, and compare the clocks."""
     times, ahead, trips = [], [], 0
     for _ in range(CALLS):
         begun, clock = time.perf_counter(), now()
@@ -235,7 +235,7 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
 
 
 def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
-    """Run every query once that this database has an answer to, and say what it saw."""
+    """Run each query that can have rows in this database once, and report what it returned."""
     cures: dict[str, None] = {}
     answered, unread = 0, dict[str, None]()
     queries = load(release).values()
@@ -259,7 +259,7 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
 
 
 def _binds(query: Query) -> dict[str, Any]:
-    """Return binds for a query on demand: it finds nothing, but the view is read."""
+    """Return NULL binds for a query that runs on demand: it finds no rows, but it does read the view."""
     return dict.fromkeys(bind_names(query.sql())) if query.cadence is Cadence.DEMAND else {}
 
 
@@ -276,7 +276,7 @@ def _answer_words(query: Query, section: Section) -> str:
 
 
 def _is_missing(query: Query, section: Section) -> bool:
-    """Whether the source has nothing of the view, so that no rows do not mean that there are none."""
+    """Whether the source has no data of the view at all, so that the absence of rows means nothing."""
     return section.absent >= set(field_types(query.record))
 
 
@@ -301,20 +301,20 @@ def _packs(queries: list[Query], packs: tuple[str, ...]) -> Iterator[str]:
         yield f"{query.name} needs the {query.pack.capitalize()} pack ({query.view}): {state}"
 
 
-# ---- The assumptions: what presman takes as so though no document says all of it, and how a database confirms each.
-# Each has a SELECT that anyone may run, and a way to read its answer; `presman doctor --assumptions TARGET` does both.
-# Some take more than a SELECT: then it is said what to try. Where a document says a part, it is named; what a document
-# says in full is no assumption and not here. docs/proof.md lists them, written from here.
+# ---- The assumptions: what presman assumes although no document says all of it, and how a database confirms each.
+# Each has a SELECT that anyone may run, and a rule for its answer; `presman doctor --assumptions TARGET` applies both.
+# Some need more than a SELECT: these say what to try. If a document covers a part of one, it is named; what a document
+# covers in full is not an assumption and is not here. docs/proof.md lists them; that list is made from here.
 
 
 _MOST = 6
-"""The most rows of an answer that are shown."""
+"""The most rows of an answer to show."""
 
 _WIDTH = 400
 
 
 class Observation(NamedTuple):
-    """A row of a check's answer: what it is about, a figure, and one to hold it against."""
+    """A row of a check's answer: its subject, a figure, and a figure to compare it with."""
 
     name: str
     value: float | None
@@ -322,13 +322,14 @@ class Observation(NamedTuple):
 
 
 class Assumption(Struct, frozen=True, forbid_unknown_fields=True):
-    """`taken` is what presman takes as so, and what hangs on it; `confirmed` when it is.
+    """An assumption: `taken` is what presman assumes, and what depends on it; `confirmed` is what would confirm it.
 
-    `sql` selects observations, from release `since` on; without it `confirmed` says what to try by hand. `document` is
-    which manual says what, and what it leaves open; "" where none was found.
+    `sql` selects observations, from release `since` on; without it `confirmed` says what to try by hand. `document`
+    names the manual that covers a part, and what it leaves open; "" if none was found.
 
-    How the answer is read: `only` these names may be there; figures lie `between` so many times what they are held
-    against (1 where there is nothing), or are a small `multiple` of it, as servers are of a degree; else one looks.
+    How an answer is judged: `only` lists the names that may occur; `between` bounds the ratio of each figure to the one
+    it is compared with (1 if there is none); `multiple` requires a small multiple of it, as servers are a multiple of
+    the degree. Without any of these a person has to judge.
     """
 
     key: str
@@ -342,14 +343,14 @@ class Assumption(Struct, frozen=True, forbid_unknown_fields=True):
     document: str = ""
 
     def query(self) -> Query:
-        """Return the check as a query. It has no file: it is asked by nobody but `doctor`."""
+        """Return the check as a query. It has no file, because only `doctor` runs it."""
         view = self.sql.partition("FROM ")[2].split()[0].upper().replace("V$", "V_$")
         return Query(
             self.key, Observation, self.taken, Cadence.DEMAND, view, "none", self.since, self.sql, Path(self.key)
         )
 
     def judge(self, rows: Sequence[Observation]) -> str:
-        """Read an answer of at least one row; return a sentence that begins with holds, does NOT hold, or look."""
+        """Judge an answer of at least one row; return a sentence that begins with holds, does NOT hold, or look."""
         if self.only is None and self.between is None and not self.multiple:
             return f"look: {_rows_in_words(rows)}"
         others = [row for row in rows if not self._fits(row)]
@@ -371,7 +372,7 @@ ASSUMPTIONS = msgspec.toml.decode(
 
 
 def _rows_in_words(rows: Sequence[Observation]) -> str:
-    """Return some rows in words.
+    """Return the first rows in words.
 
     >>> _rows_in_words([Observation("BATCH", 16, 8), Observation("ETL", 4, None), Observation("RUNNING", None, None)])
     'BATCH 16 (8), ETL 4, RUNNING'
@@ -390,7 +391,7 @@ def _number(value: float) -> str:
 
 
 def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
-    """Yield what the database says of each assumption, as lines. Raises SourceError if `target` cannot be read."""
+    """Yield lines on what the database shows of each assumption. Raises SourceError if `target` cannot be read."""
     source = target.make_source()
     source.scope = scope
     try:
@@ -417,7 +418,7 @@ def _answer(each: Assumption, source: Source, release: Release) -> str:
 
 
 def unseen(section: Section) -> str:
-    """Return why an answer tells nothing, "" if it does: no rows are no confirmation."""
+    """Return why an answer shows nothing, "" if it shows something: an answer without rows confirms nothing."""
     if section.problem:
         return f"not known: {section.problem}"
     if section.absent & {"name", "value"}:

@@ -1,4 +1,4 @@
-"""Writes grants.sql: the least that presman needs to be allowed, from the headers of queries/."""
+"""Writer of grants.sql: the smallest set of privileges that presman needs, from the headers of queries/."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_$#]*")
 
 
 class AccountKind(Enum):
-    """Which user to make: one of a database without containers, one of all containers, one of a pluggable database."""
+    """Kind of user to create: in a database without containers, common to all containers, in a pluggable database."""
 
     LOCAL = "local"
     COMMON = "common"
@@ -19,7 +19,7 @@ class AccountKind(Enum):
 
 
 def quoted(name: str) -> str:
-    """Return a user or container name as SQL takes it. Raises ValueError if it cannot be one."""
+    """Return a user or container name as SQL accepts it. Raises ValueError if it is not a valid name."""
     if not name or '"' in name or "\n" in name or len(name.encode()) > 128:
         raise ValueError(f"{name!r} cannot be the name of a user or container")
     return name.upper() if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
@@ -28,8 +28,8 @@ def quoted(name: str) -> str:
 def grants_script(release: Release, account: AccountKind = AccountKind.LOCAL, *, user: str = "", pdb: str = "") -> str:
     """Return a script for SQL*Plus or SQLcl that creates a user who can read what presman reads, and nothing more.
 
-    `user` defaults to PRESMAN, for a common user to C##PRESMAN. Raises ValueError for a name that cannot be one,
-    and for containers in a release that has none.
+    `user` defaults to PRESMAN, or to C##PRESMAN for a common user. Raises ValueError for an invalid name, and for
+    containers in a release that does not have them.
     """
     if account is not AccountKind.LOCAL and release < Release(12, 1):
         raise ValueError(f"release {release} has no pluggable databases")

@@ -1,4 +1,4 @@
-"""Target: something to watch, and how a source is made of it. Nothing heavy is imported until that is asked for."""
+"""Target: something to watch, and how its source is made. Heavy modules are imported only when a source is made."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TargetError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class RecordedWindow:
-    """Which part of which recording: `location` is a file, a folder or a URL (with its password: never shown)."""
+    """Part of a recording: `location` is a file, a folder or a URL (with its password: never shown)."""
 
     location: str = field(repr=False)
     database: str = ""
@@ -48,7 +48,7 @@ class RecordedWindow:
 class Target:
     """Something to watch: `kind` is oracle, simulator, spool or recording; `name` has no secrets.
 
-    `settings` are those of config.ini that hold for it (refresh, measure, scope, theme); `connect` is None unless
+    `settings` are those of config.ini that apply to it (refresh, measure, scope, theme); `connect` is None unless
     it is a database. `warnings` are lines for the user.
     """
 
@@ -61,20 +61,20 @@ class Target:
     recorded: RecordedWindow | None = None
 
     def make_source(self) -> Source:
-        """Make the source, not yet open. Imports what it needs, so call it where waiting does no harm."""
+        """Make the source, not yet open. This imports what the source needs, so call it where a delay does no harm."""
         return self.factory()
 
     def recording(self) -> RecordingSource:
-        """Return the source of a recording, not yet open. Raises TargetError for what is not one."""
+        """Return the source of a recording, not yet open. Raises TargetError if the target is not a recording."""
         if self.recorded is None:
             raise TargetError(f"{self.name} is not a recording")
         return _recording(self.name, self.recorded)
 
     def in_subprocess(self, preview: MakePreview | None = None) -> ProcessSource | None:
-        """Return a source in a process of its own, which begins to open it at once; None where that cannot be had.
+        """Return a source in its own process, which begins to open it at once; None if that is not possible.
 
-        `preview` is what the process makes of it first.
-        Spools and recordings are files: there is nothing to wait for, nor a driver that could die.
+        `preview` makes the preview in that process. Spools and recordings never get a process: reading files neither
+        blocks for long nor depends on a driver that could crash.
         """
         if not isinstance(self.factory, SourceRecipe):
             return None
@@ -89,19 +89,18 @@ class Target:
 
     @property
     def needs_password(self) -> bool:
-        """Whether a user is named and nothing says his password."""
+        """Whether a user is named but the password is not available."""
         connect = self.connect
         return connect is not None and bool(connect.user) and connect.password is None
 
     def with_password(self, password: Secret) -> Target:
-        """Return the same target with a password that was asked for."""
+        """Return the same target with a password that the user was asked for."""
         if self.connect is None:
             return self
         return connected(self.name, structs.replace(self.connect, password=password), self.settings, self.warnings)
 
     def within(self, at: str | None, start: str | None, end: str | None) -> Target:
-        """Return the same recording up to an instant, or between two. Raises TargetError for what is not a "
-        "recording."""
+        """Return the same recording up to an instant, or between two. Raises TargetError if it is not a recording."""
         if "" in {at, start, end}:
             raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', first, last")
         if not (at or start or end):
@@ -114,19 +113,19 @@ class Target:
         return recorded_target(recorded, self.settings, self.warnings)
 
     def beginning_at(self) -> tuple[Target, str]:
-        """Return a recording that does not end at its `at`, and that: for who plays it from there on."""
+        """Return a recording without its `at`, and that `at`, so that playback can start there and go on to the end."""
         if self.recorded is None or not self.recorded.at:
             return self, ""
         return recorded_target(replace(self.recorded, at=""), self.settings, self.warnings), self.recorded.at
 
     def of_database(self, name: str) -> Target:
-        """Return one of the databases of the same recording. Raises TargetError for what is not a recording."""
+        """Return another database of the same recording. Raises TargetError if the target is not a recording."""
         if self.recorded is None:
             raise TargetError(f"{self.name} is not a recording")
         return recorded_target(replace(self.recorded, database=name), self.settings, self.warnings)
 
     def with_thick(self, lib_dir: str | None) -> Target:
-        """Return the same target through the thick driver and its client libraries in `lib_dir`."""
+        """Return the same target, connected through the thick driver with the client libraries in `lib_dir`."""
         if self.connect is None:
             return self
         connect = structs.replace(self.connect, thick=True, lib_dir=lib_dir or self.connect.lib_dir)
@@ -140,7 +139,7 @@ def connected(name: str, connect: ConnectSettings, settings: Settings, warnings:
 
 
 def recorded_target(recorded: RecordedWindow, settings: Settings, warnings: tuple[str, ...] = ()) -> Target:
-    """Return the target of a recording, its name without a password."""
+    """Return the target of a recording; its name does not contain the password."""
     name = f"recording:{_without_password(recorded.location)}"
     if recorded.database:
         name += f"?database={recorded.database}"
@@ -159,7 +158,7 @@ def _recording(name: str, recorded: RecordedWindow) -> RecordingSource:
 
 
 def _without_password(location: str) -> str:
-    """Return a file's name, or of a URL what may be shown: neither the password nor its options."""
+    """Return a file's name unchanged, or a URL without its password and options."""
     scheme, mark, rest = location.partition("://")
     if not mark:
         return location
@@ -168,11 +167,11 @@ def _without_password(location: str) -> str:
     return f"{scheme}://{user + '@' if user else ''}{authority}{slash}{path}"
 
 
-# ---- Options of a target: what stands behind its "?".
+# ---- Options of a target: the part after its "?".
 
 
 def options_of(text: str, known: tuple[str, ...], scheme: str) -> tuple[str, dict[str, str]]:
-    """Return what stands before the "?", and the options behind it. Raises TargetError for one that is not `known`."""
+    """Return the part before the "?", and the options after it. Raises TargetError for an option not in `known`."""
     name, _, tail = text.partition("?")
     options = dict(parse_qsl(tail, keep_blank_values=True))
     for option in options:
@@ -182,7 +181,7 @@ def options_of(text: str, known: tuple[str, ...], scheme: str) -> tuple[str, dic
 
 
 def number_of(options: Mapping[str, str], name: str, kind: Callable[[str], Any]) -> Any:
-    """Return an option as a number, None where it is not given. Raises TargetError."""
+    """Return an option as a number, None if it is not given. Raises TargetError."""
     try:
         return kind(options[name]) if name in options else None
     except ValueError:
@@ -194,7 +193,7 @@ def _release(options: Mapping[str, str]) -> Release | None:
 
 
 def release_of(text: str, option: str) -> Release:
-    """Return the release that an option names; `option` stands before it in an error. Raises TargetError."""
+    """Return the release that an option names; errors begin with `option`. Raises TargetError."""
     try:
         release = Release.parse(text)
     except ValueError:
@@ -207,11 +206,11 @@ def release_of(text: str, option: str) -> Release:
 # ---- Target of a folder of CSV files: `spool:FOLDER[?zone=…&release=…&encoding=…]`.
 
 LARGEST_OFFSET = 14 * 60
-"""Minutes that a time zone differs from UTC at most."""
+"""The largest offset of a time zone from UTC, in minutes."""
 
 
 def spool_target(text: str, settings: Settings) -> Target:
-    """Return the target of what stands behind `spool:`. Raises TargetError."""
+    """Return the target for the text after `spool:`. Raises TargetError."""
     name, options = options_of(text, ("zone", "release", "encoding"), "spool")
     folder = _found(name, "spool", "folder")
     zone = parse_zone(options["zone"]) if "zone" in options else None
@@ -226,7 +225,7 @@ def spool_target(text: str, settings: Settings) -> Target:
 
 
 def _encoding(text: str) -> str:
-    """Return the name of a text encoding, "" for none. Raises TargetError for one that is not known, or of no text."""
+    """Return the name of a text encoding, "" for none. Raises TargetError if it is unknown or not a text encoding."""
     try:
         if text:
             bytes(range(256)).decode(text, "replace")
@@ -236,7 +235,7 @@ def _encoding(text: str) -> str:
 
 
 def _found(name: str, scheme: str, what: str) -> Path:
-    """Return where a file or folder is. Raises TargetError with the nearest name where it is not there."""
+    """Return the path of an existing file or folder. Raises TargetError, with the nearest name, if there is none."""
     path, is_folder = expanded(name), what == "folder"
     try:
         if name and (private_files.is_folder(path) if is_folder else private_files.exists(path)):
@@ -256,7 +255,7 @@ def _found(name: str, scheme: str, what: str) -> Path:
 
 
 def nearest_recording(path: Path) -> str | None:
-    """Return the recording beside a path whose name is most like it, with or without its .presman."""
+    """Return the recording in the same folder whose name is most similar, with or without the suffix .presman."""
     try:
         stems = {each.stem: each.name for each in path.parent.glob("*.presman") if each != path}
     except (OSError, ValueError):
@@ -267,7 +266,7 @@ def nearest_recording(path: Path) -> str | None:
 
 def parse_zone(text: str) -> tzinfo:
     """Read a time zone: an offset such as +02:00, or a region such as Europe/Vienna. Raises TargetError."""
-    # A "+" in a query string may have been typed for what it is or have become a blank.
+    # A "+" in a query string may stand for itself or may have been decoded to a blank.
     offset = re.fullmatch(r"([ +-])(\d{1,2}):?(\d\d)?", text)
     if offset:
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
@@ -290,7 +289,7 @@ _POSTGRES = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
 
 
 def is_recording(text: str) -> bool:
-    """Whether a target is a recording: `recording:…`, a file whose name ends in .presman, a URL of PostgreSQL."""
+    """Whether a target is a recording: `recording:…`, a file whose name ends in .presman, or a PostgreSQL URL."""
     return (
         text.lower().startswith("recording:")
         or _POSTGRES.match(text) is not None
@@ -299,9 +298,10 @@ def is_recording(text: str) -> bool:
 
 
 def named_recording(text: str, config: Config) -> str:
-    """Return the target of somebody who names a recording: a file or a folder by any name is one, there or mistyped.
+    """Return the target of a user who names a recording: any file or folder is one, whether it exists or is mistyped.
 
-    What can be a section with a slip stays, so that the section is offered; so does what may have a password in it.
+    A text that may be a mistyped section stays unchanged, so that the section is suggested; so does a text that may
+    contain a password.
     """
     if text in config.sections or is_recording(text):
         return text
@@ -312,7 +312,7 @@ def named_recording(text: str, config: Config) -> str:
 def recording_target(text: str, settings: Settings) -> Target:
     """Return the target of a recording: a file, a folder or a URL, with options. Raises TargetError."""
     known = ("database", "at", "from", "to")
-    if "://" in text:  # a URL has options of its own
+    if "://" in text:  # a URL has its own options
         location, _, tail = text.partition("?")
         pairs = parse_qsl(tail, keep_blank_values=True)
         options = {key: value for key, value in pairs if key in known}
@@ -328,7 +328,7 @@ def recording_target(text: str, settings: Settings) -> Target:
 # ---- Target of a simulated database: `demo:SCENARIO[?seed=…&speed=…&size=…&release=…]`.
 
 DEMO = "mixed"
-"""The scenario of `presman demo`."""
+"""The default scenario of `presman demo`."""
 
 SCENARIOS = Path(__file__).parents[1] / "sources" / "simulator" / "scenarios"
 
@@ -339,7 +339,7 @@ def scenarios() -> tuple[str, ...]:
 
 
 def demo_target(text: str, settings: Settings) -> Target:
-    """Return the target of what stands behind `demo:`. Raises TargetError."""
+    """Return the target for the text after `demo:`. Raises TargetError."""
     name, options = options_of(text, ("seed", "speed", "size", "release"), "demo")
     name = name or DEMO
     is_file = name.endswith(".toml") or "/" in name

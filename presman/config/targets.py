@@ -29,7 +29,7 @@ FORMS = (
 
 
 def oracle_target(text: str, settings: Settings, config: Config) -> Target:
-    """Return the target of a connect string. Raises TargetError for what is none."""
+    """Return the target of a connect string. Raises TargetError if it is not one."""
     credentials, at, dsn = text.rpartition("@")
     if text.startswith("(") and not credentials.endswith(")"):
         credentials, at, dsn = "", "", text
@@ -66,7 +66,7 @@ def _why_no_target(text: str, config: Config) -> str:
     return f"no target {text!r}: neither a section of config.ini nor user@host/service, demo:SCENARIO, spool:FOLDER"
 
 
-# ---- tnsnames.ora: which aliases it has, and what each stands for.
+# ---- tnsnames.ora: its aliases, and the descriptor of each.
 
 LARGEST = 4_000_000
 """Characters of a file that are read."""
@@ -75,9 +75,9 @@ _ENTRY = re.compile(r"^([A-Za-z][\w.,\- ]*?)\s*=", re.MULTILINE)
 
 
 def entries(folder: str | None) -> Mapping[str, str]:
-    """Return the aliases of a folder's tnsnames.ora, as they are written, each with its descriptor.
+    """Return the aliases of a folder's tnsnames.ora, spelled as in the file, each with its descriptor.
 
-    Without a folder or a file that can be read there are none. Files that IFILE includes are read, too.
+    Empty without a folder or a readable file. Files that IFILE includes are read, too.
     """
     if not folder:
         return {}
@@ -106,13 +106,13 @@ def _read(path: Path, found: dict[str, str], *, included: bool) -> None:
 
 
 _BARE = re.compile(r"[^:/(@]*/(?!/)[^@]*")
-"""host/service without a user, or user/password without a host: nobody can tell which."""
+"""host/service without a user, or user/password without a host: it is ambiguous."""
 
 
 def parse_target(text: str, config: Config | None = None) -> Target:
-    """Return the target that `text` names. Raises TargetError with the nearest name where there is one.
+    """Return the target that `text` names. Raises TargetError, with the nearest name if there is one.
 
-    A password in `text` works and yields a warning: command lines are seen by everyone on the machine.
+    A password in `text` works but yields a warning: every user of the machine can see command lines.
     """
     config = config or Config()
     text = text.strip()

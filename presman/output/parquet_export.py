@@ -1,7 +1,7 @@
 """Parquet export: the rows of CSV as a Parquet file, with types. It needs pyarrow, which is an extra.
 
-A Parquet file can only be read once its end is written, so it is made beside its name and gets that when it is whole:
-at the end, at Ctrl-C and at SIGTERM. After SIGKILL there is none; what must survive that is recorded first.
+A Parquet file can only be read once its end is written, so it is written beside its final name and renamed when it is
+complete: at the end, at Ctrl-C and at SIGTERM. SIGKILL leaves no file; data that must survive that is recorded first.
 """
 
 import os
@@ -20,11 +20,11 @@ from presman.output.csv_export import TidyRows
 from presman.output.csv_file import OutputError, reason
 
 AT_ONCE = 20_000
-"""Rows of a row group: some megabytes of memory."""
+"""Rows of a row group: a few megabytes of memory."""
 
 
 class ParquetExport:
-    """Writes readings to a new Parquet file. Raises OutputError where it cannot be written, or pyarrow is missing."""
+    """Writes readings to a new Parquet file. Raises OutputError if it cannot be written, or if pyarrow is missing."""
 
     def __init__(self, path: Path, measure: str) -> None:
         try:
@@ -48,11 +48,11 @@ class ParquetExport:
         self._writer: Any = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def begin(self) -> None:
-        """Take it that there will be a file, though it may have no row."""
+        """Note that there will be a file, even if it has no rows."""
         self._has_begun = True
 
     def write(self, reading: Reading) -> int:
-        """Take one reading and return how many rows it made. Raises OutputError."""
+        """Take one reading and return the number of rows it has. Raises OutputError."""
         self.begin()
         rows = self._rows.of(reading)
         self._waiting += rows
@@ -61,7 +61,7 @@ class ParquetExport:
         return len(rows)
 
     def close(self) -> None:
-        """End the file and give it its name; without a beginning there is none. Raises OutputError."""
+        """Complete and rename the file, or remove it if nothing was begun. Raises OutputError."""
         if self._writer is None:
             return
         if not self._has_begun:

@@ -1,1 +1,1 @@
-"""Services, which run for days: recorders, metrics, fleets and the web server."""
+"""Services that run for days: recorders, metrics, fleets and the web server."""

@@ -1,7 +1,7 @@
-"""Live databases: what is polled, the sampler that polls it, what its polls mean, and whether it answers.
+"""Live databases: what is polled, its sampler, the meaning of its polls, and whether it can be reached.
 
-Every command that goes on polling is made of these: sampler, analysis, alerts, lost or connected. Nothing of the
-analysis is imported before a poll has come, so that a screen can be drawn meanwhile.
+Every command that keeps polling is built from these parts: sampler, analysis, alerts, lost or connected. The
+analysis is imported only when the first poll has come, so that a screen can be drawn before.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from presman.forecast.forecaster import Forecaster, Foresight
 
 INTERVAL = 5.0
-"""Seconds between two polls where nobody chose otherwise."""
+"""The default number of seconds between two polls."""
 
 
 class Notifier(Protocol):
-    """What judges readings by thresholds and runs a command at alerts; `detail_level` is what it needs of each poll."""
+    """Source of alerts: adds them to readings and runs a command; `detail_level` is what each poll must read for it."""
 
     detail_level: DetailLevel
 
@@ -43,17 +43,17 @@ class Notifier(Protocol):
         """Return the reading with its alerts."""
 
     def look(self, reading: Reading) -> Reading:
-        """Return the beginning of a reading with its alerts."""
+        """Return a preview with its alerts."""
 
     def lost(self, text: str) -> None:
-        """Take it that the database cannot be reached."""
+        """Handle the loss of the database."""
 
     def close(self) -> None:
-        """Have what is still to be run done, for two seconds at most."""
+        """Finish what still has to run, for two seconds at most."""
 
 
 class LiveTarget(NamedTuple):
-    """What is polled: its name without secrets, how to reach it, how often, and what holds for it."""
+    """What is polled: its name without secrets, how to reach it, how often, and its settings."""
 
     name: str
     make_source: Callable[[], Source]
@@ -65,10 +65,10 @@ class LiveTarget(NamedTuple):
     renewed: Callable[[], Source | None] | None = None
     """See :class:`presman.polling.sampler.Sampler`."""
     kind: str = ""
-    """Of the source, as a recording has it."""
+    """The kind of the source, as a recording stores it."""
 
     def needed(self, detail_level: DetailLevel) -> DetailLevel:
-        """Return how much each poll reads where that much is shown: what alerts need is read besides."""
+        """Return how much each poll reads where `detail_level` is shown: what the alerts need is added."""
         return detail_level if self.notifier is None else detail_level | self.notifier.detail_level
 
 
@@ -81,7 +81,7 @@ def sampler_of(
     phase: float | None = None,
     carry_out: poll_events.CarryOut | None = None,
 ) -> Sampler:
-    """Return the sampler of a target, which is yet to begin. What is not said here is as the sampler has it."""
+    """Return the sampler of a target, not yet started. Everything else keeps the sampler's defaults."""
     sampler = Sampler(
         target.make_source, refresh=target.interval, scope=target.scope, post=post, packs=target.packs,
         carry_out=carry_out,
@@ -93,7 +93,7 @@ def sampler_of(
 
 
 class HeadStart:
-    """Starts a sampler while the screen is still made; its thread waits with its first event until somebody listens.
+    """Sampler that starts while the screen is still being built; its thread holds the first event for a listener.
 
     `let_go` is called at the end, whether the thread has ended or not.
     """
@@ -108,12 +108,12 @@ class HeadStart:
         self.sampler.start()
 
     def attach(self, listener: Callable[[Event], None]) -> None:
-        """Give all to `listener` from now on, in the thread of the sampler."""
+        """Pass all events to `listener` from now on, in the thread of the sampler."""
         self._listener = listener
         self._is_attached.set()
 
     def end(self) -> None:
-        """End the sampler, also if nobody ever listened."""
+        """End the sampler, even if it never had a listener."""
         self._is_attached.set()
         self.sampler.stop()
         self._let_go()
@@ -125,9 +125,9 @@ class HeadStart:
 
 
 class ReadingCame(Struct, frozen=True):
-    """A poll, what it means, and the poll that its rates are taken from, None for none.
+    """A poll, its reading, and the previous poll from which its rates are computed, None if there is none.
 
-    `foresight` is what its forecasts are made of, None where it has none.
+    `foresight` is what its forecasts are computed from, None if it has none.
     """
 
     reading: Reading
@@ -137,7 +137,7 @@ class ReadingCame(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What the first poll shows before it is whole; that began to be read `age` seconds ago."""
+    """What the first poll shows before it is complete; it began to read `age` seconds ago."""
 
     reading: Reading
     age: float
@@ -150,21 +150,21 @@ class NotUnderstood(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """What has run out, or that it is a fault of presman's, in one line."""
+        """The resource that has run out, or else the internal error, in one line."""
         fault = f"internal error: {type(self.error).__name__}: {self.error}"
         return one_line(clean(ran_out(self.error, foreseen=False) or fault), 500)
 
 
 LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | poll_events.ActionResult
-"""What the events of a sampler come to."""
+"""The possible results of a sampler's events."""
 
 
 class Readings:
-    """What the events of one sampler mean: a snapshot becomes a reading with its alerts.
+    """Interpretation of a sampler's events: a snapshot becomes a reading with its alerts.
 
-    It is called in the sampler's thread, so that whoever looks does not wait for the analysis. While `foresees` is
-    set, which any thread may do, it has forecasts of the queue from the next poll on, by a `forecaster` that may know
-    already what was before. `previous` is the poll that the rates of the next one are taken from.
+    It runs in the sampler's thread, so that the screen does not wait for the analysis. While `foresees` is set, which
+    any thread may do, readings have forecasts of the queue, from the next poll on. They come from `forecaster`, which
+    may already know earlier polls. `previous` is the poll from which the rates of the next one are computed.
     """
 
     def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
@@ -176,7 +176,7 @@ class Readings:
         self._cache: RowCache | None = None
 
     def of(self, event: Event) -> LiveEvent:
-        """Return what an event means. A fault in the analysis costs that poll alone, and is among the answers."""
+        """Return the result of an event. A fault in the analysis loses only that poll, and becomes NotUnderstood."""
         try:
             if isinstance(event, Polled):
                 return self.read(event.snapshot)
@@ -189,11 +189,11 @@ class Readings:
         return event
 
     def forget(self) -> None:
-        """Take no rates from what was read before: the next poll is a first one."""
+        """Forget what was read before: the next poll counts as the first, without rates."""
         self.previous = self._reading = None
 
     def read(self, snapshot: Snapshot) -> ReadingCame:
-        """Return what the next poll means."""
+        """Return the reading of the next poll."""
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
@@ -229,23 +229,23 @@ class Readings:
 
 
 class Reachability:
-    """Whether a database answers. Each cause of a loss is reported once, and so is the return."""
+    """State of a database's connection. Each cause of a loss is reported once, and so is the return."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._name = name
         self._report_to = report
         self._cause = ""
         self.trouble = ""
-        """Why nothing comes, in one line; "" while it does."""
+        """Why no polls arrive, in one line; "" while they do."""
         self.next_try: datetime | None = None
-        """When it is tried next, by the clock of this machine; None: not, or it is not lost."""
+        """Time of the next attempt, by the clock of this machine; None if there is none, or it is not lost."""
 
     def report(self, event: str, message: str, level: Level = "info", **figures: float) -> None:
-        """Tell something of this database."""
+        """Report an event of this database."""
         self._report_to(LogEvent(event, message, level, self._name, figures))
 
     def polled(self, number: int, done: str, snapshot: Snapshot) -> None:
-        """Tell that poll `number` was read, or written."""
+        """Report that poll `number` was read, or written."""
         figures = {"poll": number, "seconds": round(snapshot.seconds, 4), "round_trips": snapshot.round_trips}
         self.report("polled", f"poll {number} {done}", "debug", **figures)
 

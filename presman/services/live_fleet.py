@@ -1,4 +1,4 @@
-"""Fleet of live connections: a thread for each database, all of them out of step, so that none waits for another."""
+"""Fleet of live connections: one thread per database, each polling at its own time, so that none waits for another."""
 
 import threading
 import time
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from presman.services.store_fleet import StoreFleet
 
 ENOUGH = 4
-"""Polls after which rates that are still not known are not waited for: two may be too close to each other."""
+"""Polls after which missing rates are no longer waited for: two polls may be too close together."""
 
 
 class _State(Struct, frozen=True):
-    """What is known of a database. Times are of the monotonic clock; `fresh` is when its newest poll began."""
+    """The state of a database. Times are of the monotonic clock; `fresh` is when its newest poll began."""
 
     connection: ConnectionState
     since: float
@@ -39,9 +39,9 @@ class _State(Struct, frozen=True):
 
 
 class WatchedDatabase:
-    """Polls one database narrowly, every `interval` seconds; more, and more often, while somebody listens.
+    """Poller of one database, every `interval` seconds at low detail; more often and in more detail for a listener.
 
-    `phase` (0 to 1) is where in each interval it polls.
+    `phase` (0 to 1) is the point in each interval at which it polls.
     """
 
     def __init__(
@@ -67,21 +67,21 @@ class WatchedDatabase:
             needs=PollNeeds(few=True), phase=phase, carry_out=carry_out,
         )  # fmt: skip
 
-    # ---- from outside
+    # ---- called by other threads
 
     def start(self) -> bool:
-        """Begin to poll; where no thread can be had the database counts as refused. Return whether it has one."""
+        """Start to poll, and return whether there was a thread for it; without one the database counts as refused."""
         self._state = replace(self._state, since=self._clock())
         return self.sampler.begin()
 
     def set_interval(self, seconds: float) -> None:
-        """Poll every `seconds` from now on, also again when nobody listens any more."""
+        """Poll every `seconds` from now on, or once there is no listener any more."""
         self._interval = seconds
         if self._listener is None:
             self.sampler.set_refresh(seconds)
 
     def member(self) -> Member:
-        """Return the database as it is now."""
+        """Return the current state of the database."""
         now, seen = self._clock(), self._state
         age = None if seen.fresh is None else now - seen.fresh
         connection = seen.connection
@@ -96,44 +96,44 @@ class WatchedDatabase:
 
     @property
     def reading(self) -> Reading | None:
-        """The newest reading; None before the first."""
+        """The newest reading; None before the first one."""
         return None if self._latest is None else self._latest.reading
 
     @property
     def live_reading(self) -> Reading | None:
-        """The newest reading while the database answers; None otherwise: nothing is done by old data."""
+        """The newest reading while the database answers, else None: no action may rest on old data."""
         return self.reading if self.member().connection is ConnectionState.LIVE else None
 
     @property
     def is_settled(self) -> bool:
-        """Whether there are rates, or is known why there are none."""
+        """Whether rates are available, or it is certain that there will be none for now."""
         seen, reading = self._state, self.reading
         if seen.connection is not ConnectionState.LIVE or seen.key_figures is None or reading is None:
             return seen.connection is not ConnectionState.STARTING
         return reading.number > 1 and (seen.key_figures.used is not None or reading.number >= ENOUGH)
 
     def listen(self, listener: Callable[[LiveEvent], object], interval: float) -> None:
-        """Tell `listener` all that comes from now on, at first what there is, and poll every `interval` seconds."""
+        """Pass all events to `listener`, beginning with the latest ones, and poll every `interval` seconds."""
         with self._turn:
             self._listener = listener
             self._readings.foresees = True
             if self._latest is not None:
                 listener(self._latest)
             if self._lost is not None:
-                listener(self._lost_by_now(self._lost))
+                listener(self._updated_loss(self._lost))
         self.sampler.set_refresh(interval)
 
-    def _lost_by_now(self, lost: SourceLost) -> SourceLost:
-        """Return a loss as it is now: with the seconds left until the next attempt."""
+    def _updated_loss(self, lost: SourceLost) -> SourceLost:
+        """Return a loss with the seconds that are left until the next attempt."""
         return replace(lost, retry_in=None if lost.retry_in is None else self.member().retry_in)
 
     @property
     def is_attached(self) -> bool:
-        """Whether somebody listens."""
+        """Whether there is a listener."""
         return self._listener is not None
 
     def leave(self) -> None:
-        """Tell nobody any more, and poll as narrowly and as seldom as before."""
+        """Remove the listener, and return to the earlier low detail and interval."""
         with self._turn:
             self._listener = None
             self._readings.foresees = False
@@ -143,7 +143,7 @@ class WatchedDatabase:
         self.sampler.set_refresh(self._interval)
 
     def set_detail_level(self, detail_level: DetailLevel) -> None:
-        """Read so much at each poll from now on."""
+        """Set how much each poll reads from now on."""
         self.sampler.set_detail_level(self.target.needed(detail_level))
 
     # ---- the sampler's thread
@@ -161,7 +161,7 @@ class WatchedDatabase:
                 self._listener(live_event)
 
     def _noted(self, live_event: LiveEvent) -> LiveEvent:
-        """Note an event and return it; a fault on the way becomes the event."""
+        """Record an event and return it; if recording it fails, return that failure as the event."""
         if isinstance(live_event, ReadingCame):
             try:
                 self._came(live_event.reading)
@@ -198,15 +198,15 @@ class WatchedDatabase:
         )
 
 
-APART = 0.03
-"""Seconds between two first logins: each takes as much CPU, and the screen wants some, too."""
+LOGIN_GAP = 0.03
+"""Seconds between two first logins: each takes as much CPU time, and the screen needs some, too."""
 
 ATTENTION = 2.0
-"""Seconds that the end waits for commands of `on_alert`."""
+"""Seconds that the shutdown waits for commands of `on_alert`."""
 
 
 class LiveFleet:
-    """Databases that are polled from here. See :class:`Fleet`."""
+    """Databases that this process polls. See :class:`Fleet`."""
 
     def __init__(
         self,
@@ -232,7 +232,7 @@ class LiveFleet:
         self._starter = threading.Thread(target=self._start_all, name="presman-fleet", daemon=True)
 
     def start(self) -> None:
-        """Begin to connect, one after the other."""
+        """Start to connect, one database after the other."""
         self._starter.start()
 
     def _start_all(self) -> None:
@@ -242,10 +242,10 @@ class LiveFleet:
                 break
             has_begun |= database.start()
             self.trouble = "" if has_begun else database.member().reason
-            self._stopping.wait(APART)
+            self._stopping.wait(LOGIN_GAP)
 
     def stop(self) -> None:
-        """End all threads; what cannot be ended in time dies with the process."""
+        """End all threads; those that do not end in time die with the process."""
         self._stopping.set()
         if self._starter.ident is not None:
             self._starter.join(PATIENCE)
@@ -253,22 +253,22 @@ class LiveFleet:
         self._close_notifiers()
 
     def _close_notifiers(self) -> None:
-        """Have commands of `on_alert` that still run end: all of them at once."""
+        """End the commands of `on_alert` that still run, all at the same time."""
         found = [each.target.notifier for each in self.databases.values() if each.target.notifier is not None]
         threads = [threading.Thread(target=each.close, name="presman-alerts", daemon=True) for each in found]
         for each in threads:
-            with suppress(RuntimeError):  # no thread can be had: its command ends with presman
+            with suppress(RuntimeError):  # no thread available: its command ends with presman
                 each.start()
         end = time.monotonic() + ATTENTION
         for each in filter(lambda thread: thread.ident, threads):
             each.join(max(0.0, end - time.monotonic()))
 
     def members(self) -> list[Member]:
-        """Return all databases as they are now."""
+        """Return the current state of all databases."""
         return [database.member() for database in self.databases.values()]
 
     def to_do(self, name: str) -> str:
-        """Return the one thing to do about a database: worked out when somebody looks at it, once for each poll."""
+        """Return the one thing to do about a database. It is computed on demand, once for each poll."""
         reading = self.databases[name].live_reading
         if reading is None:
             return ""
@@ -279,11 +279,11 @@ class LiveFleet:
 
     @property
     def is_settled(self) -> bool:
-        """Whether of each there are rates, or is known why not."""
+        """Whether each database has rates, or it is certain that it has none for now."""
         return all(database.is_settled for database in self.databases.values())
 
     def poll_now(self) -> None:
-        """Poll all now, and try those again that are lost; not those that refuse us: that locks accounts."""
+        """Poll all databases now, including lost ones, but not those that refuse the login: that can lock accounts."""
         for database in self.databases.values():
             if database.member().connection is not ConnectionState.REFUSED:
                 database.sampler.poll_now()
@@ -298,6 +298,6 @@ class LiveFleet:
 Fleet: TypeAlias = "LiveFleet | StoreFleet"
 """Many databases, polled from here or read from a central store. `name` says where they come from, without secrets.
 
-`interval` is seconds between two polls; `trouble` is why nothing is known of any of them now, "" where something is.
-All calls return at once, whatever the databases do.
+`interval` is the seconds between two polls; `trouble` is why no database has data now, "" if any has. All calls
+return at once, whatever the databases do.
 """

@@ -1,6 +1,6 @@
-"""Recorder: several databases into one recording, until it is told to stop.
+"""Recorder: several databases into one recording, until it is stopped.
 
-Each database has a thread that polls, and one that writes, so that neither waits for the other.
+Each database has a thread that polls and one that writes, so that neither waits for the other.
 """
 
 import threading
@@ -36,17 +36,17 @@ from presman.services.live import LiveTarget, Reachability, sampler_of
 from presman.sources import LoginRefusal
 
 MOST_WAITING = 240
-"""Polls that wait in memory while the store cannot be written; beyond that the oldest are dropped and reported."""
+"""Polls kept in memory while the store cannot be written; beyond that the oldest are dropped and reported."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 15.0
-"""Seconds before the next attempt to write, doubling."""
+"""Seconds until the next attempt to write: the first pause, which doubles up to the longest."""
 
 
 class DatabaseRecorder:
-    """Records one database until it is told to stop, its source ends, or `polls` are written.
+    """Recorder of one database until it is stopped, its source ends, or `polls` are written.
 
     `report` is called with events for the log; `redact` changes each snapshot before anything else uses it.
-    `written` counts the polls in the store, `given_up` those that there was no room for.
+    `written` counts the polls in the store, `given_up` the polls dropped for lack of room.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class DatabaseRecorder:
         self.last_at: datetime | None = None
         self.reachability = Reachability(target.name, report)
         self.refused = ""
-        """Why nothing of it is recorded any more though nobody ended that, "" otherwise."""
+        """Why the recording ended although nobody ended it, "" otherwise."""
         self.output_trouble = ""
-        """Why nothing is written, "" while it is; `reachability.trouble` is why nothing comes."""
+        """Why polls cannot be written, "" while they can; `reachability.trouble` is why no polls arrive."""
         self.fault: Exception | None = None
-        """What ended it that nobody foresaw."""
+        """The unexpected error that ended it."""
         self._location = location
         self._report = self.reachability.report
         self._most = polls
@@ -87,42 +87,42 @@ class DatabaseRecorder:
         self._losses: list[tuple[datetime, str]] = []
         self._mark = ""
         self.polled_at: datetime | None = None
-        """When the newest poll came, by the clock of this machine; `last_at` is that of the database."""
-        # Histograms are figures of each poll; of tens of thousands of idle sessions once a minute is enough.
+        """When the newest poll came, by the clock of this machine; `last_at` is by the clock of the database."""
+        # Each poll has histograms as figures; tens of thousands of idle sessions are read once a minute only.
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
         self.is_over = False
-        """Whether no more will be written."""
-        self._end_is_told = threading.Event()
-        """Tells that. A `join` that is interrupted by a signal would call a thread gone that lives."""
+        """Whether nothing more will be written."""
+        self._has_ended = threading.Event()
+        """Set once `is_over` is. If a signal interrupts `join`, a live thread counts as ended from then on."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
 
-    # ---- from outside
+    # ---- called by other threads
 
     def start(self) -> None:
-        """Begin. Where no thread can be had it is lost, and over."""
+        """Start. If no thread is available, the database counts as lost and its recording as over."""
         try:
             start(self._thread)
         except RuntimeError as error:
             self._post(no_room(error))
             self.is_over = True
-            self._end_is_told.set()
+            self._has_ended.set()
             return
         self.sampler.begin()
 
     def stop_polling(self, patience: float = PATIENCE) -> None:
-        """Poll no more; what was polled is still written, what comes later is not taken."""
+        """Stop polling; polls already taken are still written, later ones are ignored."""
         self.sampler.stop(patience)
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def finish(self, patience: float) -> bool:
-        """Wait up to some seconds until all polls are written; return whether they are."""
-        return (self._end_is_told.wait(patience) or self.is_over) and not self._waiting
+        """Wait up to `patience` seconds until all polls are written; return whether they are."""
+        return (self._has_ended.wait(patience) or self.is_over) and not self._waiting
 
     @property
     def waiting(self) -> int:
-        """How many polls wait to be written."""
+        """Number of polls that wait to be written."""
         return len(self._waiting)
 
     # ---- the sampler's thread
@@ -140,7 +140,7 @@ class DatabaseRecorder:
             self._changed.notify_all()
 
     def _lose(self, event: SourceLost) -> None:
-        """Take note of a loss; what has never been right is for somebody to mend now, and not waited for."""
+        """Record a loss. A password that was wrong from the start needs a person, so it is not tried again."""
         is_over = event.retry_in is None or (event.refusal is LoginRefusal.PASSWORD and self.polled_at is None)
         outlook = "not tried again" if is_over else event.outlook
         if not self.reachability.trouble:
@@ -169,13 +169,13 @@ class DatabaseRecorder:
     def _keep_writing(self) -> None:
         try:
             self._write_all()
-        except Exception as error:  # of one database: the others go on
+        except Exception as error:  # only this database is affected: the others go on
             self.fault = error
             self.output_trouble = ran_out(error) or f"internal error: {type(error).__name__}: {error}"
             self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
-            self.is_over = True  # without memory this succeeds, and telling it may not
-            self._end_is_told.set()
+            self.is_over = True  # this succeeds even without memory, the report may not
+            self._has_ended.set()
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE
@@ -218,7 +218,7 @@ class DatabaseRecorder:
         return self._stopping or not isinstance(error, StoreLostError)
 
     def _next(self) -> tuple[Snapshot | None, Snapshot] | str | None:
-        """Return the poll to be written next, or why there is none, once there is either; None if at its end."""
+        """Wait for the next poll to write and return it, or a loss to note in the store; None at the end."""
         with self._changed:
             while not self._waiting:
                 if self._mark:
@@ -236,7 +236,7 @@ class DatabaseRecorder:
                 self._changed.wait(left)
 
     def _report_to_store(self, trouble: str) -> None:
-        """Tell who looks at the store that the database is lost; if that cannot be written, its age tells it."""
+        """Note in the store that the database is lost. If that cannot be written, the age of the last poll shows it."""
         with suppress(RecordingError):
             self._ready_writer(datetime.now(UTC)).lose(trouble)
 
@@ -246,14 +246,14 @@ class DatabaseRecorder:
             losses, self._losses = self._losses, []
         for at, text in losses:
             writer.note(lost(at, text))
-        if self._read is None or self._read[0] is not snapshot:  # one that could not be written comes again
+        if self._read is None or self._read[0] is not snapshot:  # a poll that could not be written comes again
             reading = analyse(previous, snapshot, self._cache)
             self._read = snapshot, self._forecaster.read(reading, previous, snapshot, self._cache)
         reading = self._read[1]
         writer.append(with_shown(snapshot, reading), reading)
 
     def _ready_writer(self, at: datetime) -> RecordingWriter:
-        """Return the writer to the store of an instant: in a folder that is another one each day."""
+        """Return the writer for the store of that time: a folder has a new store each day."""
         store = self._location.store(at)
         if self._writer is None or store is not self._store:
             if self._store is not None and self._store.was_removed():
@@ -275,25 +275,25 @@ class DatabaseRecorder:
 
 
 TRIM_EVERY = 600.0
-"""Seconds from one look at what is too old to the next."""
+"""Seconds between two checks for polls that are too old."""
 
 PATIENCE_AT_THE_END = 8.0
-"""Seconds that the end waits for polls that are not written yet."""
+"""Seconds that the shutdown waits for polls that are not written yet."""
 
 
 POLLS_END = 1.0
-"""Seconds that the end waits for polls that were told to end, all at once."""
+"""Seconds that the shutdown waits for all polls under way."""
 
 
-def _refuse_a_mixture(store: Store, name: str, *, redacts: bool) -> None:
-    """Raise RecordingError where a file would hold names and what --redact writes: it would be sent as redacted."""
+def _refuse_mixed_names(store: Store, name: str, *, redacts: bool) -> None:
+    """Raise RecordingError if a file would mix real and redacted names: it could be passed on as redacted."""
     if any(is_renamed(target) != redacts for (target,) in store.rows(select(DATABASES.c.target))):
         held = "holds names that --redact leaves out" if redacts else "was written with --redact"
         raise RecordingError(f"{name} {held}: choose another name for the output")
 
 
 class Recorder:
-    """Records databases side by side. `report` is called with events for the log."""
+    """Recorder of several databases in parallel. `report` is called with events for the log."""
 
     def __init__(
         self,
@@ -309,15 +309,15 @@ class Recorder:
         self._report = report
         self._limits = limits
         self._trimmed = 0.0
-        store = self.location.store(datetime.now(UTC))  # what is wrong with it is told before anything is polled
+        store = self.location.store(datetime.now(UTC))  # its errors are raised before polling starts
         if not is_url(location):
-            _refuse_a_mixture(store, self.location.name, redacts=redact is not None)
+            _refuse_mixed_names(store, self.location.name, redacts=redact is not None)
         self.databases = [DatabaseRecorder(each, self.location, report, polls=polls, redact=redact) for each in targets]
 
     def run(self, duration: float | None, step: Callable[[], None]) -> bool:
-        """Record until every database is over or `duration` seconds have passed; `step` is called about each second.
+        """Record until every database is over or `duration` seconds have passed; call `step` about once a second.
 
-        Return whether every database is over by itself. What `step` or a signal raises ends it in good order, too.
+        Return whether every database ended by itself. An exception from `step` or a signal also ends it in good order.
         """
         for each in self.databases:
             each.start()

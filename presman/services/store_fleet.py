@@ -18,19 +18,19 @@ from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 USUAL = 5.0
-"""Seconds between two polls where a recorder did not say."""
+"""Seconds between two polls if a recorder did not store them."""
 
 LOOKED_AT = 2
-"""Files of a folder with one for each day that are looked at: at midnight not all recorders have the new one yet."""
+"""Newest files to read in a folder of daily files: at midnight some recorders do not have the new one yet."""
 
 PATIENCE = 0.4
 
 _NAMED = 5
-"""Databases that are named where none was chosen."""
+"""Databases to name if the patterns match none."""
 
 
 class _Known(Struct, frozen=True):
-    """A database as it was read: its row, when on the monotonic clock, and its last polls."""
+    """A database that was read: its row, the monotonic time of the read, and its last polls."""
 
     row: FleetRow
     at: float
@@ -38,9 +38,9 @@ class _Known(Struct, frozen=True):
 
 
 class StoreFleet:
-    """The databases of a store, or those of them whose name is like one of `patterns`.
+    """Databases of a store, or those whose name matches one of `patterns`.
 
-    See :class:`presman.services.live_fleet.Fleet`. One thread reads, so that a slow store holds nobody up.
+    See :class:`presman.services.live_fleet.Fleet`. One thread reads, so that a slow store blocks no caller.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class StoreFleet:
         self._thread = threading.Thread(target=self._run, name="presman-store", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start to read."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; a read that hangs dies with the process."""
+        """Stop; a read that hangs dies with the process."""
         with self._woken:
             self._stopping = True
             self._woken.notify_all()
@@ -90,13 +90,13 @@ class StoreFleet:
             self._woken.notify_all()
 
     def to_do(self, _name: str) -> str:
-        """Return nothing: what to do is worked out of what was read, which is in the recording."""
+        """Return nothing: advice needs all that was read, which only the recording has."""
         return ""
 
     def members(self) -> list[Member]:
-        """Return all databases as they are now: while the store cannot be read they grow old.
+        """Return the current state of all databases: while the store cannot be read, their data grows older.
 
-        A file of several that cannot be read stands among them, in place of those that it has.
+        If one of several files cannot be read, the file appears as a member in place of its databases.
         """
         now = self._clock()
         known = [_member(each.row, now - each.at, each.past, self.interval) for each in self._known.values()]
@@ -156,7 +156,7 @@ class StoreFleet:
             raise RecordingError(self._chosen_none(sorted(stored)))
 
     def _rows(self, location: str) -> list[FleetRow]:
-        """Return what one store says; at first what its databases did before, too, unless that is damaged."""
+        """Return the rows of one store. At first also read what its databases did before, unless that is damaged."""
         store = self._opened(location)
         with store.reading() as connection:
             rows = read_fleet(connection)
@@ -168,7 +168,7 @@ class StoreFleet:
         return rows
 
     def _past_of(self, row: FleetRow) -> Past:
-        """Return the polls that are drawn: those of before, and the newest if it is new."""
+        """Return the polls to draw: the earlier ones, and the newest one if it is new."""
         known = self._known.get(row.target)
         if known is None:
             capacity = row.key_figures.capacity if row.key_figures else None
@@ -177,7 +177,7 @@ class StoreFleet:
         return further(known.past, row.key_figures) if is_new and row.key_figures is not None else known.past
 
     def _chosen_none(self, stored: Sequence[str]) -> str:
-        """Return that the words behind the store name none of its databases, and which it has."""
+        """Return the error that the patterns match none of the store's databases, with the names of some of these."""
         more = f" and {len(stored) - _NAMED} more" if len(stored) > _NAMED else ""
         return (
             f"{self.name} has no database {' or '.join(self._patterns)}: it has {', '.join(stored[:_NAMED])}{more}; "
@@ -188,7 +188,7 @@ class StoreFleet:
         return not self._patterns or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def _locations(self) -> list[str]:
-        """Return the stores to be read, of a folder the newest files; close what is none of them any more."""
+        """Return the stores to read, in a folder its newest files; close those that are no longer among them."""
         locations = [self._location]
         folder = None if is_url(self._location) else expanded(self._location)
         if folder is not None and is_folder(folder):
@@ -206,21 +206,21 @@ class StoreFleet:
 
 
 def _unread(location: str, why: str) -> Member:
-    """Return a file of a folder that cannot be read: it would have databases, and nobody knows which."""
+    """Return a member for a file that cannot be read, in place of its databases, whose names are unknown."""
     reason = f"the file{why.removeprefix(shown(location))}"
     return Member(Path(location).name, ConnectionState.LOST, reason=reason)
 
 
 def _freshness(row: FleetRow) -> float:
-    """Return the seconds since the newest poll or the newest change of the link of a database."""
+    """Return the seconds since the newest poll of a database or the newest change of its connection."""
     return min((each for each in (row.age, row.since) if each is not None), default=float("inf"))
 
 
 def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member:
-    """Return a database of a store as it is `passed` seconds after its row was read, which is every `interval`."""
+    """Return a database of a store `passed` seconds after its row was read; rows are read every `interval` seconds."""
     age = None if row.age is None else row.age + passed
     since = None if row.since is None else row.since + passed
-    every = max(row.every or USUAL, interval)  # more often than it is looked at nothing can be new
+    every = max(row.every or USUAL, interval)  # nothing can be newer than the last read
     if row.link == LOST:
         connection, reason = ConnectionState.LOST, f"its recorder lost the connection: {row.reason}"
     elif row.link == STOPPED or age is None:

@@ -1,4 +1,4 @@
-"""Survey of trace files, one after the other; of each only its figures are kept."""
+"""Survey of trace files, one after the other; only the figures of each are kept."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -7,20 +7,20 @@ from presman.trace.tally import EventTallies, Summary, Trail
 from presman.trace.trace_files import TraceError, TraceFile
 from presman.trace.trace_parser import LONGEST_WAIT, START, EventSelection, FileFigures, TraceParser, WaitColumns
 
-# ---- Pieces of a trace, cut where no wait and no statement is torn; the texts of statements are left out
+# ---- Pieces of a trace, never cut within a wait or a statement; the texts of statements are left out
 
 
 LONGEST_STATEMENT = 65_536
-"""Bytes of a statement with its heading; the end of a longer one is not looked for."""
+"""Bytes of a statement with its header; the end of a longer one is not searched for."""
 
 _OPEN = b"PARSING IN CURSOR #"
 _CLOSE = b"\nEND OF STMT"
 
 
 def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Regroup blocks, cut anywhere, so that no piece ends within a wait or the text of a statement.
+    """Regroup blocks that are cut anywhere, so that no piece ends within a wait or the text of a statement.
 
-    Holds back at most LONGEST_WAIT bytes, or LONGEST_STATEMENT. If reading fails, lines that are whole still count.
+    At most LONGEST_WAIT or LONGEST_STATEMENT bytes are held back. If reading fails, complete lines still count.
     """
     held = b""
     try:
@@ -37,9 +37,9 @@ def pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _cut(text: bytes) -> int:
-    """Return where the last wait or open statement of `text` begins, or what may become one.
+    """Return the position of the last wait or open statement in `text`, complete or just beginning.
 
-    The byte before it stays with it: it tells a wait from a quotation.
+    The byte before a wait stays with it: it distinguishes a wait from a quotation.
     """
     opened, done = text.rfind(_OPEN, max(0, len(text) - LONGEST_STATEMENT)), 0
     if opened >= 0:
@@ -58,9 +58,9 @@ def _cut(text: bytes) -> int:
 
 
 def without_statements(piece: bytes) -> bytes:
-    """Return `piece` without the texts of SQL statements: what looks like a wait in one of them is a quotation.
+    """Return `piece` without the texts of SQL statements: a wait within one of them is only a quotation.
 
-    A statement without its end hides nothing.
+    A statement without an end is not removed.
     """
     parts, start, closed = [], 0, -1
     opened = piece.find(_OPEN)
@@ -75,18 +75,18 @@ def without_statements(piece: bytes) -> bytes:
     return b"".join((*parts, piece[start:])) if parts else piece
 
 
-# ---- Survey of trace files, one after the other; of each only its figures are kept
+# ---- Survey of trace files, one after the other; only the figures of each are kept
 
 
 _MOST_EVENTS = 3_000
-"""Oracle knows some two thousand."""
+"""Different events above which a file counts as damaged; Oracle has about two thousand."""
 _MOST_SLOTS = 30_000
 
 
 class Survey:
-    """Adds up files. `trails` (of each event, for scatters) are kept only on request.
+    """Sums up files. `trails` (one for each event, for scatters) are kept only on request.
 
-    `on_waits` is called with every batch of waits, `moved` with file name, bytes done, bytes in all and bytes unpacked.
+    `on_waits` is called with every batch of waits, `moved` with file name, bytes read, size and bytes decompressed.
     Without `on_waits` and trails the order of waits does not matter, and they are only counted.
     """
 
@@ -108,7 +108,7 @@ class Survey:
         self._moved = moved
 
     def add(self, trace: TraceFile) -> FileFigures:
-        """Read a whole file. One that ends before its time counts as far as it goes, with `error` set.
+        """Read a whole file. A truncated one counts up to its end, with `error` set.
 
         So does one that the user interrupts, with `interrupted` set.
         """
@@ -128,11 +128,11 @@ class Survey:
 
     @property
     def is_unread(self) -> bool:
-        """Whether there are lines of waits and none of them was understood."""
+        """Whether there are wait lines but none of them was understood."""
         return any(file.unread for file in self.files) and not any(file.understood for file in self.files)
 
     def totals(self) -> list[Summary]:
-        """Return the figures of each event in all files, the event that took most time first."""
+        """Return the figures of each event over all files, the event with the most time first."""
         summaries = [tally.summary(event, None) for event, tally in self.total.tallies.items()]
         return sorted(summaries, key=lambda summary: (-summary.total, summary.event))
 

@@ -1,10 +1,10 @@
-"""Figures of many waits in bounded memory: exact as long as the distinct values fit, else with a stated error.
+"""Figures of many waits in bounded memory: exact as long as the distinct values fit, otherwise with a stated error.
 
-What is kept is how often each elapsed time occurred. Waits are whole microseconds and crowd together: a trace of
-gigabytes holds some ten thousand different values, so percentiles are exact and memory does not grow with the file.
-If there are more than DISTINCT different ones after all, values are rounded down to their leading bits, as in an HDR
+A tally keeps how often each elapsed time occurred. Waits are whole microseconds and cluster: a trace of gigabytes
+has some ten thousand distinct values, so percentiles are exact and memory does not grow with the file.
+If there are more than DISTINCT values after all, they are rounded down to their leading bits, as in an HDR
 histogram: with 11 bits every percentile is within 0.05 % of the true one. Count, sum, mean, longest wait and the
-shares over 1, 10 and 20 ms stay exact. For charts samples are kept.
+shares over 1, 10 and 20 ms stay exact. For charts, samples are kept.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from itertools import zip_longest
 from msgspec import Struct
 
 DISTINCT = 100_000
-"""Different values kept of all tallies of a :class:`EventTallies` together: about 10 MB."""
+"""Distinct values kept in all tallies of an :class:`EventTallies` together: about 10 MB."""
 
 BITS = (11, 9, 7, 5)
-"""Leading bits kept of a value, from the first rounding to the last; the relative error is 1 in 2 ** bits."""
+"""Leading bits kept of a value in successive roundings; the relative error is 1 in 2 ** bits."""
 
 LIMITS = (1_000, 10_000, 20_000)
-"""Microseconds; waits over these are counted."""
+"""Limits in microseconds; waits over each are counted."""
 
 PERMILLES = (500, 950, 990, 999)
 
 
 class Summary(Struct, frozen=True):
-    """Figures of one event in one file, or in all. Times are microseconds."""
+    """Figures of one event in one file or in all files. Times are microseconds."""
 
     event: str
     file: str | None
-    """None stands for all files together."""
+    """None for all files together."""
     waits: int
     total: int
     mean: float | None
@@ -42,7 +42,7 @@ class Summary(Struct, frozen=True):
     over: tuple[float | None, ...]
     """Percent of the waits longer than each of LIMITS."""
     blocks: int | None
-    """None if no wait told its blocks."""
+    """None if no wait has a number of blocks."""
     error: float
     """Relative error bound of the percentiles; 0 if they are exact."""
 
@@ -67,7 +67,7 @@ class Tally:
         self.count(Counter(elapsed), moved if moved or 0 in blocks else None)
 
     def count(self, counts: Mapping[int, int], blocks: int | None = None) -> None:
-        """Count waits given as how many took so many microseconds, and the blocks all of them moved."""
+        """Count waits given as elapsed microseconds to number of waits, and the blocks they moved in all."""
         if blocks is not None:
             self.blocks = (self.blocks or 0) + blocks
         if not counts:
@@ -81,7 +81,7 @@ class Tally:
             self._add_rounded(counts)
 
     def merge(self, other: Tally) -> None:
-        """Add what another tally counted; the coarser of both sets the error."""
+        """Add the counts of another tally; the coarser of the two sets the error."""
         if other.bits is not None and (self.bits is None or other.bits < self.bits):
             self.round_to(other.bits)
         self.waits += other.waits
@@ -130,7 +130,7 @@ class Tally:
         return tuple(100 * count / self.waits for count in counts)
 
     def values(self) -> Iterator[tuple[int, int]]:
-        """Yield times and how many waits took so long, in no order; rounded times as the middle of their range."""
+        """Yield each time with its number of waits, unordered; rounded times as the middle of their range."""
         return ((self._middle(value), count) for value, count in self.counts.items())
 
     def summary(self, event: str, file: str | None) -> Summary:
@@ -158,20 +158,20 @@ class Tally:
                     self._over[index] += count * (value > limit)
 
     def _middle(self, value: int) -> int:
-        """Return the middle of the range that was rounded to `value`: it is off by half its width at most."""
+        """Return the middle of the range that was rounded to `value`, off by at most half the range."""
         shift = max(0, value.bit_length() - (self.bits or 64))
         return min(value + (1 << shift >> 1), self.longest)
 
 
 class EventTallies:
-    """One tally for each event, together not larger than DISTINCT values allow."""
+    """A tally for each event, with at most DISTINCT values in all of them together."""
 
     def __init__(self, distinct: int = DISTINCT) -> None:
         self.tallies: dict[str, Tally] = {}
         self._distinct = distinct
 
     def add(self, events: Sequence[str], elapsed: Sequence[int], blocks: Sequence[int | None]) -> None:
-        """Count waits given as columns of one length."""
+        """Count waits given as columns of equal length."""
         if len(different := set(events)) == 1:
             self._tally(events[0]).add(elapsed, blocks)
         else:
@@ -185,13 +185,13 @@ class EventTallies:
         self._shrink()
 
     def count(self, counts: Mapping[str, Mapping[int, int]], blocks: Mapping[str, int]) -> None:
-        """Count waits given as how many of an event took so many microseconds, and the blocks that events moved."""
+        """Count waits given by event as elapsed microseconds to number of waits, and the blocks by event."""
         for event in counts:
             self._tally(event).count(counts[event], blocks.get(event))
         self._shrink()
 
     def merge(self, other: EventTallies) -> None:
-        """Add what another ledger counted, and take its tallies over: it is not to be used any more."""
+        """Add the counts of `other` and take over its tallies: do not use it afterwards."""
         if not self.tallies:
             self.tallies = other.tallies
             return
@@ -203,7 +203,7 @@ class EventTallies:
         return self.tallies.setdefault(event, Tally())
 
     def _shrink(self) -> None:
-        """Round tallies further, the largest first, until the values fit or nothing more can be rounded."""
+        """Round tallies further, the largest first, until the values fit or no further rounding is possible."""
         tallies = self.tallies.values()
         excess = sum(len(tally.counts) for tally in tallies) - self._distinct
         while excess > 0 and (finer := [tally for tally in tallies if tally.bits != BITS[-1]]):
@@ -219,19 +219,19 @@ MOST_SLOTS = 2_000
 
 
 class Scatter(Struct, frozen=True):
-    """Waits in their order. Each of `waits` is a point, or stands behind one of `points`."""
+    """Waits in their order. Each of the `waits` is one of `points`, or hidden behind one."""
 
     points: list[tuple[int, int]]
     """Number of the wait, from 1, and its microseconds."""
     waits: int
     stride: int
-    """Neighbouring waits of which the first and the longest are drawn; 1 if every wait is."""
+    """How many neighbouring waits are drawn as their first and their longest; 1 if every wait is drawn."""
 
 
 class Trail:
-    """Thins a growing series out: of `stride` neighbours the first and the longest stay, so no outlier is lost.
+    """Thins out a growing series: the first and the longest of each `stride` neighbours stay, so no outlier is lost.
 
-    When the slots are full, the trail is thinned; its length is the number of slots.
+    When the slots are full, the trail is thinned. Its length is the number of slots.
     """
 
     def __init__(self, most: int = MOST_SLOTS) -> None:
@@ -261,7 +261,7 @@ class Trail:
         return len(self._slots)
 
     def thin(self) -> None:
-        """Unite neighbours: half the slots, twice the stride."""
+        """Merge neighbours: half the slots, twice the stride."""
         pairs = zip_longest(self._slots[::2], self._slots[1::2])
         self._slots = [_united(one, two) if two else one for one, two in pairs]
         self._stride *= 2

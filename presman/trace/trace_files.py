@@ -1,4 +1,4 @@
-"""Trace files as blocks of bytes: recognised, unpacked, and refused in one line if they are something else."""
+"""Trace files as blocks of bytes: recognised, decompressed, and rejected in one line if they are something else."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import BinaryIO
 from presman.base.errors import InputError
 
 BLOCK = 256 * 1024
-"""Bytes read at once; small enough to stay in the processor's cache."""
+"""Bytes read at once; small enough for the CPU cache."""
 
 PROBE = 1024 * 1024
-"""Bytes within which a trace must show itself."""
+"""Bytes within which a file must be recognisable as a trace."""
 
 STANDARD_INPUT = "-"
 
 
 class TraceError(InputError):
-    """A file cannot be read or is no trace. The text is one line that does not name the file."""
+    """A file cannot be read or is not a trace. The text is one line that does not name the file."""
 
 
 _GZIP = b"\x1f\x8b"
@@ -48,8 +48,8 @@ _BEFORE_9I = re.compile(rb"(?m)^Oracle[78]i? .{0,60}Release [78]\.")
 class TraceFile:
     """An open trace. `name` is as the user gave it, ``-`` is standard input.
 
-    `unit` is what one tick of elapsed time is worth in microseconds, `size` the bytes of the file as it lies on disk
-    (0 if unknown), `position` how many of them have been read.
+    `unit` is one tick of elapsed time in microseconds, `size` the bytes of the file on disk (0 if unknown), `position`
+    how many of them have been read.
     """
 
     def __init__(self, name: str, *, block: int = BLOCK) -> None:
@@ -73,7 +73,7 @@ class TraceFile:
         return self._file.tell() if self.size else 0
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the contents, unpacked. Raises TraceError if the file ends before its time or cannot be read."""
+        """Yield the decompressed contents. Raises TraceError if the file is truncated or cannot be read."""
         head, self._head = self._head, b""
         for start in range(0, len(head), self._block):
             yield head[start : start + self._block]
@@ -87,7 +87,7 @@ class TraceFile:
             self._file.close()
 
     def _probe(self) -> bytes:
-        """Return what the file begins with: as much as it takes to recognise a trace."""
+        """Return the beginning of the file, as much as is needed to recognise a trace."""
         head = b""
         while len(head) < PROBE and not _TRACE.search(head):
             block = _guarded(self._read, self._block)
@@ -113,7 +113,7 @@ def _open(name: str) -> BinaryIO:
 
 
 def _reader(file: BinaryIO) -> Callable[[int], bytes]:
-    """Return a function that reads up to n bytes: of a gzip file those packed in it."""
+    """Return a function that reads up to n bytes, decompressed if the file is gzipped."""
     try:
         start = file.peek(2)[:2]  # type: ignore[attr-defined]
     except OSError as error:

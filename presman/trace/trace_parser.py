@@ -1,7 +1,7 @@
-"""Parser of a piece of a trace: its waits, in their order or only counted.
+"""Parser for a piece of a trace: its waits, in their order or only counted.
 
-Lines are not split: one compiled expression runs over a whole piece. Where it does not explain every start of a wait,
-because lines are wrapped or damaged, one that follows wrapped lines runs instead.
+Lines are not split: one regular expression searches a whole piece. If it does not match every start of a wait,
+because lines are wrapped or damaged, an expression that allows for wrapped lines is used instead.
 """
 
 import fnmatch
@@ -17,17 +17,17 @@ from msgspec import Struct, field
 from presman.base.text import clean, one_line
 from presman.trace.tally import EventTallies, Summary
 
-# ---- Wait lines of a trace as compiled expressions, which events are idle, and which parameter counts blocks.
+# ---- Wait lines of a trace as regular expressions, which events are idle, and which parameter counts blocks.
 #
-# Repetitions are bounded or possessive: none of them backtracks far. A wait is one line (the last parameters came with
-# later releases):
+# Repetitions are bounded or possessive, so none backtracks far. A wait is one line (later releases added the last
+# parameters):
 #
 #     WAIT #0: nam='log file parallel write' ela= 501 files=1 blocks=58 requests=1 obj#=-1 tim=1234567
 #     WAIT #1: nam='db file scattered read' ela=  12345 p1=4 p2=1201 p3=8
 #
-# Who publishes or hands on a trace may have put three dots for the number of the cursor.
-# It starts its line: stray bytes before it are no obstacle, printable text is, for that makes it a quotation. The
-# literal start stands first because the search for it runs at the speed of memory.
+# In a published trace the cursor number may be replaced by three dots.
+# A wait starts its line. Stray bytes before it are allowed, printable text is not: that makes it a quotation. The
+# literal start comes first because searching for it is as fast as memory.
 
 REDO_WRITE = "log file parallel write"
 """The redo writer's write to all members of a log group: the event summarised by default."""
@@ -35,38 +35,38 @@ REDO_WRITE = "log file parallel write"
 _EVENTS = tomllib.loads(Path(__file__).with_name("events.toml").read_text(encoding="utf-8"))
 
 IDLE: dict[str, str] = {event: reason for reason, events in _EVENTS["idle"].items() for event in events}
-"""Idle events and why they tell nothing about the system's speed: the process had nothing to do."""
+"""Idle events and why they say nothing about the system's speed: the process had nothing to do."""
 
 BLOCKS: dict[str, int] = {event: int(place) for place, events in _EVENTS["blocks"].items() for event in events}
-"""Which of an event's three parameters is its number of blocks."""
+"""The position of the parameter with the number of blocks, among the three of an event."""
 
 
 EVERYTHING = ("*",)
-"""The names of a Selection of all events."""
+"""The names of an EventSelection of all events."""
 
 
 class EventSelection(Struct, frozen=True):
     """Which events to summarise.
 
-    `names` are event names or patterns with ``*`` and ``?``; upper and lower case are alike. Idle events are left
-    out unless they are asked for by their full name or with `idle`.
+    `names` are event names or patterns with ``*`` and ``?``, case-insensitive. Idle events are left out unless they
+    are named in full or `idle` is set.
     """
 
     names: tuple[str, ...] = (REDO_WRITE,)
     idle: bool = False
 
     def names_event(self, event: str) -> bool:
-        """Tell whether `event` matches one of the names."""
+        """Return whether `event` matches one of the names."""
         return any(_matches(event, name) for name in self.names)
 
     def leaves_out(self, event: str) -> bool:
-        """Tell whether `event` is idle and not asked for by its full name."""
+        """Return whether `event` is idle and not named in full."""
         full_names = {name.casefold() for name in self.names}
         return not self.idle and event in IDLE and event.casefold() not in full_names
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether `name` holds a wildcard. The asterisk of ``SQL*Net`` is part of event names, so it is none."""
+    """Return whether `name` contains a wildcard. The asterisk of ``SQL*Net`` is not one: it is part of event names."""
     return "?" in name or "*" in _masked(name)
 
 
@@ -85,23 +85,23 @@ START = b"WAIT #"
 """What every wait begins with."""
 
 LINE = re.compile(rb"(?:(?<![ -~])|(?m:^)[ \t]{1,40}+)WAIT #")
-"""The start of a line that is a wait, or was one before somebody moved it to the right."""
+"""The start of a line that is a wait, indented or not."""
 
 LONGEST_WAIT = 2_048
-"""Bytes of one wait, wraps included, that are looked at."""
+"""Bytes of one wait that are searched, line wraps included."""
 
 LONGEST_NAME = 120
-"""Characters of an event's name, twice what Oracle's longest need."""
+"""Characters of an event's name, twice the length of Oracle's longest."""
 
 _REGULAR = r"[A-Z*\r\n]|==|\d{4}-"
-"""How a line begins that does not go on with the one before it."""
+"""The beginning of a line that does not continue the previous one."""
 
 
 class _Form(NamedTuple):
-    """Parts of an expression."""
+    """Parts of a regular expression."""
 
     gap: str
-    """Between any two characters."""
+    """What may stand between any two characters."""
     blanks: str
     cursor: str
     number: str
@@ -118,7 +118,7 @@ _PLAIN = _Form(
     cursor=r"(?:\d{1,20}+|\.{3})",
     number=r"\d{1,20}+",
     key=r"[^=\n]{1,30}+=",
-    # Without \n among the excluded, which takes a third less time. What uses this has to look for one.
+    # \n is not excluded here, which saves a third of the time: callers must check for it.
     name=rf"[^']{{0,{LONGEST_NAME}}}+",
 )
 _WRAPPED = _Form(
@@ -146,7 +146,7 @@ _END = rf"(?:\n(?={_REGULAR})|\Z)"
 
 
 def _parameters(form: _Form) -> str:
-    """Return what takes the second and the third parameter, as far as there are any: one of them may count blocks."""
+    """Return the pattern of the second and the third parameter, if present: one of them may count blocks."""
     value = f"(-?{form.number})"
     return f"(?:{form.key}-?{form.number}{form.key}{value}(?:{form.key}{value})?)?"
 
@@ -158,11 +158,10 @@ PLAIN = _compiled(
     ".*+",
     _END,
 )
-"""Waits that fill one line, but for their name, and are not continued on the next: name, ``ela=``, the second and the
-third parameter."""
+"""Waits on a single line (only the name may contain a line break), as name, ``ela=``, second and third parameter."""
 
 COUNTED = _compiled(_until_name(_PLAIN), f"({_PLAIN.name}'{_ELA}).*+", _END)
-"""The same in one group, such as ``log file sync' ela= 501``, for what is only to be counted."""
+"""The same as one group, such as ``log file sync' ela= 501``, for waits that are only counted."""
 
 WRAPPED = _compiled(
     _until_name(_WRAPPED),
@@ -170,12 +169,14 @@ WRAPPED = _compiled(
     f"{_WRAPPED.blanks}{_WRAPPED.gap.join('ela=')}{_WRAPPED.blanks}(-?{_WRAPPED.number})",
     _parameters(_WRAPPED),
 )
-"""Like PLAIN for lines that a mail program or a terminal wrapped, between words or within them."""
+"""Like PLAIN, for lines that a mail program or a terminal wrapped, between words or within them."""
 
 
 def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
-    """Return what finds name and blocks of plain waits of those `events` that move some, if their elapsed time can be
-    one: groups are pairs of both, a pair for each place where blocks can stand. None if no event does.
+    """Return a pattern for name and blocks of plain waits of the `events` that move blocks, None if none does.
+
+    It matches only plausible elapsed times. Its groups are pairs of name and blocks, a pair for each position that the
+    number of blocks can have.
     """
     positions: dict[int, list[str]] = {}
     for event in events:
@@ -195,7 +196,7 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
 
 
 def _before(position: int) -> str:
-    """Return what takes the parameters before the one at `position`, and its key."""
+    """Return the pattern of the parameters before `position`, and of the key there."""
     return f"{_PLAIN.key}-?{_PLAIN.number}" * (position - 1) + _PLAIN.key
 
 
@@ -203,40 +204,40 @@ def _before(position: int) -> str:
 
 
 IMPLAUSIBLE = 10**15
-"""Microseconds (32 years) from which an elapsed time is damage or an underflow, not a wait."""
+"""Microseconds (32 years) from which an elapsed time is damaged or an underflow."""
 
 _EXAMPLE = 70
-"""Characters of a line that is shown."""
+"""Characters shown of a line that was not understood."""
 
 _MOST_NAMES = 10_000
 _MOST_DIGITS = 50_000
 
 
 class WaitColumns(NamedTuple):
-    """Waits in the order of the trace, as columns of one length."""
+    """Waits in the order of the trace, as columns of equal length."""
 
     events: Sequence[str]
     elapsed: Sequence[int]
     """Microseconds."""
     blocks: Sequence[int | None]
-    """None where the line does not tell, and for events that move no blocks."""
+    """None if the line has no number of blocks, or the event moves none."""
 
 
 class Name(NamedTuple):
-    """What is to be known of an event as a trace names it."""
+    """An event as a trace names it."""
 
     event: str
     wanted: bool
     left_out: bool
-    """Because it is idle."""
+    """True for an idle event."""
     blocks_at: int
-    """Of its parameter that counts blocks, 2 or 3; 0 if none does."""
+    """Position of the parameter that counts blocks, 2 or 3; 0 if none does."""
 
 
 class _Names(dict[bytes, Name]):
-    """Names as they stand in a trace. One that a wrap broke is mended if the event is known.
+    """Events by their names in a trace. A name broken by a line wrap is repaired if the event is known.
 
-    Names already met are known, and so are idle events, those that move blocks and those asked for.
+    Known are the names already met, idle events, those that move blocks and the selected ones.
     """
 
     def __init__(self, selection: EventSelection) -> None:
@@ -253,7 +254,7 @@ class _Names(dict[bytes, Name]):
         event = self._known.get(squeezed(event), event)
         wanted = self._selection.names_event(event)
         left_out = wanted and self._selection.leaves_out(event)
-        # A line whose name is damaged is not trusted to tell blocks at their place.
+        # In a line with a damaged name, the number of blocks is not trusted either.
         blocks_at = BLOCKS.get(event, 0) if not whole or text.casefold() == event.casefold() else 0
         name = Name(event, wanted and not left_out, left_out, blocks_at)
         if whole and len(self) < _MOST_NAMES:
@@ -262,17 +263,17 @@ class _Names(dict[bytes, Name]):
 
 
 def _joined(digits: bytes) -> bytes:
-    """Return digits that a wrap may have broken."""
+    """Return digits without the line wraps between them."""
     return b"".join(digits.split())
 
 
 def _blocks(digits: bytes) -> int | None:
-    """Return a number of blocks, None where there is none, or it cannot be one."""
+    """Return a number of blocks, None if it is missing or impossible."""
     return int(joined) if (joined := _joined(digits)).isdigit() else None
 
 
 class FileFigures(Struct):
-    """What one file said."""
+    """The figures of one file."""
 
     name: str
     summaries: list[Summary] = field(default_factory=list)
@@ -281,9 +282,9 @@ class FileFigures(Struct):
     damaged: int = 0
     """Waits skipped because of an impossible elapsed time."""
     understood: int = 0
-    """Lines of waits that were read, whatever their event."""
+    """Wait lines that were understood, of any event."""
     unread: int = 0
-    """Lines that begin as a wait and were not understood."""
+    """Lines that begin like a wait but were not understood."""
     example: str = ""
     """The first of them."""
     ticks: int = 1
@@ -295,7 +296,7 @@ class FileFigures(Struct):
 class TraceParser:
     """Finds the waits of a selection in the pieces of one trace.
 
-    `figures` take what is counted of its lines, and say what a tick of ``ela=`` is worth.
+    `figures` receives the counts of its lines, and has the length of a tick of ``ela=``.
     """
 
     def __init__(self, selection: EventSelection, figures: FileFigures | None = None) -> None:
@@ -326,7 +327,7 @@ class TraceParser:
         )
 
     def _note_unread(self, piece: bytes, understood: int) -> None:
-        """Count the lines of waits that no expression explains, and keep the first."""
+        """Count the wait lines that no expression matches, and keep the first."""
         missed = len(LINE.findall(piece)) - understood
         if missed > 0 and not self.figures.unread:
             known = {found.start() for found in WRAPPED.finditer(piece)}
@@ -337,7 +338,7 @@ class TraceParser:
         self.figures.unread += max(0, missed)
 
     def _checked(self, waits: WaitColumns) -> WaitColumns:
-        """Return `waits` without those whose elapsed time cannot be one."""
+        """Return `waits` without those with an impossible elapsed time."""
         if not waits.elapsed or (min(waits.elapsed) >= 0 and max(waits.elapsed) < IMPLAUSIBLE):
             return waits
         good = [row for row in zip(*waits, strict=True) if 0 <= row[1] < IMPLAUSIBLE]
@@ -345,9 +346,9 @@ class TraceParser:
         return WaitColumns(*zip(*good, strict=True)) if good else WaitColumns((), (), ())
 
     def count(self, piece: bytes, ledger: EventTallies) -> None:
-        """Count the waits of a piece, whose order is of no matter; what was counted reaches `ledger` with `settle`.
+        """Count the waits of a piece, if their order does not matter; `settle` passes the counts to `ledger`.
 
-        Texts are counted as they stand and read once for all waits that look alike, which is several times faster.
+        Equal texts are counted first and parsed only once, which is several times faster.
         """
         texts = COUNTED.findall(piece)
         if len(texts) != piece.count(START) or b"\n" in b"".join(texts):
@@ -361,7 +362,7 @@ class TraceParser:
             self.settle(ledger)
 
     def settle(self, ledger: EventTallies) -> None:
-        """Hand over to `ledger` what was counted."""
+        """Pass the counts to `ledger`."""
         counts: dict[str, dict[int, int]] = {}
         for text, waits in self._times.items():
             raw, _, ticks = text.partition(b"'")
@@ -384,5 +385,5 @@ class TraceParser:
 
 
 def squeezed(name: str) -> str:
-    """Return `name` without blanks and case: what a wrap within it leaves unchanged."""
+    """Return `name` without blanks and case, which a line wrap within it does not change."""
     return "".join(name.split()).casefold()

@@ -1,4 +1,4 @@
-"""Report of a survey of traces: text, CSV (a line for each wait: its number in file and event, its time), charts."""
+"""Report on a survey of traces: text, charts, CSV (a line for each wait: its number in file and event, its time)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEADINGS = ("", "waits", "mean", *_PERCENTILES, "max", *_OVER, "total s", "block
 
 
 def report(survey: Survey, selection: EventSelection) -> str:
-    """Return a table for each event, the costliest first, and what has to be known to read it."""
+    """Return a table for each event, the costliest first, with a legend and notes."""
     totals = survey.totals()
     of_files: dict[str, list[Summary]] = {}
     for file in survey.files:
@@ -41,7 +41,7 @@ def report(survey: Survey, selection: EventSelection) -> str:
 
 
 def events_found(survey: Survey) -> str:
-    """Return the events of all files: waits, time, mean, and why idle ones are left out of summaries."""
+    """Return the events of all files with waits, time, mean, and the reason why idle ones are left out of summaries."""
     rows = [
         (
             total.event,
@@ -79,7 +79,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines: the first column to the left, all others to the right."""
+    """Return the lines of a table, the first column left-aligned, all others right-aligned."""
     cells = [headings, *rows]
     widths = [max(len(row[index]) for row in cells) for index in range(len(headings))]
     return [
@@ -114,7 +114,7 @@ def _notes(files: Iterable[FileFigures]) -> list[str]:
 
 
 def unread(file: FileFigures) -> str:
-    """Say how many lines of waits were not understood, and which was the first."""
+    """Return how many wait lines were not understood, with the first of them."""
     lines = "WAIT line was" if file.unread == 1 else "WAIT lines were"
     return (
         f"{file.name}: {formats.count(file.unread)} {lines} not understood and not counted, the first: {file.example}"
@@ -122,7 +122,7 @@ def unread(file: FileFigures) -> str:
 
 
 def _absent(survey: Survey, selection: EventSelection) -> list[str]:
-    """Say which of the names asked for no wait was found."""
+    """Return a line for each selected name for which no wait was found."""
     if not survey.files:
         return []
     found = survey.total.tallies
@@ -141,7 +141,7 @@ HEADER = ("count", "elapsed_us", "blocks", "event", "file")
 
 
 class _Ends(dict[str, tuple[Iterator[int], str]]):
-    """Of each event the numbers of its waits, and how their lines end: quoted once, not for each wait."""
+    """For each event, a counter of its waits and the end of their lines: quoted once, not for each wait."""
 
     def __init__(self, file: str) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class _Ends(dict[str, tuple[Iterator[int], str]]):
 
 
 class WaitsCsv:
-    """Writes waits as they are found; nothing but the counters stays in memory."""
+    """Writes waits as they are found; only the counters stay in memory."""
 
     def __init__(self, target: SupportsWrite[str]) -> None:
         self._target = target
@@ -186,18 +186,18 @@ _LEAST = (40, 10)
 
 
 def title(event: str, scatter: Scatter) -> str:
-    """Return a scatter's heading, which tells what was left out of it."""
+    """Return the title of a scatter, which says what was left out."""
     shown = "each wait" if scatter.stride == 1 else f"first and longest of every {formats.count(scatter.stride)} waits"
     return f"{event}: {shown}"
 
 
 def scatter_text(event: str, scatter: Scatter, *, width: int, height: int, colour: bool) -> str:
-    """Return a scatter of elapsed times over the number of the wait, time on a logarithmic scale."""
+    """Return a scatter of elapsed times by number of the wait, with time on a logarithmic scale."""
     import plotext
 
     plotext.clear_figure()
     plotext.theme("pro" if colour else "clear")
-    plotext.limit_size(False, False)  # else to those of the terminal, or to 80 by 24 without one
+    plotext.limit_size(False, False)  # otherwise to the size of the terminal, or 80 by 24 without one
     plotext.plot_size(max(width, _LEAST[0]), max(height, _LEAST[1]))
     numbers = [number for number, _ in scatter.points]
     times = [max(1, time) for _, time in scatter.points]
@@ -230,7 +230,7 @@ def histogram_text(event: str, bars: list[HistogramBar], *, width: int) -> str:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Return the powers of ten around `low` and `high`, both above zero: two at least."""
+    """Return the powers of ten around `low` and `high`, both above zero: at least two."""
     ticks = [1.0]
     while ticks[-1] < high or len(ticks) < 2:
         ticks.append(ticks[-1] * 10)
@@ -240,7 +240,7 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def _bar(cells: float) -> str:
-    """Return a bar in eighths of a cell; what is not nothing shows at least one eighth."""
+    """Return a bar in eighths of a cell, at least one eighth unless `cells` is 0."""
     eighths = max(round(cells * 8), 1 if cells else 0)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 

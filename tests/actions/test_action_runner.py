@@ -331,7 +331,7 @@ print([name for name in sys.modules if name.startswith("presman.actions")])
 
 def test_what_takes_too_long_to_look_at_is_not_sent(runner: ActionRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver that was stopped, or a database that hung, in the middle of it: the confirmation is of another time."""
-    monkeypatch.setattr("presman.actions.gateway.LOOK", -1.0)
+    monkeypatch.setattr("presman.actions.gateway.READ_LIMIT", -1.0)
     database = Database()
     outcome = runner.carry_out(kill(WHO), database, Release(19))
     assert not outcome.done

@@ -357,6 +357,6 @@ def test_a_screen_that_could_not_go_on_is_put_away_without_a_word_that_it_was_ki
     monkeypatch.setattr(watching, "_write", lambda _, text: said.extend(text))
     guard = watching.TerminalGuard(1, -1, -1, 0, "", [])
     for each in heard:
-        guard._hear(each)
+        guard._receive(each)
     guard._clean_up()
     assert (said.decode(), len(back)) == (told, 1)

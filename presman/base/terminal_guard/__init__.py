@@ -1,17 +1,16 @@
-"""A small process that sets the terminal right whatever becomes of presman, and ends a presman that does not end.
+"""A small process that restores the terminal however presman ends, and kills a presman that does not end.
 
-No process can clean up after its own SIGKILL, nor after a fault in compiled code such as a database driver's. So before
-anything is done to the terminal, and before a driver is loaded, presman starts a child that sleeps on a pipe
-(process.py). When presman is gone the pipe ends, and the child puts the terminal back if the screen was on it. presman
-stays the parent: its process number, exit code and job control are what they would be without.
+No process can clean up after its own SIGKILL, nor after a fault in compiled code such as a database driver. So before
+presman changes the terminal or loads a driver, it starts a child that sleeps on a pipe (process.py). When presman is
+gone the pipe is closed, and the child restores the terminal if a screen was on it. presman stays the parent: its
+process ID, exit code and job control are the same as without a guard.
 
-The child is an interpreter, and to start one takes the processor from the first frame. Until that is painted a shell
-waits in its place, which becomes it when it is told to, or when presman is gone.
+The child is a Python interpreter, and starting one takes CPU time from the first frame. Until that is painted, a shell
+waits in its place; it becomes the interpreter when it is signalled to, or when presman is gone.
 
-A driver that spins in compiled code and never lets go of Python's lock would make presman deaf, too. Signals are heard
-all the same, because Python writes their numbers into the pipe from within the handler in C; and keys that nobody reads
-stay in the terminal, where the child sees them. Asked to end in either way, presman has a few seconds before it is
-killed.
+A driver that loops in compiled code and never releases the GIL also makes presman ignore input. The guard learns of
+signals all the same, because Python writes their numbers into the pipe from its C handler; and unread keys stay in the
+terminal, where the guard sees them. If a signal or a key asks presman to end, it has a few seconds before it is killed.
 """
 
 import os
@@ -29,24 +28,24 @@ SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
 """The messages through the pipe; smaller numbers are signals."""
 
 WAIT = 'read -r go <&"$0"; exec "$@"'
-"""What the shell does: `go` comes, or ends, through the file that its first word is the number of."""
+"""The shell's script: it waits for `go`, or the end of the file whose descriptor is its first argument."""
 
 BEGIN = "import sys; sys.path.append(sys.argv[1]); from process import main; main(*sys.argv[2:])"
 
 LARGEST_LOG = 1_000_000
 NEEDED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PATH", "LANG", "LC_ALL")
-"""What an interpreter may need of the environment; passwords may be in the rest."""
+"""Variables that an interpreter may need; the others may contain passwords."""
 
 
 _pipe = _go = -1
 _before: list[Any] | None = None
-"""The settings that the terminal had before the first screen, None before it."""
+"""The settings of the terminal before the first screen, None until there is one."""
 
 
 def screen_on() -> None:
-    """Tell that the terminal is taken for the screen; to be called before anything is done to it.
+    """Report that the screen takes the terminal; call this before changing the terminal.
 
-    The first time a guard is begun. Where there is no terminal, or no process can be had, presman goes on unwatched.
+    The first call starts a guard. Without a terminal, or if no process can be started, presman goes on without one.
     """
     if _pipe < 0:
         _begin()
@@ -54,9 +53,9 @@ def screen_on() -> None:
 
 
 def start() -> None:
-    """Let the guard of this process become what it is, if there is one; to be called before compiled code is loaded.
+    """Let the waiting shell become the guard, if there is one; call this before loading compiled code.
 
-    The first frame does not wait for it: earlier messages wait in the pipe.
+    The first frame does not wait for that: earlier messages stay in the pipe.
     """
     global _go  # noqa: PLW0603 - there is one process, and one guard of it
     if _go >= 0:
@@ -65,12 +64,12 @@ def start() -> None:
 
 
 def screen_off() -> None:
-    """Tell that the terminal is as it was."""
+    """Report that the terminal is restored."""
     _write_byte(SCREEN_OFF)
 
 
 def farewell() -> None:
-    """Tell that presman ends now. One screen may have left the terminal to another that never came: it is put back."""
+    """Report that presman ends now, and restore the terminal: a screen may have left it to another that never came."""
     if _before is not None:
         with suppress(termios.error):
             termios.tcsetattr(0, termios.TCSANOW, _before)
@@ -78,17 +77,17 @@ def farewell() -> None:
 
 
 def settings_before() -> list[Any] | None:
-    """Return the settings that the terminal had before the first screen, None where there was none."""
+    """Return the settings of the terminal before the first screen, None if there was none."""
     return _before
 
 
 def log_path() -> Path:
-    """Return where is written what goes wrong in compiled code: $XDG_STATE_HOME/presman/faults.log. Raises OSError."""
+    """Return the log of faults in compiled code: $XDG_STATE_HOME/presman/faults.log. Raises OSError."""
     return state_folder() / "faults.log"
 
 
 def _begin() -> None:
-    """Make the pipe, remember how the terminal is, and begin a guard; without a terminal there is none to watch."""
+    """Create the pipe, remember the terminal's settings, and start a guard; do nothing without a terminal."""
     global _pipe, _go, _before  # noqa: PLW0603 - there is one process, and one guard of it
     try:
         _before = termios.tcgetattr(0)
@@ -116,9 +115,9 @@ def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
     environment = {name: os.environ[name] for name in NEEDED if name in os.environ}
     for file in files:
         os.set_inheritable(file, True)
-    go = next(each for each in range(3, 9) if each not in files)  # of one digit: all that some shells know
+    go = next(each for each in range(3, 9) if each not in files)  # one digit: some shells accept no more
     words = ["sh", "-c", WAIT, str(go), sys.executable, "-I", "-S", "-c", BEGIN, *words]
-    # What ends presman, and with it the terminal, must not end a terminal guard that is not ready yet: it waits there.
+    # A signal that ends presman must not end a guard that is not ready yet: signals stay blocked until it is.
     os.posix_spawn(
         "/bin/sh", words, environment, setsigmask=signal.valid_signals(),
         file_actions=[(os.POSIX_SPAWN_DUP2, waiting, go)],
@@ -128,7 +127,7 @@ def _spawn(words: list[str], waiting: int, files: list[int]) -> None:
 
 
 def _record_faults(log: int) -> None:
-    """From here on, write down where each thread is if compiled code fails, or if the terminal guard asks for it."""
+    """Log the stack of each thread from now on if compiled code crashes, or if the terminal guard asks for it."""
     import faulthandler
 
     faulthandler.enable(log)
@@ -136,7 +135,7 @@ def _record_faults(log: int) -> None:
 
 
 def open_log() -> int:
-    """Open the log of faults for appending, a file of our own and no link; -1 if that cannot be had."""
+    """Open the log of faults for appending; return -1 if it cannot be opened, is a link or belongs to another user."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         path = log_path()
@@ -157,5 +156,5 @@ def _write_byte(what: int) -> None:
     if _pipe >= 0:
         try:
             os.write(_pipe, bytes([what]))
-        except OSError:  # nobody reads, and the pipe is full
+        except OSError:  # the pipe is full, and no process reads it
             return

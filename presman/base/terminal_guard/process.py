@@ -1,7 +1,7 @@
-"""The guard: a process that sleeps on a pipe until presman is gone, and then puts the terminal back if need be.
+"""The guard: a process that sleeps on a pipe until presman is gone, and then restores the terminal if necessary.
 
-It is an interpreter without site-packages, started with nothing but this file. What is imported is memory that it
-keeps, so that is little: not even `signal`, but the module in C behind it.
+It is an interpreter without site-packages that imports only this file. It keeps the memory of its imports, so there are
+few: not even `signal`, but the C module behind it.
 """
 
 import _signal as signal  # type: ignore[import-not-found]
@@ -12,36 +12,36 @@ import time
 from fcntl import ioctl
 
 SCREEN_ON, SCREEN_OFF, FAREWELL = 0xF0, 0xF1, 0xFF
-"""What presman tells through the pipe; smaller numbers are signals."""
+"""The messages of presman through the pipe; smaller numbers are signals."""
 
 GRACE = 5.0
-"""Seconds that presman may take to end, once it is asked to by a signal or has said farewell."""
+"""Seconds that presman may take to end after a signal asked it to or it sent FAREWELL."""
 
 DEAF = 3.0
-"""Seconds that keys may wait for presman to read them before it counts as deaf."""
+"""Seconds that keys may stay unread before presman counts as hanging."""
 
 POLL_INTERVAL = 0.5
-"""Seconds between two looks while something is amiss."""
+"""Seconds between two checks while something is wrong."""
 
 EXIT_CODE = 49
-"""Which field of /proc/PID/stat it is, counted from the one behind the name."""
+"""The position of the exit code in /proc/PID/stat, counted from the field after the name."""
 
 LARGEST_FAULT = 65_536
 
 LAST_WORDS = 0.3
-"""Seconds to write down where presman hangs."""
+"""Seconds for presman to log where it hangs."""
 
 RESTORE = (
-    b"\x18\x1b\\"  # out of any sequence that was under way
+    b"\x18\x1b\\"  # end any unfinished sequence
     b"\x1b[?2026l"  # synchronized output
     b"\x1b[<u"  # kitty keyboard protocol
     b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
     b"\x1b[?1004l\x1b[?2004l\x1b[?2048l"  # focus, bracketed paste, in-band resize
-    b"\x1b[?7h\x1b[?1049l\x1b[0m\x1b[?25h"  # line wrap, main screen, plain ink, cursor
+    b"\x1b[?7h\x1b[?1049l\x1b[0m\x1b[?25h"  # line wrap, main screen, default colours, cursor
 )
 
 UNASKED = rb"\x1b\[<[\d;]*[Mm]|\x1b\[[IO]|\x1b\[\?[\d;]*\$y"
-"""What a terminal sends by itself: mouse, focus, reports."""
+"""What a terminal sends without a key: mouse, focus, reports."""
 
 QUIT = rb"q|\x03|\x11|\x1b\[113(?:;[\d;:]*)?u|\x1b\[99;5(?:[;:][\d;:]*)?u"
 """q, Ctrl-C and Ctrl-Q, also in the kitty protocol."""
@@ -50,11 +50,11 @@ IGNORED = (
     signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
     signal.SIGPIPE, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2,
 )  # fmt: skip
-"""What a terminal sends to all who use it, and whoever means presman: the guard ends with it, and not before."""
+"""Signals that a terminal sends to all its processes, or that are meant for presman: the guard must outlive presman."""
 
 
 def main(presman: str, pipe: str, log: str, logged: str, path: str, *settings: str) -> None:
-    """Watch a process until it is gone, and end. The log of faults had so many bytes before."""
+    """Watch the process `presman` until it is gone, then exit. `logged` is the size of the log of faults before."""
     try:
         for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
@@ -66,7 +66,7 @@ def main(presman: str, pipe: str, log: str, logged: str, path: str, *settings: s
 
 
 class TerminalGuard:
-    """What the child knows and does."""
+    """The state of the guard: what presman has reported, and since when something is wrong."""
 
     def __init__(self, presman: int, pipe: int, log: int, logged: int, path: str, before: list[object]) -> None:
         self._presman = presman
@@ -85,11 +85,11 @@ class TerminalGuard:
         """Watch until presman is gone."""
         os.chdir("/")
         while self._wait():
-            self._look()
+            self._check()
         self._clean_up()
 
     def _wait(self) -> bool:
-        """Sleep until presman tells something, a key comes or it is time to look; False if presman is gone."""
+        """Sleep until a message, a key or the next check; return False if presman is gone."""
         calm = self._deadline is None and self._unread_since is None
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
@@ -103,10 +103,10 @@ class TerminalGuard:
             return True
         commands = os.read(self._pipe, 512)
         for each in commands:
-            self._hear(each)
+            self._receive(each)
         return bool(commands)
 
-    def _hear(self, command: int) -> None:
+    def _receive(self, command: int) -> None:
         self._has_said_farewell = self._has_said_farewell or command == FAREWELL
         if command in {SCREEN_ON, SCREEN_OFF}:
             self._screen_is_on = command == SCREEN_ON
@@ -114,7 +114,7 @@ class TerminalGuard:
         elif command in {FAREWELL, signal.SIGTERM, signal.SIGHUP} and self._deadline is None:
             self._deadline = time.monotonic() + GRACE
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = time.monotonic()
         if self._deadline is not None and now > self._deadline:
             self._give_up()
@@ -125,7 +125,7 @@ class TerminalGuard:
                 self._give_up()
 
     def _unread(self) -> int:
-        """Return how many bytes wait in the terminal for presman to read them."""
+        """Return how many bytes in the terminal presman has not read yet."""
         try:
             if not self._screen_is_on or os.tcgetpgrp(0) != os.getpgrp():
                 return 0
@@ -134,7 +134,7 @@ class TerminalGuard:
             return 0
 
     def _wants_to_quit(self) -> bool:
-        """Read what nobody read, and say whether it asks to quit."""
+        """Read the unread keys, and return whether they ask to quit."""
         self._unread_since = None
         try:
             return asks_to_quit(os.read(0, 4096))
@@ -142,7 +142,7 @@ class TerminalGuard:
             return False
 
     def _give_up(self) -> None:
-        """Have presman write down where it hangs, and kill it."""
+        """Have presman log where it hangs, and kill it."""
         self._deadline = self._unread_since = None
         if os.getppid() == self._presman:
             self._gave_up = True
@@ -152,14 +152,14 @@ class TerminalGuard:
             os.kill(self._presman, signal.SIGKILL)
 
     def _clean_up(self) -> None:
-        """Put the terminal back, and say what happened, unless presman has done so itself."""
+        """Restore the terminal, and print what happened, unless presman has done so itself."""
         if not self._screen_is_on and not self._gave_up:
             return
         number = _signal_that_ended(self._presman)
         if self._screen_is_on:
-            _put_back(self._before)  # before a shell that waited for presman shows its prompt
+            _put_back(self._before)  # before the waiting shell shows its prompt
         if self._has_said_farewell and not self._gave_up and not number:
-            return  # it has told itself why its screen could not go on
+            return  # presman itself has printed why its screen could not go on
         _write(2, f"presman: {self._what_happened(number)}\n".encode())
 
     def _what_happened(self, number: int) -> str:
@@ -182,7 +182,7 @@ class TerminalGuard:
 
 
 def asks_to_quit(typed: bytes) -> bool:
-    """Say whether keys ask to quit: by nothing else, or by the last two of them (for one may be part of a word)."""
+    """Return whether keys ask to quit: all of them do, or the last two (a single one may be part of a word)."""
     import re
 
     keys = re.sub(UNASKED, b"", typed)
@@ -190,7 +190,7 @@ def asks_to_quit(typed: bytes) -> bool:
 
 
 def _signal_that_ended(process: int) -> int:
-    """Return the signal that ended a process, as long as Linux still knows it; 0 if nobody does."""
+    """Return the signal that ended a process, 0 if there was none or Linux no longer has it."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             return int(file.read().rsplit(b")", 1)[1].split()[EXIT_CODE]) & 0x7F
@@ -199,10 +199,10 @@ def _signal_that_ended(process: int) -> int:
 
 
 def _put_back(before: list[object]) -> None:
-    """Leave the screen, and give the terminal the settings it had, unless a shell has given it others meanwhile."""
+    """Leave the screen and restore the terminal's settings, unless a shell has changed them meanwhile."""
     _write(2 if os.isatty(2) else 1, RESTORE)
     try:
-        if not termios.tcgetattr(0)[3] & termios.ISIG:  # as a full screen has it, and a shell's prompt has not
+        if not termios.tcgetattr(0)[3] & termios.ISIG:  # off in a full screen, on at a shell's prompt
             termios.tcflush(0, termios.TCIFLUSH)
             termios.tcsetattr(0, termios.TCSANOW, before)  # type: ignore[arg-type]
     except termios.error:

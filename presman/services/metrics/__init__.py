@@ -1,1 +1,1 @@
-"""Metrics: databases polled without a screen, and what was read last as a page for Prometheus and for OTLP."""
+"""Metrics of databases polled without a screen: the latest poll as a page for Prometheus and as OTLP."""

@@ -1,6 +1,6 @@
-"""Page of metrics: those of all databases, each under its name once. Made of what was read last; nobody is asked.
+"""Page of metrics: each metric once, with the series of all databases. It shows the latest polls and sends no queries.
 
-Each database has a thread that polls it, and keeps what it last said. Whoever looks at that never waits for a poll.
+Each database has a thread that polls it and keeps the latest result, so that reading the page never waits for a poll.
 """
 
 import threading
@@ -31,18 +31,18 @@ from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
 
 NEEDS = PollNeeds(statements=20, texts=False, most=100, largest=500_000, idle_sessions=False)
-"""The first of each queue matter, their texts do not; idle sessions are counted."""
+"""Metrics need the first statements of each queue but not their texts; idle sessions are only counted."""
 
 GRACE = 5.0
-"""Seconds by which a poll may be later than the slowest one before what was read counts no more."""
+"""Seconds added to the longest regular age of a result before it is dropped as too old."""
 
 
 class DatabaseState(Struct, frozen=True):
-    """What is known about a database at an instant.
+    """The state of a database at a point in time.
 
-    `observation` is that of the last poll, None while it cannot be reached or has not answered for too long; counters
-    are of this process, `last_poll` is when a poll last ended (seconds since 1970), `next_try` when a database that is
-    lost is tried next, None if it is not lost, or not tried again.
+    `observation` is that of the last poll, None while the database cannot be reached or has not answered for too long.
+    Counters begin with this process. `last_poll` is when the last poll ended (seconds since 1970), `next_try` when a
+    lost database is tried next, None if it is not lost or not tried again.
     """
 
     label: str
@@ -62,7 +62,7 @@ class DatabaseState(Struct, frozen=True):
 
 
 class ObservedDatabase:
-    """Polls one database until it is stopped. `report` is called with events for the log."""
+    """Poller of one database until it is stopped. `report` is called with events for the log."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class ObservedDatabase:
         self._answered_at = -self._fresh_for
         self._state = DatabaseState(target.name, target.interval, None, 0, 0.0, 0, 0, None)
         self.run_out = ""
-        """What this machine has too little of to poll it, in one line; "" where it is polled."""
+        """The resource of this machine that polling needs and that has run out, in one line; "" while it is polled."""
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
-    # ---- from outside
+    # ---- called by other threads
 
     @property
     def trouble(self) -> str:
@@ -92,7 +92,7 @@ class ObservedDatabase:
         return self._reachability.trouble
 
     def state(self) -> DatabaseState:
-        """Return what is known now."""
+        """Return the current state."""
         state = self._state
         if state.observation is None or self._clock() - self._answered_at <= self._fresh_for:
             return state
@@ -106,7 +106,7 @@ class ObservedDatabase:
         live_event = self._readings.of(event)
         if isinstance(live_event, ReadingCame):
             self._take(live_event)
-        elif isinstance(live_event, NotUnderstood):  # of one database: the others go on
+        elif isinstance(live_event, NotUnderstood):  # only this database is affected: the others go on
             self._lose("fault", live_event.line, "internal", "error")
         elif isinstance(live_event, SourceLost):
             until = "" if live_event.retry_in is not None else " before a restart"
@@ -141,7 +141,7 @@ class ObservedDatabase:
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
     ) -> None:
-        """Drop the figures; a cause is reported once while it lasts."""
+        """Drop the figures; report each cause once while it lasts."""
         trouble = one_line(clean(text), 500)
         self._reachability.lose(trouble, cause, trouble, event, level, next_try)
         self._readings.forget()
@@ -154,17 +154,17 @@ class ObservedDatabase:
         )
 
 
-# ---- Exporter: polls the databases, makes the page and reports what goes wrong.
+# ---- Exporter: polls the databases and reports errors.
 
 MOST_SPREAD = 10.0
-"""Seconds over which the first polls are spread at most."""
+"""The most seconds over which the first polls are spread."""
 
 PATIENCE = 1.0
-"""Seconds that the end waits for polls that were told to end."""
+"""Seconds that the shutdown waits for polls under way."""
 
 
 class Exporter:
-    """Polls databases side by side. `report` is called with events for the log."""
+    """Poller of all databases in parallel. `report` is called with events for the log."""
 
     def __init__(self, targets: Sequence[LiveTarget], report: Report) -> None:
         self.databases = [ObservedDatabase(target, report) for target in targets]
@@ -173,11 +173,11 @@ class Exporter:
         self._without: set[str] = set()
 
     def start(self, wait: Callable[[float], object] = time.sleep) -> None:
-        """Begin with one after the other, spread over an interval: polls that come together get in each other's way."""
+        """Start one database after the other, spread over an interval: simultaneous polls get in each other's way."""
         for index, database in enumerate(self.databases):
             if index:
                 wait(min(database.target.interval, MOST_SPREAD) / len(self.databases))
-            database.sampler.begin()  # where no thread can be had it counts as lost
+            database.sampler.begin()  # if no thread is available it counts as lost
         self._begun.set()
 
     @property
@@ -186,7 +186,7 @@ class Exporter:
         return not self._begun.is_set() or all(database.sampler.is_alive for database in self.databases)
 
     def run_out(self) -> str:
-        """Return why none can be polled on this machine, "" while any is; of which that is so is reported once."""
+        """Return why this machine can poll none of the databases, "" if it can poll any; report the others once."""
         out = [each for each in self.databases if each.run_out]
         if len(out) == len(self.databases):
             return "; ".join(f"{each.target.name}: {each.run_out}" for each in out)
@@ -197,11 +197,11 @@ class Exporter:
         return ""
 
     def stop(self) -> None:
-        """End all polls at once; those that do not let go die with the process."""
+        """End all polls at once; those that do not end die with the process."""
         stop_all([database.sampler for database in self.databases], PATIENCE)
 
 
-# ---- Metrics of the watching itself: whether a database can be reached, and what polling it takes.
+# ---- Metrics of the polling itself: whether a database can be reached, and what polling it costs.
 
 State = Figure[DatabaseState]
 
@@ -230,12 +230,12 @@ TARGET: figures.Subject[DatabaseState] = figures.Subject(
 # fmt: on
 
 SUBJECTS: tuple[figures.Subject[Any], ...] = (TARGET, *READING_SUBJECTS)
-"""All that is exported of a database, in the order of the page."""
+"""All subjects that are exported for a database, in the order of the page."""
 
 # ---- The page
 
 LABEL = "target"
-"""The label that tells databases apart."""
+"""The label that identifies the database."""
 
 _Found = dict[str, list[MetricSample]]
 
@@ -248,7 +248,7 @@ class Family(NamedTuple):
 
 
 def metrics() -> Mapping[str, Metric[Any]]:
-    """Return every metric by name, in the order of the page; of those of one name the first."""
+    """Return every metric by name, in the order of the page; if several have the same name, the first."""
     found: dict[str, Metric[Any]] = {}
     for subject in SUBJECTS:
         for metric in subject.metrics:
@@ -260,7 +260,7 @@ METRICS = metrics()
 
 
 def families(databases: Sequence[ObservedDatabase]) -> Iterator[Family]:
-    """Yield the metrics that any of the databases has now."""
+    """Yield the metrics that at least one database has now."""
     parts = [_of(database.state()) for database in databases]
     for name, metric in METRICS.items():
         series = [sample for part in parts for sample in part.get(name, ())]
@@ -285,14 +285,14 @@ OPENMETRICS = "application/openmetrics-text"
 
 
 class Exposition:
-    """The page of some databases, and of presman's own process, for whoever scrapes it."""
+    """Page of all databases and of presman's own process."""
 
     def __init__(self, databases: Sequence[ObservedDatabase]) -> None:
         self._databases = databases
         self._process = ProcessCollector(registry=CollectorRegistry())
 
     def collect(self) -> Iterator[Exposed]:
-        """Yield what prometheus-client writes."""
+        """Yield the metrics for prometheus-client to write."""
         for family in families(self._databases):
             yield exposed(family)
         build = Exposed(f"{figures.NAMESPACE}build", "Version of presman.", "info")
@@ -301,22 +301,22 @@ class Exposition:
         yield from self._process.collect()
 
     def write(self, accept: str) -> tuple[bytes, str]:
-        """Return the page as whoever asks accepts it, and its content type."""
+        """Return the page in the format that the Accept header asks for, and its content type."""
         if OPENMETRICS in accept:
-            # No name of ours needs escaping; to be told so spares the library looking at each letter of each line.
+            # No name of ours needs escaping; saying so spares the library a check of each letter of each line.
             page: bytes = openmetrics.generate_latest(self, escaping=openmetrics.ALLOWUTF8)  # type: ignore[no-untyped-call]
             return page, openmetrics.CONTENT_TYPE_LATEST
         return exposition.generate_latest(self), exposition.CONTENT_TYPE_PLAIN_0_0_4
 
 
 def exposed(family: Family) -> Exposed:
-    """Return a metric as prometheus-client has it."""
+    """Return a metric in the form of prometheus-client."""
     metric = family.metric
     found = Exposed(metric.family, metric.summary, metric.kind.value, metric.unit)
     if metric.kind is MetricKind.HISTOGRAM:
         found.samples = [line for sample in family.samples for line in _buckets(metric.name, sample)]
     else:
-        # They are only read, so those of a row may share their labels.
+        # The labels are only read, so samples of the same row may share them.
         found.samples = [Sample(metric.name, labels, value) for labels, value in family.samples]  # type: ignore[arg-type]
     return found
 

@@ -1,4 +1,4 @@
-"""Push to a collector: the page, every so often, over OTLP (HTTP and protobuf) as the OpenTelemetry SDK does it."""
+"""Push to a collector: the metrics at a fixed interval, over OTLP (HTTP and protobuf), with the OpenTelemetry SDK."""
 
 import logging
 import threading
@@ -20,15 +20,15 @@ from presman.services.metrics.metric_page import LABEL, Family, ObservedDatabase
 
 PATH = "/v1/metrics"
 TIMEOUT = 10.0
-"""Seconds that a push may take, with all attempts."""
+"""Seconds that a push may take, including retries."""
 
 
 class EndpointError(InputError):
-    """An endpoint cannot be pushed to; the text is one line free of secrets."""
+    """The endpoint is not usable; the text is one line free of secrets."""
 
 
 def endpoint_of(url: str) -> str:
-    """Return where to push to: the URL of a collector, with the usual path behind it. Raises EndpointError."""
+    """Return the URL to push to: that of the collector, with the usual path appended. Raises EndpointError."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
@@ -43,21 +43,21 @@ def endpoint_of(url: str) -> str:
 
 
 class _LastWords(logging.Handler):
-    """Keeps the last line that the SDK logged, which would have gone to standard error."""
+    """Log handler that keeps the last line of the SDK, which would otherwise go to standard error."""
 
     def __init__(self) -> None:
         super().__init__()
         self.line = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
+        """Keep the line."""
         self.line = one_line(clean(record.getMessage()), 300)
 
 
 class OtlpPush:
-    """Pushes what was read of some databases last, every `interval` seconds, until it is stopped.
+    """Push of the latest results of some databases, every `interval` seconds, until it is stopped.
 
-    What else there is to say to a collector (headers, certificates) the SDK takes from OTEL_EXPORTER_OTLP_*.
+    The SDK takes all other settings (headers, certificates) from OTEL_EXPORTER_OTLP_*.
     """
 
     def __init__(self, databases: Sequence[ObservedDatabase], endpoint: str, interval: float, report: Report) -> None:
@@ -79,11 +79,11 @@ class OtlpPush:
         self._thread = threading.Thread(target=self._run, name="presman-otlp", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Push no more."""
+        """Stop pushing."""
         self._over.set()
         self._exporter.shutdown(0)
 
@@ -103,7 +103,7 @@ class OtlpPush:
         data = metrics_data(families(self._databases), self._resource, time.time_ns(), self._begun)
         try:
             done = self._exporter.export(data, timeout_millis=TIMEOUT * 1_000)
-        except Exception as error:  # the collector's answers are anybody's
+        except Exception as error:  # the collector may answer anything
             return one_line(clean(f"{type(error).__name__}: {error}"), 300)
         if done is otlp.MetricExportResult.SUCCESS:
             return ""
@@ -111,19 +111,19 @@ class OtlpPush:
 
 
 def _without_user(endpoint: str) -> str:
-    """Return a URL without a user and a password, and what follows its path, which may be secrets, too."""
+    """Return a URL without user, password and query, which may be secrets."""
     found = urlsplit(endpoint)
     return clean(f"{found.scheme}://{found.netloc.rpartition('@')[2]}{found.path}")
 
 
-# ---- Points of OTLP: the metrics of a page as the OpenTelemetry SDK has them.
+# ---- Points of OTLP: the metrics of a page in the form of the OpenTelemetry SDK.
 
 SECOND = 1_000_000_000
 STARTED = "presman_instance_start_time_seconds"
-"""The metric that tells since when an instance counts."""
+"""The metric with the start time of an instance."""
 
 UNITS = {"seconds": "s", "bytes": "By", "ratio": "1", "": ""}
-"""Units as UCUM writes them."""
+"""Units as UCUM spells them."""
 
 CUMULATIVE = otlp.AggregationTemporality.CUMULATIVE
 
@@ -134,7 +134,7 @@ Place = tuple[str, str]
 def metrics_data(families: Iterable[Family], resource: Resource, now: int, begun: int) -> otlp.MetricsData:
     """Return the points of `now`; `begun` is when presman began to count (both in ns since 1970).
 
-    What a database counts began with its instance at the earliest; that a plan was activated since, the values tell.
+    Counters of a database start with its instance. If they were reset since by a new plan, the values show it.
     """
     found = list(families)
     started = {_place(labels): round(value * SECOND) for labels, value in _starts(found)}
@@ -163,7 +163,7 @@ def _metric(family: Family, started: Mapping[Place, int], now: int, begun: int) 
                    CUMULATIVE, is_monotonic=True)  # fmt: skip
     else:
         data = otlp.Gauge([_number(each, None, now) for each in family.samples])
-    # Receivers add "_total" by the kind; words have no kind of their own there, and keep their name.
+    # Receivers add "_total" to counters only; info metrics have no kind there, and keep their name.
     name = metric.family if metric.kind is MetricKind.COUNTER else metric.name
     return otlp.Metric(name, metric.help, UNITS[metric.unit], data)
 

@@ -1,9 +1,9 @@
-"""Web server of the metrics: /metrics for those who may, /-/healthy for anybody.
+"""Web server of the metrics: /metrics with the configured credentials, /-/healthy for anybody.
 
-It is wsgiref's, each request in a thread, with bounds so that nobody who connects can hold it up. A handshake, a
-request that does not come or a reader that does not read keep one thread for so many seconds at most, and there are
-only so many. When all are taken, a new request ends the oldest one that has asked for nothing, or one that has been
-taking an answer for more than a moment without having shown a password.
+It is wsgiref's, with a thread for each request and limits so that no client can block it. A slow handshake, a
+missing request or a client that does not read holds one thread for a limited time, and the number of threads is
+limited. When all are in use, a new request ends the oldest connection that has not sent a request, or one without a
+password that has been taking its answer for more than a moment.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ CHALLENGE = 'Basic realm="presman", charset="UTF-8"'
 
 
 class Credentials(NamedTuple):
-    """Who may see the page."""
+    """User and password that give access to the page."""
 
     user: str
     password: Secret
 
     def admit(self, header: str) -> bool:
-        """Tell whether an Authorization header is theirs; it takes as long whatever is wrong with it."""
+        """Return whether an Authorization header is valid; the time this takes does not depend on what is wrong."""
         scheme, _, encoded = header.partition(" ")
         try:
             given = base64.b64decode(encoded.strip(), validate=True) if scheme.lower() == "basic" else b""
@@ -57,7 +57,7 @@ class Credentials(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What is answered."""
+    """The answer to a request."""
 
     status: str
     body: bytes
@@ -71,7 +71,7 @@ DENIED = Response("401 Unauthorized", b"who are you?\n", headers=(("WWW-Authenti
 
 
 class WebApp:
-    """Answers requests (WSGI). `is_healthy` tells whether everything works that should."""
+    """WSGI application that answers requests. `is_healthy` returns whether everything works that should."""
 
     def __init__(
         self, exposition: Exposition, is_healthy: Callable[[], bool], credentials: Credentials | None = None
@@ -95,11 +95,11 @@ class WebApp:
 
     @property
     def asks(self) -> bool:
-        """Whether anybody is asked who it is."""
+        """Whether access needs credentials."""
         return self._credentials is not None
 
     def knows(self, header: str) -> bool:
-        """Return whether an Authorization header shows who it is; where nobody is asked, none does."""
+        """Return whether an Authorization header has valid credentials; False if none are configured."""
         return self._credentials is not None and self._credentials.admit(header)
 
     def _answer(self, environment: Environment) -> Response:
@@ -126,38 +126,38 @@ class WebApp:
 
 
 QUICK = 1
-"""How hard gzip tries: the page is a fifteenth even so."""
+"""The compression level of gzip: even the fastest shrinks the page to a fifteenth."""
 
 AT_ONCE, OF_ONE = 16, 12
-"""Connections at a time, and those of one address; who comes while all are being answered is turned away."""
+"""Connections in total and of one address; further ones are refused while all of these are being answered."""
 
 SILENCE = 10.0
-"""Seconds in which a whole request must have come, and for which a client may take nothing."""
+"""Seconds in which a whole request must arrive, and for which a client may read nothing."""
 
 LONGEST = 30.0
-"""Seconds for which a connection may last."""
+"""Seconds that a connection may last."""
 
 LOOK = 0.5
-"""Seconds from one look at connections that last too long to the next, and until it ends when it is told to."""
+"""Seconds between two checks for connections that last too long, and until the server notices that it must stop."""
 
 LONGEST_HEAD = 8_192
-"""Bytes of a request that are looked at before there is a thread for it."""
+"""Bytes of a request to examine before it has a thread."""
 
 _AUTHORIZATION = re.compile(rb"\r\nauthorization:[ \t]*([^\r\n]*)\r\n", re.IGNORECASE)
 
 HEARING = 0.005
-"""Seconds in which threads that have begun read what a connection brought with it."""
+"""Seconds for new threads to read what their connections have already sent."""
 
 REST = 0.1
-"""Seconds until the next try where the system accepts no connection."""
+"""Seconds until the next attempt after the system could not accept a connection."""
 
 
 class ListenError(InputError):
-    """An address cannot be listened at; the text is one line."""
+    """The address cannot be listened on; the text is one line."""
 
 
 class _Written(io.BufferedIOBase):
-    """Writes to a client, who breaks the pipe where he takes it no more: of other errors wsgiref prints tracebacks."""
+    """Output to a client. All errors become BrokenPipeError, because wsgiref prints a traceback for any other."""
 
     def __init__(self, line: Any) -> None:
         self._line = line
@@ -167,40 +167,40 @@ class _Written(io.BufferedIOBase):
         return True
 
     def write(self, content: Any) -> int:
-        """Send it all. Raises BrokenPipeError."""
+        """Send all of it. Raises BrokenPipeError."""
         try:
             self._line.sendall(content)
-        except OSError as error:  # of TLS, and when he has taken nothing for too long
+        except OSError as error:  # an error of TLS, or a timeout because the client reads nothing
             raise BrokenPipeError(*error.args) from error
         return len(content)
 
 
 class _Handler(WSGIRequestHandler):
-    """Reads requests. Nothing is logged: what is asked, Prometheus knows."""
+    """Reader of requests. It logs nothing: Prometheus knows what it requests."""
 
     server: _Listener
     timeout = SILENCE
-    default_request_version = "HTTP/1.0"  # of what is no HTTP: it, too, is answered with a status line
+    default_request_version = "HTTP/1.0"  # for input that is not HTTP, so that it is answered with a status line, too
     error_message_format = "%(code)d %(message)s\n"
     error_content_type = PLAIN
 
     def setup(self) -> None:
-        """Prepare to read and to write."""
+        """Prepare to read and write."""
         super().setup()
         self.wfile = _Written(self.connection)
 
     def version_string(self) -> str:
-        """Return who answers, without versions."""
+        """Return the server's name, without versions."""
         return "presman"
 
     def parse_request(self) -> bool:
-        """Read what is asked, and tell that it is; return whether it can be answered."""
+        """Read the request and mark its connection; return whether it can be answered."""
         understood = super().parse_request()
         self.server.asked(self.connection, self.headers.get("Authorization", "") if understood else "")
         return understood
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Say in plain words that a request is not understood; nothing of it is said back."""
+        """Send an error in plain words, which repeat nothing of the request."""
         super().send_error(code)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the standard library
@@ -208,7 +208,7 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Listener(ThreadingMixIn, WSGIServer):
-    """Accepts connections."""
+    """Acceptor of connections."""
 
     daemon_threads = True
     block_on_close = False
@@ -233,7 +233,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self.set_app(app)
 
     def server_bind(self) -> None:
-        """Bind, without asking the name service for a name that nobody needs."""
+        """Bind without a DNS lookup of the host name, which is not needed."""
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -244,14 +244,14 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection. Raises OSError for one that is gone already, or where none can be had."""
+        """Accept a connection. Raises OSError if it is already gone, or none can be accepted."""
         try:
             request, client_address = super().get_request()
         except (ConnectionError, BlockingIOError):
             raise
         except OSError as error:
             self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
-            time.sleep(REST)  # it still waits, and would be tried again at once
+            time.sleep(REST)  # it is still waiting and would be accepted at once
             raise
         request.settimeout(SILENCE)
         if self._certificates is not None:
@@ -260,7 +260,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         return request, client_address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer it, and what else waits, as far as there are places: of a flood nearly all is closed unheard."""
+        """Accept and answer this and other waiting connections within the limits; most of a flood is closed unread."""
         came: dict[Any, Any] = {}
         self._take(request, client_address, came)
         end = time.monotonic() + TURN
@@ -275,15 +275,15 @@ class _Listener(ThreadingMixIn, WSGIServer):
             time.sleep(HEARING)
 
     def _are_to_be_heard(self, came: int) -> bool:
-        """Return whether threads have to read what those brought that just came, before others take their places."""
+        """Return whether threads must read what the new connections have sent before others take their places."""
         is_known_at_once = self._certificates is None and self._app.asks
         return not is_known_at_once and self._places.are_to_be_heard(came)
 
     def _take(self, request: Any, client_address: Any, came: dict[Any, Any]) -> None:
-        """Keep a connection among those that came if it has a place."""
+        """Keep a connection in `came` if there is a place for it."""
         has_place, gone = self._places.take(request, client_address[0], time.monotonic())
         if gone is not None:
-            (self.shutdown_request if came.pop(gone, None) else _cut)(gone)  # of another its thread has to let go
+            (self.shutdown_request if came.pop(gone, None) else _cut)(gone)  # one in use must be released by its thread
         if not has_place:
             self.shutdown_request(request)
             return
@@ -292,7 +292,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
             self._places.rise(request, Standing.SAFE, time.monotonic())
 
     def _has_brought_password(self, request: Any) -> bool:
-        """Look, without taking it, whether what a connection has brought already shows who it is: not over TLS."""
+        """Return whether a connection has already sent a valid password, without consuming it; False over TLS."""
         if self._certificates is not None:
             return False
         request.setblocking(False)
@@ -305,7 +305,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         return found is not None and self._app.knows(found[1].decode("latin-1"))
 
     def _begin(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, if there is one left, or can be."""
+        """Answer in a thread, if one is free and can be started."""
         if not self._answering.acquire(timeout=LOOK):
             self._places.leave(request)
             self.shutdown_request(request)
@@ -313,27 +313,27 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self._open[request] = time.monotonic()
         try:
             super().process_request(request, client_address)
-        except RuntimeError:  # no thread could be had
+        except RuntimeError:  # no thread available
             self._end(request)
             self._refused.note("web server: a connection is not answered: no more threads are available")
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for another."""
+        """Answer, and release the place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._end(request)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands where there is a certificate, then answer."""
+        """Perform the TLS handshake if there is a certificate, then answer."""
         if self._certificates is not None:
             request.do_handshake()
-            self._places.rise(request, Standing.ASKED, time.monotonic())  # it takes a stranger as long as presman
+            self._places.rise(request, Standing.ASKED, time.monotonic())  # a handshake takes as long for the client
         super().finish_request(request, client_address)
 
     def asked(self, request: Any, header: str) -> None:
-        """Take note that a connection has asked for something, perhaps with a password."""
+        """Record that a connection has sent a request, perhaps with a password."""
         self._places.rise(request, Standing.SAFE if self._app.knows(header) else Standing.ASKED, time.monotonic())
 
     def _end(self, request: Any) -> None:
@@ -342,7 +342,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self._answering.release()
 
     def service_actions(self) -> None:
-        """Cut connections that last too long: whoever sends a letter every few seconds would otherwise stay."""
+        """Cut connections that last too long: a client that sends a byte every few seconds would stay forever."""
         now = time.monotonic()
         for request in self._places.silent_since(now - SILENCE):
             _cut(request)
@@ -351,17 +351,17 @@ class _Listener(ThreadingMixIn, WSGIServer):
                 _cut(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a client that goes away in the middle is its own affair."""
+        """Print nothing: a client may leave in the middle."""
 
 
 def _cut(request: socket.socket) -> None:
-    """End a connection that another thread reads from or writes to."""
+    """End a connection while another thread reads from or writes to it."""
     with suppress(OSError):
-        socket.socket.shutdown(request, socket.SHUT_RDWR)  # that of TLS would take the keys from under that thread
+        socket.socket.shutdown(request, socket.SHUT_RDWR)  # a TLS shutdown would take the keys from that thread
 
 
 class WebServer:
-    """Answers at `host` and `port` in a thread of its own; port 0 takes a free one. Raises ListenError.
+    """Web server at `host` and `port` in its own thread; port 0 chooses a free one. Raises ListenError.
 
     `note` is called, at most once a minute, when no connection can be accepted.
     """
@@ -384,10 +384,10 @@ class WebServer:
         self.url = f"{scheme}://{_place(host, self._listener.server_port)}"
         self._begins = False
         self._has_ended = threading.Event()
-        """The thread has ended: it is not asked itself, which may not be done by two at a time, nor by a handler."""
+        """Set when the thread has ended. Neither two threads nor a signal handler may wait for the thread itself."""
 
     def start(self) -> None:
-        """Begin. Raises RuntimeError where no thread can be had."""
+        """Start. Raises RuntimeError if no thread is available."""
         threading.Thread(target=self._listen, name="presman-web", daemon=True).start()
         self._begins = True
 
@@ -399,11 +399,11 @@ class WebServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it listens."""
+        """Whether it is listening."""
         return self._begins and not self._has_ended.is_set()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self.is_alive:
             self._listener.shutdown()
             self._has_ended.wait()

@@ -1,4 +1,4 @@
-"""The monitor in a browser: a web server that starts a process of presman for each who looks.
+"""The monitor in a browser: a web server that starts a process of presman for each viewer.
 
-textual-serve has the terminal that runs in the browser; the server is presman's own. See docs/decisions.md for why.
+The terminal in the browser is from textual-serve; the server is presman's own. docs/decisions.md gives the reasons.
 """

@@ -1,7 +1,7 @@
-"""Connections of the web server: they are accepted here, so that strangers cannot take all that there may be.
+"""Connections of the web server, which are accepted here so that strangers cannot take all of them.
 
-Who has not shown the token has so many seconds for one request. Where no place is left, the connection that has shown
-nothing for longest makes room: who has the token comes in, even from the address that has taken all the others.
+A client without the token has a limited time for one request. When no place is left, the connection that has been
+silent for longest is closed: a client with the token gets in even from an address that has taken all other places.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ _HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
 
 class Access(Struct, frozen=True):
-    """Who may come in.
+    """Rules of access.
 
-    `token` is None where nobody is asked for it. `names` are the host names that presman is called by; without them a
-    page of somebody else, whose name leads to this address for a moment, could speak to it (DNS rebinding). Numbers
-    cannot be bent like that: all are good, but on loopback only its own. `public` is the URL of a reverse proxy, "" for
-    none; `secure` whether presman itself speaks TLS; `cookie` is the name of the cookie.
+    `token` is None if none is required. `names` are the host names under which presman may be called. Without them a
+    foreign page whose host name briefly resolves to this address could call presman (DNS rebinding). Addresses cannot
+    be abused in this way, so all are accepted, but on loopback only loopback addresses. `public` is the URL of a
+    reverse proxy, "" for none; `secure` is whether presman itself uses TLS; `cookie` is the name of the cookie.
     """
 
     token: Secret | None
@@ -47,7 +47,7 @@ class Access(Struct, frozen=True):
     cookie: str
 
     def knows(self, host: str) -> bool:
-        """Return whether presman is called by what stands in the header Host."""
+        """Return whether the Host header names presman."""
         name = _split(f"//{host}").hostname if _HOST.fullmatch(host) else None
         if not name:
             return False
@@ -59,35 +59,35 @@ class Access(Struct, frozen=True):
             return False
 
     def is_own(self, origin: str, host: str) -> bool:
-        """Return whether a page of this Origin is presman's own; `host` is the header Host beside it.
+        """Return whether a page with this Origin is presman's own; `host` is the Host header of the same request.
 
-        Every page in the world may open a websocket to any address: browsers only say which page it is.
+        Any page may open a websocket to any address: browsers only send which page it is.
         """
         if self.public and origin == origin_of(self.public):
             return True
         return origin.lower() == f"{'https' if self.secure else 'http'}://{host.lower()}"
 
     def opens_to(self, given: str) -> bool:
-        """Return whether this is the token; how long it takes does not tell how much of it is right."""
+        """Return whether this is the token; the time this takes does not depend on how much of it is right."""
         return self.token is None or _same(given, self.token.reveal())
 
     def admits(self, cookie: str) -> bool:
-        """Return whether this is what a browser was given for the token."""
+        """Return whether this is the cookie that a browser gets for the token."""
         return self.token is None or _same(cookie, self.pass_for_token())
 
     def pass_for_token(self) -> str:
-        """Return what a browser keeps in place of the token."""
+        """Return the value that a browser stores in place of the token."""
         key = self.token.reveal() if self.token is not None else ""
         return hmac.new(key.encode(), b"presman serve", sha256).hexdigest()
 
     @property
     def path(self) -> str:
-        """Where presman's pages stand for browsers."""
+        """The path of presman's pages as browsers see it."""
         return _split(self.public).path or "/"
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether browsers speak TLS, with presman or with the proxy."""
+        """Whether browsers use TLS, to presman or to the proxy."""
         return self.secure or self.public.startswith("https:")
 
 
@@ -111,11 +111,11 @@ def _split(url: str) -> SplitResult:
         return urlsplit("")
 
 
-# ---- Serving: the target, how a monitor of it is started, to whom it is shown, and to how many at once.
+# ---- Serving: the target, how its monitors are started, who may see them, and how many at the same time.
 
 
 class Launch(Struct, frozen=True):
-    """How a monitor is started: its command, the orders in its first line of input, its environment."""
+    """How to start a monitor: its command, the orders in its first line of input, its environment."""
 
     command: tuple[str, ...]
     orders: Secret
@@ -123,7 +123,7 @@ class Launch(Struct, frozen=True):
 
 
 class Serving(Struct, frozen=True):
-    """What is served: the target's name, how a monitor of it is started, to whom, and to how many at once."""
+    """What to serve: the target's name, how to start its monitors, who may see them, and how many at the same time."""
 
     target: str
     launch: Launch
@@ -136,9 +136,9 @@ class Serving(Struct, frozen=True):
 
 
 def listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return a socket for each address that `host` means, all with the same port; 0 takes a free one.
+    """Return a socket for each address of `host`, all with the same port; 0 chooses a free one.
 
-    Raises InputError if an address is not to be had.
+    Raises InputError if an address is not available.
     """
     made: list[socket.socket] = []
     try:
@@ -166,33 +166,33 @@ def _bound(made: socket.socket, address: str, port: int) -> socket.socket:
     return made
 
 
-# ---- Connections of the web server: they are accepted here, so that strangers cannot take all that there may be.
+# ---- Connections of the web server, which are accepted here so that strangers cannot take all of them.
 
 
 SILENCE = 10.0
-"""Seconds in which a whole request must have come; how long a browser may be idle between two, aiohttp bounds."""
+"""Seconds in which a whole request must arrive. aiohttp limits the idle time between two requests."""
 
 LOOK = 1.0
-"""Seconds between two looks for connections that have brought none."""
+"""Seconds between two checks for connections without a request."""
 
 HEARING = 6
-"""Turns of the event loop until what a connection brought with it has been read."""
+"""Turns of the event loop until what a connection has already sent is read."""
 
 REST = 0.1
-"""Seconds until the next try where the system accepts no connection."""
+"""Seconds until the next attempt after the system could not accept a connection."""
 
 MOST = 256
-"""Connections at a time beside those of viewers, however many descriptors there may be; one address may have half."""
+"""The most connections besides those of viewers, whatever the limit of descriptors; one address may have half."""
 
 FEWEST = 16
-"""Connections without which two browsers get in each other's way."""
+"""The fewest connections with which two browsers do not get in each other's way."""
 
 OWN, OF_VIEWER = 40, 10
-"""Descriptors that presman itself takes; that a viewer does, for his monitor's pipes and while it is started."""
+"""Descriptors of presman itself, and of each viewer: the pipes of the monitor, and those used to start it."""
 
 
 def most_connections(viewers: int) -> int:
-    """Return the most connections there may be beside the monitors. Raises LimitError if they are too few."""
+    """Return the most connections besides the monitors. Raises LimitError if too few are possible."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return MOST + viewers
@@ -204,9 +204,9 @@ def most_connections(viewers: int) -> int:
 
 
 def most_at_once(viewers: int, most: int) -> int:
-    """Return how many connections may be accepted before those that make room for them have been closed.
+    """Return how many connections to accept before those that they replace are closed.
 
-    All that wait where there are descriptors for that, as in a flood none of the others would be heard.
+    If there are enough descriptors these are all that wait: in a flood, others would not be accepted otherwise.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     spare = allowed - OWN - viewers * OF_VIEWER - most
@@ -214,7 +214,7 @@ def most_at_once(viewers: int, most: int) -> int:
 
 
 class _Connection:
-    """A connection that was accepted. `transport` is None until it is made, which over TLS takes a handshake."""
+    """An accepted connection. `transport` is None until it is made, which over TLS requires a handshake."""
 
     def __init__(self, line: socket.socket) -> None:
         self.line = line
@@ -223,7 +223,7 @@ class _Connection:
         self.making: asyncio.Task[None] | None = None
 
     def cut(self) -> None:
-        """End it at once, whatever it is doing."""
+        """End it at once, in any state."""
         if self.transport is not None:
             self.transport.abort()
         elif self.protocol is not None and self.making is not None:
@@ -232,20 +232,20 @@ class _Connection:
             self.line.close()
 
     async def make(self, server: web.Server, context: ssl.SSLContext | None) -> None:
-        """Hand it to the server, over TLS once hands are shaken, unless it had to go meanwhile."""
+        """Pass it to the server, over TLS after a handshake, unless it was closed in the meantime."""
         if self.line.fileno() < 0:
             return
         protocol = self.protocol = server()
-        with suppress(OSError):  # of TLS, too: a stranger's mistake
+        with suppress(OSError):  # also errors of TLS, which are the client's
             self.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: protocol, self.line, ssl=context, ssl_handshake_timeout=None if context is None else SILENCE
             )
 
 
 class Connections:
-    """Accepts connections, at most `most` at a time, and closes those that bring nothing.
+    """Acceptor of connections, at most `most` at a time, which closes those that send nothing.
 
-    `at_once` are accepted before any of them is heard: of a flood nearly all are closed again, which takes little.
+    `at_once` are accepted before any is read: of a flood nearly all are closed again at little cost.
     """
 
     def __init__(self, most: int, note: Callable[[str], None], at_once: int = 1) -> None:
@@ -256,25 +256,25 @@ class Connections:
         self._refused = RateLimited(note, pause=MINUTE)
 
     def note(self, request: web.BaseRequest, standing: Standing) -> None:
-        """Take note of what a connection has shown of itself."""
+        """Record how far a connection is trusted."""
         for each in self._open:
             if each.protocol is request.protocol:
                 self._places.rise(each, standing, asyncio.get_running_loop().time())
                 break
 
     def cut_all_but(self, kept: Collection[object]) -> None:
-        """End all connections but those of some protocols."""
+        """End all connections except those of the given protocols."""
         for connection in self._open:
             if connection.protocol not in kept:
                 connection.cut()
 
     async def accept(self, listening: socket.socket, server: web.Server, context: ssl.SSLContext | None) -> None:
-        """Accept what comes to a socket, until this is cancelled."""
+        """Accept connections from a socket until this is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 line, address = await loop.sock_accept(listening)
-            except ConnectionError:  # it is gone already
+            except ConnectionError:  # it is already gone
                 continue
             except OSError as error:
                 self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
@@ -289,10 +289,10 @@ class Connections:
             for each in self._open.intersection(came):
                 each.making = asyncio.create_task(each.make(server, context))
             for _ in range(HEARING if self._places.are_to_be_heard(len(came)) else 1):
-                await asyncio.sleep(0)  # without a pause nobody would be read or closed
+                await asyncio.sleep(0)  # without a pause nothing would be read or closed
 
     def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
-        """Return a connection, which is in `_open` if there is a place for it."""
+        """Return a connection; it is in `_open` if there was a place for it."""
         connection = _Connection(line)
         has_place, gone = self._places.take(connection, address, now)
         if gone is not None:
@@ -306,7 +306,7 @@ class Connections:
         return connection
 
     async def close_silent(self) -> None:
-        """Close connections that bring no request in time, until this is cancelled."""
+        """Close connections that send no request in time, until this is cancelled."""
         while True:
             await asyncio.sleep(min(LOOK, SILENCE / 4))
             self._forget()
@@ -314,21 +314,21 @@ class Connections:
                 connection.cut()
 
     def _forget(self) -> None:
-        """Forget connections that are over."""
+        """Forget connections that have ended."""
         for connection in [each for each in self._open if each.line.fileno() < 0]:
             self._open.remove(connection)
             self._places.leave(connection)
 
 
 def _waiting(listening: socket.socket, most: int) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
-    """Yield up to so many connections that wait to be accepted; what is wrong is told with the next that comes."""
+    """Yield at most `most` connections that wait to be accepted; after an error end: the next accept reports it."""
     end = time.monotonic() + TURN
     for _ in range(most):
         if time.monotonic() > end:
             return
         try:
             line, address = listening.accept()
-        except ConnectionError:  # it is gone already
+        except ConnectionError:  # it is already gone
             continue
         except OSError:
             return

@@ -1,6 +1,6 @@
-"""Website of `presman serve`: the application, and the server that runs it until a signal ends it and every monitor.
+"""Website of `presman serve`: the application, and the server that runs until a signal ends it and all monitors.
 
-A page, the files it loads, a websocket for each viewer, downloads.
+It has a page, the files that the page loads, a websocket for each viewer, and downloads.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ViewerSite:
-    """The web application. It tells `lines` the standing of each connection."""
+    """The web application. It reports the standing of each connection to `lines`."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
         self._serving = serving
@@ -42,7 +42,7 @@ class ViewerSite:
         self._refusals = RateLimited(serving.note)
 
     def application(self) -> web.Application:
-        """Return what aiohttp runs."""
+        """Return the application for aiohttp."""
         app = web.Application(middlewares=[self._guard], client_max_size=LARGEST_FORM)
         app.add_routes(
             [
@@ -58,11 +58,11 @@ class ViewerSite:
         app.on_shutdown.append(self._close)
         return app
 
-    # ---- who comes in
+    # ---- access
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let in who calls presman by its name, and has the token."""
+        """Let in requests with an accepted host name and the token."""
         access = self._serving.access
         if not (access.knows(request.host) and "Host" in request.headers):
             text = "presman does not answer to this host name: --public sets the one it does.\n"
@@ -98,15 +98,15 @@ class ViewerSite:
         self._refusals.note(f"a wrong token from {request.remote}")
 
     async def _token(self, request: web.Request) -> web.StreamResponse:
-        """Take a token that was typed."""
+        """Check a token that was typed into the form."""
         if request.content_type != "application/x-www-form-urlencoded":
             raise web.HTTPUnsupportedMediaType
         try:
-            if request.transport is None:  # it was closed before anybody asked for its body, which aiohttp waits for
+            if request.transport is None:  # closed before its body is read, for which aiohttp would wait
                 raise ConnectionResetError
             async with asyncio.timeout(connections.SILENCE):
                 form = await request.post()
-        except (TimeoutError, ConnectionError):  # it was closed meanwhile: nobody reads the answer
+        except (TimeoutError, ConnectionError):  # closed in the meantime: the answer is lost
             raise web.HTTPRequestTimeout from None
         if not self._serving.access.opens_to(str(form.get("token", ""))):
             self._refused(request)
@@ -114,7 +114,7 @@ class ViewerSite:
         return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
-        """Show the monitor to a page of presman's own."""
+        """Serve the monitor to one of presman's own pages."""
         if not self._serving.access.is_own(request.headers.get("Origin", ""), request.host):
             raise web.HTTPForbidden(text="This is not a page of presman.\n")
         return await self._slots.watch(request)
@@ -125,11 +125,11 @@ class ViewerSite:
     async def _head(self, request: web.Request, response: web.StreamResponse) -> None:
         for name, value in HEADERS.items():
             response.headers[name] = value
-        if not self._is_admitted(request):  # one answer for who has shown nothing: another takes another connection
+        if not self._is_admitted(request):  # one answer per connection: without the token the next needs another
             response.headers["Connection"] = "close"
             response.force_close()
 
-    # ---- what is there
+    # ---- content
 
     async def _page(self, _request: web.Request) -> web.StreamResponse:
         return _html(monitor_page(self._serving.target))
@@ -145,13 +145,13 @@ class ViewerSite:
         answer = web.StreamResponse(headers={"Content-Type": kind, "Content-Length": str(len(content))})
         await answer.prepare(request)
         if request.method != "HEAD":
-            with suppress(ConnectionError):  # it has gone, or has been cut
+            with suppress(ConnectionError):  # the client has left or was cut off
                 for begin in range(0, len(content), PIECE):
                     await answer.write(content[begin : begin + PIECE])
         return answer
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
-        """Hand over a file, once."""
+        """Send a file, once."""
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
             raise web.HTTPForbidden
         file = self._slots.downloads.pop(request.match_info["key"], None)
@@ -171,7 +171,7 @@ def _html(text: str, status: int = 200) -> web.Response:
     return web.Response(text=text, status=status, content_type="text/html", charset="utf-8")
 
 
-# ---- Pages and files that browsers get: textual-serve's terminal in a page of presman's own, which loads nothing else.
+# ---- Pages and files for browsers: textual-serve's terminal in a page of presman's own, which loads nothing else.
 
 STATIC = Path(__file__).parent / "static"
 
@@ -179,7 +179,7 @@ POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",  # the terminal writes its colours and sizes into style elements
+        "style-src 'self' 'unsafe-inline'",  # the terminal puts its colours and sizes into style elements
         "font-src 'self'",
         "img-src 'self'",
         "connect-src 'self'",
@@ -188,7 +188,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""What a page may do (Content-Security-Policy): speak to where it came from, and to nobody else."""
+"""What a page may do (Content-Security-Policy): connect to its own server and to no other."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -205,12 +205,13 @@ HEADERS = {
 
 
 PIECE = 1 << 16
-"""Bytes of a file that are handed over at a time: who does not read holds no more, and asyncio's way to send files
-stands no cut."""
+"""Bytes of a file to send at a time: a client that does not read holds no more. asyncio's own way to send files fails
+when the connection is cut.
+"""
 
 
 def static_files() -> dict[str, tuple[str, bytes]]:
-    """Return the files that pages load, by name, each with its media type: there are no others.
+    """Return the files that pages load, by name, each with its media type; no others are served.
 
     Raises InputError if one is missing.
     """
@@ -230,7 +231,7 @@ def static_files() -> dict[str, tuple[str, bytes]]:
 
 
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".ttf": "font/ttf"}
-"""Media types, whatever the machine's own list says."""
+"""Media types, independent of the machine's own list."""
 
 
 def monitor_page(target: str) -> str:
@@ -239,7 +240,7 @@ def monitor_page(target: str) -> str:
 
 
 def token_page(*, is_wrong: bool) -> str:
-    """Return the page that asks for the token; it says nothing of what is behind it."""
+    """Return the page that asks for the token; it reveals nothing about the target."""
     message = "That is not the token." if is_wrong else ""
     return (STATIC / "token.html").read_text(encoding="utf-8").replace("@MESSAGE@", message)
 
@@ -249,20 +250,20 @@ Sockets = list[socket.socket]
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 PATIENCE = 8.0
-"""Seconds that all monitors together have to end."""
+"""Seconds for all monitors together to end."""
 
 LINGERING = 1.0
-"""Seconds for which the rest of a request is still taken after its answer."""
+"""Seconds for which the rest of a request is still read after its answer."""
 
 
 def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]) -> int:
-    """Serve until a signal comes, and return its number. `ready` is called once browsers can come.
+    """Serve until a signal arrives, and return its number. `ready` is called once browsers can connect.
 
     Raises LimitError.
     """
-    most_connections(serving.viewers)  # before anything else takes descriptors
+    most_connections(serving.viewers)  # before anything else uses descriptors
     if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
-        # Without a thread for each monitor, as later releases do: where none can be had a monitor would be left behind.
+        # No thread for each monitor, as in later releases: if none were available, a monitor would be left behind.
         asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     return asyncio.run(_serve(serving, sockets, certificates, ready))
 
@@ -281,7 +282,7 @@ async def _serve(
 async def running(
     serving: Serving, sockets: Sockets, certificates: Certificates | None = None
 ) -> AsyncIterator[web.AppRunner]:
-    """Serve meanwhile."""
+    """Serve while the context is open."""
     most = most_connections(serving.viewers)
     connections = Connections(most, serving.note, most_at_once(serving.viewers, most))
     complaints = _Complaints(serving.note)
@@ -310,7 +311,7 @@ async def running(
 
 
 def _renewing(certificates: Certificates) -> ssl.SSLContext:
-    """Return a context that takes another's place at each handshake: that of the certificate there is by then."""
+    """Return a TLS context that is replaced at each handshake by that of the current certificate."""
 
     def renew(line: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         line.context = certificates.context()
@@ -326,12 +327,12 @@ def _end_at_signals(ended: asyncio.Future[int]) -> None:
             ended.set_result(number)
 
     for number in ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored as nohup sets it
             asyncio.get_running_loop().add_signal_handler(number, end, number)
 
 
 class _Complaints(logging.Handler):
-    """What the web server and its event loop complain of, as lines of presman's: strangers can make them complain."""
+    """Errors of the web server and its event loop as lines of presman's log; limited, as strangers can cause them."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)

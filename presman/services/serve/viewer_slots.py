@@ -21,23 +21,23 @@ from presman.base.running_out import ran_out
 from presman.services.serve.connections import Connections, Launch, Serving
 
 LARGEST_MESSAGE = 1 << 16
-"""Bytes of a message from a browser: more is no key, and no text that anybody pastes."""
+"""The most bytes of a message from a browser: anything larger is neither a key nor a text to paste."""
 
 SLOT_WITHIN = 5.0
-"""Seconds that a page waits for a slot: one that is loaded again comes before its old monitor has ended."""
+"""Seconds that a page waits for a slot: a page that is reloaded connects before its old monitor has ended."""
 
 HEARTBEAT = 10.0
-"""Seconds between two questions whether a browser is still there; it has half of that to answer."""
+"""Seconds between two pings of a browser; it has half of that to answer."""
 
 ANSWERED_WITHIN = 0.25
-"""Seconds that answers have to be done with when the server ends; who sends or takes slowly is not waited for."""
+"""Seconds for answers under way when the server ends; slow clients are cut off."""
 
 GOING_AWAY, WRONG_MESSAGE, FULL, HAS_QUIT, DIED = 1001, 1008, 1013, 4000, 4001
-"""Codes that a websocket is closed with; presman.js says what they mean."""
+"""Close codes of a websocket; presman.js explains them."""
 
 
 class ViewerSlots:
-    """Who looks now; `downloads` has the files that wait for their viewers, by keys that nobody guesses."""
+    """Viewers at present; `downloads` has the files that wait for their viewers, under keys that cannot be guessed."""
 
     def __init__(self, serving: Serving, lines: Connections) -> None:
         self._serving = serving
@@ -45,12 +45,12 @@ class ViewerSlots:
         self._free = asyncio.Semaphore(serving.viewers)
         self._came = 0
         self._sockets: dict[web.WebSocketResponse, object] = {}
-        """Those of pages that are there, each with the protocol of its connection."""
+        """The open websockets, each with the protocol of its connection."""
         self._ends = False
         self.downloads: dict[str, File] = {}
 
     async def watch(self, request: web.Request) -> web.StreamResponse:
-        """Run a monitor for a page as long as it is there."""
+        """Run a monitor for a page as long as the page is open."""
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LARGEST_MESSAGE, timeout=2.0)
         await socket.prepare(request)
         self._sockets[socket] = request.protocol
@@ -67,7 +67,7 @@ class ViewerSlots:
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
-        """Have a slot. Raises TimeoutError if none is free for a while."""
+        """Hold a slot. Raises TimeoutError if none becomes free in time."""
         async with asyncio.timeout(SLOT_WITHIN):
             await self._free.acquire()
         try:
@@ -107,14 +107,14 @@ class ViewerSlots:
             self._serving.note(f"{who} has left" + (f"; the monitor {wrong}" if wrong else ""))
 
     async def close(self) -> None:
-        """Have everybody go, and nobody come; nothing else that is under way is waited for for long."""
+        """End all viewers and accept no new ones; other requests under way have only a moment."""
         self._ends = True
         asyncio.get_running_loop().call_later(ANSWERED_WITHIN, self._lines.cut_all_but, set(self._sockets.values()))
         await asyncio.gather(*(socket.close(code=GOING_AWAY) for socket in list(self._sockets)))
 
 
 async def _run(viewer: Viewer, socket: web.WebSocketResponse) -> str:
-    """Show a monitor until it ends, tell the browser how it did, and return what was wrong."""
+    """Show a monitor until it ends, send the browser its result, and return what was wrong."""
     try:
         return await viewer.run()
     finally:
@@ -122,7 +122,7 @@ async def _run(viewer: Viewer, socket: web.WebSocketResponse) -> str:
 
 
 async def _pass_on(socket: web.WebSocketResponse, viewer: Viewer) -> None:
-    """Hand what a browser sends to the monitor until one of them has gone."""
+    """Pass what a browser sends to the monitor until one of the two has ended."""
     with suppress(ConnectionError, TimeoutError):
         async for each in socket:
             try:
@@ -139,7 +139,7 @@ async def _pass_on(socket: web.WebSocketResponse, viewer: Viewer) -> None:
 
 
 def _size(request: web.Request) -> tuple[int, int]:
-    """Return the columns and rows that a page asks for, those of a plain terminal where it makes no sense."""
+    """Return the columns and rows that a page requests, or those of a plain terminal if the request makes no sense."""
     try:
         return within(*(int(request.query[name][:9]) for name in ("width", "height")))
     except (KeyError, ValueError):
@@ -149,47 +149,47 @@ def _size(request: web.Request) -> tuple[int, int]:
 # ---- Messages that textual-serve's terminal sends from a browser: JSON arrays that begin with their kind.
 
 MOST_COLUMNS, MOST_ROWS = 1000, 400
-"""Cells of the largest screen that is made for anybody."""
+"""Cells of the largest screen allowed."""
 
 
 class TerminalInput(Struct, frozen=True, array_like=True, tag="stdin"):
-    """Keys, the mouse, or what was pasted, as a terminal sends them."""
+    """Keys, mouse events or pasted text, as a terminal sends them."""
 
     text: str
 
 
 class Cells(Struct, frozen=True):
-    """How large the terminal is."""
+    """The size of the terminal."""
 
     width: int
     height: int
 
 
 class Resized(Struct, frozen=True, array_like=True, tag="resize"):
-    """The window has a new size."""
+    """The window was resized."""
 
     size: Cells
 
 
 class Pinged(Struct, frozen=True, array_like=True, tag="ping"):
-    """The browser wants to know how long an answer takes."""
+    """The browser measures how long an answer takes."""
 
     stamp: str
 
 
 class Focused(Struct, frozen=True, array_like=True, tag="focus"):
-    """The terminal has the keys."""
+    """The terminal has the keyboard focus."""
 
 
 class Blurred(Struct, frozen=True, array_like=True, tag="blur"):
-    """Something else has the keys."""
+    """The terminal has lost the keyboard focus."""
 
 
 BrowserMessage = TerminalInput | Resized | Pinged | Focused | Blurred
 
 
 def read_message(text: str) -> BrowserMessage:
-    """Return what a browser sent. Raises ValueError for anything else."""
+    """Return a message from a browser. Raises ValueError for anything else."""
     try:
         return msgspec.convert(json.loads(text), BrowserMessage)  # type: ignore[no-any-return]
     except (msgspec.ValidationError, ValueError, RecursionError):
@@ -197,7 +197,7 @@ def read_message(text: str) -> BrowserMessage:
 
 
 def packet_of(message: BrowserMessage) -> bytes:
-    """Return what the monitor is sent of a message, b"" for nothing."""
+    """Return the packet for the monitor, b"" if there is nothing to send."""
     match message:
         case TerminalInput():
             return packet(b"D", message.text.encode("utf-8", "replace"))
@@ -213,25 +213,25 @@ def packet_of(message: BrowserMessage) -> bytes:
 
 
 def within(columns: int, rows: int) -> tuple[int, int]:
-    """Return the size of a screen within bounds."""
+    """Return a screen size limited to the allowed range."""
     return min(max(columns, 1), MOST_COLUMNS), min(max(rows, 1), MOST_ROWS)
 
 
-# ---- Viewer: somebody who looks through a browser, and the process of presman that runs for him and nobody else.
+# ---- Viewer: a person at a browser, and the process of presman that runs only for this person.
 
 GRACE = 3.0
-"""Seconds that a monitor has to end by itself, before it is killed."""
+"""Seconds for a monitor to end by itself before it is killed."""
 
 DEAF = 10.0
-"""Seconds after which a monitor that takes no more keys counts as hanging."""
+"""Seconds after which a monitor that reads no more keys counts as hanging."""
 
 GREETING = b"__GANGLION__\n"
-"""What Textual's driver for browsers sends first."""
+"""The first bytes that Textual's driver for browsers sends."""
 
 _CHUNK = 1 << 16
 
 _LONGEST_MESSAGES = 2000
-"""Bytes of its standard error that are kept."""
+"""Bytes of its standard error to keep."""
 
 
 class File(Struct, frozen=True):
@@ -243,9 +243,9 @@ class File(Struct, frozen=True):
 
 
 class Viewer:
-    """A monitor that runs for one page. `paint` takes what its terminal shows, `offer` a file for the browser.
+    """Monitor process of one page. `paint` receives what its terminal shows, `offer` a file for the browser.
 
-    Both may raise ConnectionError, once the page is gone.
+    Both may raise ConnectionError once the page is gone.
     """
 
     def __init__(
@@ -262,17 +262,17 @@ class Viewer:
         """Whether the user ended it."""
 
     async def start(self, columns: int, rows: int) -> None:
-        """Start the monitor on a screen of that size. Raises OSError."""
+        """Start the monitor with a screen of that size. Raises OSError."""
         size = {"COLUMNS": str(columns), "ROWS": str(rows)}
         self._process = await asyncio.create_subprocess_exec(
             *self._launch.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._launch.environment, **size},
             start_new_session=True,
         )  # fmt: skip
-        with suppress(ConnectionError):  # it has ended already: why, `run` finds out
+        with suppress(ConnectionError):  # it has already ended: `run` finds out why
             await self.send(self._launch.orders.reveal().encode() + b"\n")
 
     async def send(self, data: bytes) -> None:
-        """Hand something to the monitor. Raises TimeoutError if it takes nothing, ConnectionError if it is gone."""
+        """Send data to the monitor. Raises TimeoutError if it reads nothing, ConnectionError if it is gone."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(data)
@@ -280,7 +280,7 @@ class Viewer:
             await self._process.stdin.drain()
 
     async def run(self) -> str:
-        """Show what the monitor paints until it has ended; return what was wrong, "" if nothing was."""
+        """Show what the monitor paints until it ends; return what was wrong, "" if nothing was."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
@@ -296,7 +296,7 @@ class Viewer:
                 self._kill()
 
     def leave(self) -> None:
-        """Have the monitor end, by force if it takes too long, and at once while it is starting: it does not listen."""
+        """Make the monitor end, by force if it takes too long, or at once while it is starting and does not listen."""
         process = self._process
         if process is not None and process.returncode is None and not self._has_drawn:
             self._was_starting = True
@@ -332,7 +332,7 @@ class Viewer:
         return f"{how}{': ' if last else ''}{last}"
 
     async def _read(self, output: asyncio.StreamReader) -> None:
-        """Pass on what comes; where nobody takes it any more, take it all the same: the monitor must be able to end."""
+        """Pass on the monitor's output. Without a page discard it: a full pipe would keep the monitor from ending."""
         if await output.readline() != GREETING:
             return
         packets, is_open = PacketReader(), True

@@ -207,7 +207,7 @@ def test_what_is_old_or_no_status_is_done_away_with(monkeypatch: pytest.MonkeyPa
     os.close(file._lock)
     (folder() / "broken.json").write_text("{")
     (folder() / "half.lock").touch()
-    monkeypatch.setattr("presman.base.run_status._HALF", -1.0)
+    monkeypatch.setattr("presman.base.run_status._FIRST_STATUS", -1.0)
     assert found_runs() == []
     assert list(folder().iterdir()) == []
 
