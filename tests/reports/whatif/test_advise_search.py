@@ -202,7 +202,7 @@ def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
     order = []
     while (choice := found._next()) is not None:
         order.append(choice)
-        found._go_on(choice, dict.fromkeys(found.grid, ()))
+        found._vary(choice, dict.fromkeys(found.grid, ()))
     firsts = [limit(BATCH, 50), limit(BATCH, 25), limit(ETL, 88), limit(ETL, 13), PRESENT]
     assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one comes to what 50 % does, one does nothing"
 
