@@ -30,7 +30,7 @@ def command_page() -> str:
 
 
 def section(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
-    """Yield what is said of a command."""
+    """Yield the parts of a command's section."""
     parser = parser_of(command.name)
     place = f" [{command.place.metavar}]" if command.place else ""
     yield f"## presman {command.name}"
@@ -46,7 +46,7 @@ def section(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
 
 
 def options(found: Iterable[Option | None]) -> str:
-    """Return a table of options and places."""
+    """Return a table of options and positional arguments."""
     return rows(("option", "what it does"), ((_written(each), each.help) for each in found if each))
 
 

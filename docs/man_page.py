@@ -98,5 +98,5 @@ def _escaped(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a line that does not begin like a macro."""
+    """Return a line that man does not take for a macro."""
     return rf"\&{text}" if re.match(r"[.']", text) else text
