@@ -81,7 +81,7 @@ def run(options: Namespace) -> None:
         _show_cpu(options)
         return
     watched = WatchedPlan()
-    arrivals = arrivals_of(options, watched.hear)
+    arrivals = arrivals_of(options, watched.take)
     plan = watched.plan()
     load = ObservedLoad.of(arrivals, plan, (), options.seed)
     choice = _choice(load, options)
@@ -106,7 +106,7 @@ class WatchedPlan:
         self._names: set[str] = set()
         self._last: ReadingCame | None = None
 
-    def hear(self, came: ReadingCame) -> None:
+    def take(self, came: ReadingCame) -> None:
         """Take a poll."""
         self._names.add(came.reading.header.plan)
         self._last = came
