@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
 
 
 def _versions() -> str:
-    """Return the versions of presman, of Python and of each library, as a bug report needs them."""
+    """Return the versions of presman, of Python and of each library, for a bug report."""
     import platform
     import sqlite3
 

@@ -181,7 +181,7 @@ def _wants_tour(resolved: Resolved, options: Namespace) -> bool:
 
 
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
-    """Play a recording on the screens of the monitor."""
+    """Show a recording on the screens of the monitor."""
 
     with ending_at_once():
         from presman.tui.replay_app import run_replay

@@ -120,7 +120,7 @@ class WatchedPlan:
 
 
 def _counted(load: ObservedLoad, choice: Choice) -> Replayed:
-    """Return a replay without the statements that were there before."""
+    """Return a replay, without the statements that were already there when observation began."""
     found = load.played(choice, COURSES).replayed
     return replace(found, statements=found.statements[load.skipped :])
 

@@ -1,4 +1,4 @@
-"""Answer to why one statement has not started: for a chat or a ticket, as text or JSON."""
+"""Answer to the question why a statement has not started: for a chat or a ticket, as text or JSON."""
 
 from __future__ import annotations
 
