@@ -1,4 +1,4 @@
-"""Story: what happened, in sentences made of the figures, the events and what was wrong in the polls read again."""
+"""Story of an incident in sentences, from the figures, the events and the alerts of the polls read again."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan chang
 
 
 class AlertSpan(NamedTuple):
-    """An alert over the polls read again: as it was said in `look`, in how many polls, in which first and last."""
+    """An alert in the polls read again: its wording in `look`, the number of polls, and the first and last of them."""
 
     alert: Alert
     look: Look
@@ -39,9 +39,10 @@ def story(incident: Incident) -> list[str]:
 
 
 def alert_spans(looks: Sequence[Look]) -> list[AlertSpan]:
-    """Return what was wrong in the polls read again, each alert once: the worst and the most lasting first.
+    """Return the alerts of the polls read again, each once: the worst and the most lasting first.
 
-    Who waits too long and who can never start are told apart: one is a matter of more or less, the other is not.
+    Statements that wait too long and statements that can never start are separate alerts: only the former have an
+    amount.
     """
     found: dict[tuple[str, str, bool], list[tuple[Alert, Look]]] = defaultdict(list)
     for look in looks:
@@ -73,22 +74,22 @@ def _frame(incident: Incident) -> list[str]:
     return found
 
 
-_TOLD = 4
-"""Targets one after the other that are told."""
+_MOST_TARGETS = 4
+"""The most successive targets to name."""
 
 
 def _target(incident: Incident) -> str:
-    """Return what the target was; where it changed, one after the other, or between what."""
+    """Return the target; if it changed, its successive values or its range."""
     found = [target for target, _ in groupby(each.target for each in incident.bins if each.target is not None)]
     if len(found) < 2:
         return f"the target is {count(found[0] if found else None)}"
-    if len(found) > _TOLD:
+    if len(found) > _MOST_TARGETS:
         return f"the target was between {count(min(found))} and {count(max(found))}"
     return f"the target was {', then '.join(map(count, found))}"
 
 
 def _goals(incident: Incident) -> list[str]:
-    """Return how the goals of service of config.ini fared in the stretch."""
+    """Return the results of the goals of service in config.ini over the stretch."""
     return [f"Goal: {each.sentence}." for each in incident.goals]
 
 
@@ -172,7 +173,7 @@ def _blindly(look: Look) -> str:
 
 
 def damage(incident: Incident) -> list[str]:
-    """Return what of the recording is damaged, one sentence each."""
+    """Return which parts of the recording are damaged, one sentence each."""
     found = []
     if damaged := incident.damaged:
         many = f"{count(sum(each.polls for each in damaged))} of {counted(incident.polls, 'poll')}"
@@ -185,14 +186,14 @@ def damage(incident: Incident) -> list[str]:
 
 
 def none_seen(incident: Incident, what: str) -> str:
-    """Say that nothing was seen or recorded, or that a damaged recording does not tell."""
+    """Return that nothing was seen or recorded, or that a damaged recording does not show it."""
     if incident.damaged or incident.damage:
         return f"{what}, as far as it can be read: the recording is damaged, so whether there was one is not known."
     return f"{what}."
 
 
 def unknown(incident: Incident) -> list[str]:
-    """Return what the page does not know, one sentence each: gaps, damaged polls, views that told nothing."""
+    """Return what the page does not know, one sentence each: gaps, damaged polls, views without data."""
     found = []
     if incident.gaps:
         seconds = sum((each.end - each.start).total_seconds() for each in incident.gaps)
