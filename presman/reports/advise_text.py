@@ -23,7 +23,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     outcome = [each for line in closing(advice) for each in wrap(line, wide)]
     basis = [*wrap(_first(advice), wide), *_goals(advice)]
     blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
-    blocks += [list(_drawn(curve)) for curve in advice.curves]
+    blocks += [list(_curve_lines(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
@@ -50,7 +50,7 @@ def _goals(advice: Advice) -> Iterable[str]:
         yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
 
 
-def _drawn(curve: WaitCurve) -> Iterable[str]:
+def _curve_lines(curve: WaitCurve) -> Iterable[str]:
     """Yield a curve as bars with a mark at the goal, or as a sentence if it is the same everywhere."""
     if sentence := _level(curve):
         yield sentence

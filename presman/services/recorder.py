@@ -85,7 +85,7 @@ class DatabaseRecorder:
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
-        self._mark = ""
+        self._loss_to_store = ""
         self.polled_at: datetime | None = None
         """When the newest poll came, by the clock of this machine; `last_at` is by the clock of the database."""
         # Each poll has histograms as figures; tens of thousands of idle sessions are read once a minute only.
@@ -146,7 +146,7 @@ class DatabaseRecorder:
         if not self.reachability.trouble:
             self._losses.append((event.since, event.line))
         trouble = with_more(event.line, outlook)
-        self._mark = event.line if is_over else trouble
+        self._loss_to_store = event.line if is_over else trouble
         next_try = None if is_over else event.next_try
         self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
         if is_over:
@@ -156,7 +156,7 @@ class DatabaseRecorder:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
         self.reachability.answer()
-        self._mark = ""
+        self._loss_to_store = ""
         self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
         self._previous = snapshot
@@ -221,9 +221,9 @@ class DatabaseRecorder:
         """Wait for the next poll to write and return it, or a loss to note in the store; None at the end."""
         with self._changed:
             while not self._waiting:
-                if self._mark:
-                    mark, self._mark = self._mark, ""
-                    return mark
+                if self._loss_to_store:
+                    trouble, self._loss_to_store = self._loss_to_store, ""
+                    return trouble
                 if self._stopping or self._ended:
                     return None
                 self._changed.wait(1.0)

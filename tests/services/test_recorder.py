@@ -68,7 +68,7 @@ def test_a_loss_is_waited_for_unless_it_is_somebodys_to_mend(tmp_path: Path) -> 
         one, told = made(tmp_path)
         for event in events:
             one._post(event)
-        assert (one._ended, one.refused, one._mark) == (is_over, refused, mark)
+        assert (one._ended, one.refused, one._loss_to_store) == (is_over, refused, mark)
         assert (one.reachability.next_try is None) == is_over
         trouble = f"{refused}; not tried again" if is_over else mark
         assert one.reachability.trouble == trouble

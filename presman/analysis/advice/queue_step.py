@@ -176,7 +176,7 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     name, who = _name(head), _head_in_words(head)
     if head.starts_alone and found.by_itself:
         return _wait_for(found, "may start")
-    without = _without_whom(reading)
+    without = _gone_instances(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
     short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     if head.fits_with:
@@ -194,7 +194,7 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
 
 
-def _without_whom(reading: Reading) -> str:
+def _gone_instances(reading: Reading) -> str:
     """Return which instances are gone, so that no limit counts their servers, "" without any."""
     gone = instances_are([each.inst_id for each in reading.gone])
     return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
@@ -309,15 +309,15 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 
 def _wait_or_decide(found: Unblock, reading: Reading) -> str:
     """Return the advice to wait, with the forecast time, or to decide about what TO START IT names, with the effect."""
-    starts, whom = found.head.statement.starts, _whom(found)
-    told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
-    low, high = (starts.low, starts.high) if starts is not None and told else (None, None)
+    starts, ends = found.head.statement.starts, _ends_offered(found)
+    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    low, high = (starts.low, starts.high) if starts is not None and has_forecast else (None, None)
     wait = "wait" if low is None else f"wait (it should start in {duration(low)}-{duration(high)}, by its forecast)"
-    if not (whom := _whom(found)):
+    if not (ends := _ends_offered(found)):
         return f"{wait}, or decide whose work to end"
     can = "may" if found.rivals else "can"
     then = f"then {_head_in_words(found.head)} {can} start{_work_lost(_answer(found))}"
-    return f"{wait}, or decide whether to {whom}: {then}"
+    return f"{wait}, or decide whether to {ends}: {then}"
 
 
 def _answer(found: Unblock) -> list[Candidate]:
@@ -326,7 +326,7 @@ def _answer(found: Unblock) -> list[Candidate]:
     return [each for each in found.candidates if each.statement in first]
 
 
-def _whom(found: Unblock) -> str:
+def _ends_offered(found: Unblock) -> str:
     """Return what the commands do to the candidates that TO START IT names first, "" if it names none.
 
     A session is ended if it executes nothing that could be cancelled; otherwise its statement is cancelled.
@@ -356,7 +356,7 @@ _NAMED = 2
 
 def _shortly(found: Unblock, otherwise: str) -> str:
     """Return the advice in short, `otherwise` if TO START IT names none."""
-    return f"wait, or {whom}: you decide" if (whom := _whom(found)) else otherwise
+    return f"wait, or {ends}: you decide" if (ends := _ends_offered(found)) else otherwise
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
@@ -403,11 +403,14 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     each, name = candidate.statement, _name(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     short = f"wait: ending {each.who} may not help {name}"
-    nobody = starts_nobody(each, [group_title(found.head)], reading)
+    none_start = starts_nobody(each, [group_title(found.head)], reading)
     if helps_nobody(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
-    elif nobody and candidate.frees == candidate.perhaps:
-        why, short = nobody, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {nobody.partition(', so')[0]}"
+    elif none_start and candidate.frees == candidate.perhaps:
+        why, short = (
+            none_start,
+            f"wait: {each.who} keeps {counted(each.servers, 'server')}, {none_start.partition(', so')[0]}",
+        )
     else:
         why = "whether the queue counts its servers here is not known"
     return f"{held}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)

@@ -78,12 +78,12 @@ def _is_news(gone: GoneInstance, reading: Reading) -> bool:
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about an alert, None if nothing is known to help; `queue` is the step for the queue."""
     if alert.key in _OF_THE_QUEUE:
-        return _cause_of(alert, reading) or queue or _unseen_queue(reading)
+        return _cause_of(alert, reading) or queue or _counted_queue(reading)
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
 
 
-def _unseen_queue(reading: Reading) -> ToDo | None:
+def _counted_queue(reading: Reading) -> ToDo | None:
     """Return the step to check the view that lists queued statements, if another view only counts them."""
     queued = sum(reading.queued_by_group().values())
     if not queued or reading.queue:
@@ -122,7 +122,7 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     row = next((row for row in rows if row.title == alert.subject), rows[0])
     names = [row.title, *(each.title for each in rows if each is not row)]
     who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_from_whom(row, reading)}"
+    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_source_of_share(row, reading)}"
     nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
     text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row)}"
     return ToDo(Step.CHANGE, text, f"give {who} {share}", "plan", subject=alert.subject)
@@ -151,7 +151,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
-        share = f"{_LEAST_SHARE} or more{_from_whom(row, reading)}"
+        share = f"{_LEAST_SHARE} or more{_source_of_share(row, reading)}"
         text = f"give {row.title} {share}: {waits}; {more}"
         short = f"give {row.title} {_LEAST_SHARE}{_on_level(row)}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
@@ -163,7 +163,7 @@ _LEAST_SHARE, _TWENTIETH = "5 %", 0.05
 """Of the CPUs: this share ends the hang of a group that has none, and costs the others no more than that."""
 
 
-def _from_whom(row: GroupReading, reading: Reading) -> str:
+def _source_of_share(row: GroupReading, reading: Reading) -> str:
     """Return the level on which a group without a share could have one, and its source: unallocated, else the largest.
 
     A level divides what earlier levels leave, so if these leave nothing, a part of it is nothing.

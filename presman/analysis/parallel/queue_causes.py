@@ -98,16 +98,16 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     """Explain a head for which the target or a limit leaves too few servers, or may do so."""
     system = state.system
     binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: limit.free)
-    untold = [str(each) for each in binding if each.uncounted]
+    uncounted = [str(each) for each in binding if each.uncounted]
     tightest = next((each for each in binding if not each.uncounted), None)
     by_system = system.free is not None and wants.high > system.free
     if tightest is None and not by_system:
-        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *untold])
+        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted])
     figures = ([str(tightest)] if tightest else []) + ([_used(system)] if by_system else [])
     lacking = {"group limit": tightest and tightest.free, "target": system.free if by_system else None}
     left = {name: free for name, free in lacking.items() if free is not None}
-    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *untold])
-    short = wants.high - min(left.values()) if wants.low == wants.high and not untold else None
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *uncounted])
+    short = wants.high - min(left.values()) if wants.low == wants.high and not uncounted else None
     return (Cause.GROUP if tightest else Cause.SYSTEM), short, sentence
 
 

@@ -82,14 +82,14 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
-        told = row.parallel_servers_active if row else None
+        active = row.parallel_servers_active if row else None
         in_use = statistics.get((inst_id, "servers in use"))
         target = row.parallel_servers_total if row and row.parallel_servers_total > 0 else None
         found[inst_id] = ServerPool(
             inst_id=inst_id,
-            in_use=in_use if in_use is not None else busy[inst_id] or told or (0 if sees_sessions else told),
+            in_use=in_use if in_use is not None else busy[inst_id] or active or (0 if sees_sessions else active),
             available=statistics.get((inst_id, "servers available")),
-            counted=told,
+            counted=active,
             target=target if target is not None else facts.system.parameters.number(inst_id, "parallel_servers_target"),
             maximum=facts.system.parameters.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),

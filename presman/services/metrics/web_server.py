@@ -156,7 +156,7 @@ class ListenError(InputError):
     """The address cannot be listened on; the text is one line."""
 
 
-class _Written(io.BufferedIOBase):
+class _ClientOutput(io.BufferedIOBase):
     """Output to a client. All errors become BrokenPipeError, because wsgiref prints a traceback for any other."""
 
     def __init__(self, line: Any) -> None:
@@ -187,7 +187,7 @@ class _Handler(WSGIRequestHandler):
     def setup(self) -> None:
         """Prepare to read and write."""
         super().setup()
-        self.wfile = _Written(self.connection)
+        self.wfile = _ClientOutput(self.connection)
 
     def version_string(self) -> str:
         """Return the server's name, without versions."""
@@ -261,37 +261,37 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Accept and answer this and other waiting connections within the limits; most of a flood is closed unread."""
-        came: dict[Any, Any] = {}
-        self._take(request, client_address, came)
+        accepted: dict[Any, Any] = {}
+        self._take(request, client_address, accepted)
         end = time.monotonic() + TURN
-        while time.monotonic() < end and not self._are_to_be_heard(len(came)):
+        while time.monotonic() < end and not self._must_read_first(len(accepted)):
             try:
-                self._take(*self.get_request(), came)
+                self._take(*self.get_request(), accepted)
             except OSError:
                 break
-        for each, address in came.items():
+        for each, address in accepted.items():
             self._begin(each, address)
-        if self._are_to_be_heard(len(came)):
+        if self._must_read_first(len(accepted)):
             time.sleep(HEARING)
 
-    def _are_to_be_heard(self, came: int) -> bool:
+    def _must_read_first(self, accepted: int) -> bool:
         """Return whether threads must read what the new connections have sent before others take their places."""
         is_known_at_once = self._certificates is None and self._app.asks
-        return not is_known_at_once and self._places.are_to_be_heard(came)
+        return not is_known_at_once and self._places.are_to_be_heard(accepted)
 
-    def _take(self, request: Any, client_address: Any, came: dict[Any, Any]) -> None:
-        """Keep a connection in `came` if there is a place for it."""
-        has_place, gone = self._places.take(request, client_address[0], time.monotonic())
-        if gone is not None:
-            (self.shutdown_request if came.pop(gone, None) else _cut)(gone)  # one in use must be released by its thread
+    def _take(self, request: Any, client_address: Any, accepted: dict[Any, Any]) -> None:
+        """Keep a connection in `accepted` if there is a place for it."""
+        has_place, replaced = self._places.take(request, client_address[0], time.monotonic())
+        if replaced is not None:
+            (self.shutdown_request if accepted.pop(replaced, None) else _cut)(replaced)  # else its thread does it
         if not has_place:
             self.shutdown_request(request)
             return
-        came[request] = client_address
-        if self._has_brought_password(request):
+        accepted[request] = client_address
+        if self._has_sent_password(request):
             self._places.rise(request, Standing.SAFE, time.monotonic())
 
-    def _has_brought_password(self, request: Any) -> bool:
+    def _has_sent_password(self, request: Any) -> bool:
         """Return whether a connection has already sent a valid password, without consuming it; False over TLS."""
         if self._certificates is not None:
             return False

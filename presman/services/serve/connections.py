@@ -281,23 +281,23 @@ class Connections:
                 await asyncio.sleep(REST)
                 continue
             self._forget()
-            came = [self._take(line, address[0], loop.time())]
+            accepted = [self._take(line, address[0], loop.time())]
             for line, address in _waiting(listening, self._at_once):
-                came.append(self._take(line, address[0], loop.time()))
-                if self._places.are_to_be_heard(len(came)):
+                accepted.append(self._take(line, address[0], loop.time()))
+                if self._places.are_to_be_heard(len(accepted)):
                     break
-            for each in self._open.intersection(came):
+            for each in self._open.intersection(accepted):
                 each.making = asyncio.create_task(each.make(server, context))
-            for _ in range(HEARING if self._places.are_to_be_heard(len(came)) else 1):
+            for _ in range(HEARING if self._places.are_to_be_heard(len(accepted)) else 1):
                 await asyncio.sleep(0)  # without a pause nothing would be read or closed
 
     def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
         """Return a connection; it is in `_open` if there was a place for it."""
         connection = _Connection(line)
-        has_place, gone = self._places.take(connection, address, now)
-        if gone is not None:
-            self._open.discard(gone)
-            gone.cut()
+        has_place, replaced = self._places.take(connection, address, now)
+        if replaced is not None:
+            self._open.discard(replaced)
+            replaced.cut()
             self._full.note("web server: all connections are in use: the longest idle ones are closed")
         if has_place:
             self._open.add(connection)
