@@ -194,7 +194,7 @@ def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Call
 
 
 def sampler_feed(target: LiveTarget, carry_out: CarryOut | None = None) -> Callable[[Post, float], SamplerFeed]:
-    """Return a function that creates the feed of a target, polled at the refresh interval; `carry_out` is for actions."""
+    """Return a function that creates the feed of a target, polled at the refresh interval; `carry_out` runs actions."""
 
     def make_sampler(on_event: Callable[[Event], None]) -> tuple[Sampler, Callable[[], object]]:
         from presman.services.live import sampler_of
@@ -231,7 +231,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
 ) -> MonitorEnd:
     """Show the monitor until the user quits or chooses another of the `targets`.
 
-    `make_feed` is called before the first frame, and the feed is started after it; `name` is the target without secrets.
+    `make_feed` is called before the first frame, and the feed started after it; `name` is the target without secrets.
     `packs` are the licensed packs of the user; `gateway` gives access to actions and is None unless they are allowed.
     `ascii_only` is for terminals without other signs; without a `theme`, terminals of 16 colours get their own.
     `fixed` names the settings that override the saved view; `bell` rings at new alerts; `notice` is shown at the start;

@@ -117,7 +117,7 @@ class TerminalDriver(LinuxDriver):
         return bool(getattr(self._app, "hands_on", False))
 
     def go_to_shell(self) -> bool:
-        """Restore the terminal and stop the process group (presman, with a make or script around it) until it is resumed.
+        """Restore the terminal and stop the process group (presman, a make or script around it) until it is resumed.
 
         Return False if no shell would: presman is the session leader, or its parent is outside of the session.
         """

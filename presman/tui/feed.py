@@ -44,7 +44,7 @@ class Arrived(Message):
 
 @dataclass(eq=False)
 class Lost(Message):
-    """The source has been lost for `lasting` seconds; the next attempt is in `retry_in` seconds (None: there is none)."""
+    """The source has been lost for `lasting` seconds; the next attempt is in `retry_in` seconds, None if never."""
 
     text: str
     retry_in: float | None

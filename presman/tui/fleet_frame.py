@@ -39,7 +39,7 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
 
 
 def first_line(name: str, members: Sequence[Member], interval: float, state: Run, width: int) -> Line:
-    """Return the first line in `width` cells, the state at its right end; the last parts are dropped if room is short."""
+    """Return the first line in `width` cells, the state at its right end; the last parts are dropped if need be."""
     runs = facts(name, members, interval)
     room = width - length((state,)) - 2
     while len(runs) > 1 and length(runs) > room:

@@ -391,7 +391,7 @@ class ParallelPanel(Panel):
             self._queued.focus()  # not the widget that was beside the chart
 
     def _is_about_queue(self) -> bool:
-        """Return whether `c` copies what ends the queue's wait: always with the chart, else if no other table is used."""
+        """Return whether `c` is about the queue's wait: always with the chart, else if no other table has focus."""
         others = (grid for grid in self._grids.values() if grid is not self._queued)
         return self.has_class("-gantt") or not any(grid.has_focus for grid in others)
 
