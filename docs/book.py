@@ -13,7 +13,7 @@ import sys
 from os.path import relpath
 from pathlib import Path, PurePosixPath
 
-from docs.contents import BROUGHT, ROOT, chapters, label, place_of, places, said, source
+from docs.contents import FROM_ELSEWHERE, ROOT, chapters, label, place_of, places, source, title_and_description
 from docs.markdown import relinked, with_front_matter
 
 BUILD, SITE = ROOT / "build" / "book", ROOT / "site"
@@ -32,9 +32,9 @@ def page_text(place: str) -> str:
     """Return a page of the book: with a title and a description, and with links to paths in the book."""
     path = source(place)
     text = relinked(path.read_text(encoding="utf-8"), lambda target: target_in_book(place, path, target))
-    if place not in BROUGHT:
+    if place not in FROM_ELSEWHERE:
         return text
-    return f"{with_front_matter(*said(place))}\n\n{text}"
+    return f"{with_front_matter(*title_and_description(place))}\n\n{text}"
 
 
 def target_in_book(place: str, path: Path, target: str) -> str:

@@ -32,7 +32,7 @@ BY_METAVAR = {
 }
 """The kind of a value by its metavar in the help; the words after @scenario are possible, and so is a file."""
 
-BY_PLACE = {
+BY_ARGUMENT = {
     ("export", "column"): " ".join(dict.fromkeys(key for each in EXPORTED.values() for key in each.wide)),
     ("connect", "section"): "@section",
     ("compare", "first"): "@file",
@@ -52,12 +52,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command with its options, including those of every command, and its positional argument `place` (or None)."""
+    """A command with its options, including those of every command, and its positional `argument` (or None)."""
 
     name: str
     summary: str
     options: tuple[Option, ...]
-    place: Option | None
+    argument: Option | None
 
 
 @cache
@@ -80,8 +80,8 @@ def _command(name: str, *parsers: Parser) -> Command:
     for parser in parsers:
         for option in _options(name, parser):
             found.setdefault(option.flags, option)
-    place = found.pop((), None)
-    return Command(name, COMMANDS.get(name, ""), tuple(found.values()), place)
+    argument = found.pop((), None)
+    return Command(name, COMMANDS.get(name, ""), tuple(found.values()), argument)
 
 
 def _options(name: str, parser: Parser) -> Iterator[Option]:
@@ -98,8 +98,8 @@ def _option(name: str, action: argparse.Action) -> Option:
 def _values(name: str, action: argparse.Action) -> str:
     if action.nargs == 0:
         return ""
-    if (name, action.dest) in BY_PLACE:
-        return BY_PLACE[name, action.dest]
+    if (name, action.dest) in BY_ARGUMENT:
+        return BY_ARGUMENT[name, action.dest]
     if isinstance(action.type, OneOf):
         return " ".join(action.type.known)
     if action.choices:

@@ -72,8 +72,8 @@ def _plain(text: str) -> str:
 def _table(command: Command) -> str:
     """Return a line `word|values|help` for each flag, and one with an empty word for the positional argument."""
     options: list[tuple[str, Option]] = [(flag, option) for option in command.options for flag in option.flags]
-    if command.place:
-        options.append(("", command.place))
+    if command.argument:
+        options.append(("", command.argument))
     return "\n".join(f"{flag}|{option.values}|{_plain(option.help)}" for flag, option in options)
 
 

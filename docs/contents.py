@@ -20,7 +20,7 @@ class Chapter(NamedTuple):
     pages: tuple[str, ...]
 
 
-class Brought(NamedTuple):
+class OutsidePage(NamedTuple):
     """A page from elsewhere in the project: its file, and what search engines show of it."""
 
     path: str
@@ -28,23 +28,23 @@ class Brought(NamedTuple):
     description: str
 
 
-BROUGHT = {
-    "scenarios.md": Brought(
+FROM_ELSEWHERE = {
+    "scenarios.md": OutsidePage(
         "presman/sources/simulator/scenarios/README.md",
         "Writing scenarios for the Oracle simulator",
         "The keys of a scenario file for presman's simulated Oracle database: plans, workloads, events, outages.",
     ),
-    "architecture.md": Brought(
+    "architecture.md": OutsidePage(
         "ARCHITECTURE.md",
         "Architecture: from Oracle's V$ views to screens and files",
         "How presman turns Oracle's V$ views into screens, CSV and JSON: data flows one way; what each room owns.",
     ),
-    "contributing.md": Brought(
+    "contributing.md": OutsidePage(
         "CONTRIBUTING.md",
         "Contributing: a query, a figure, a view, a rule",
         "How to add a query, a figure, a view, a rule, a scenario or an option to presman, and what a change passes.",
     ),
-    "changelog.md": Brought(
+    "changelog.md": OutsidePage(
         "CHANGELOG.md",
         "Changelog: what is new in each version",
         "What was added, changed, removed and fixed in each version of presman, the Oracle Resource Manager monitor.",
@@ -98,7 +98,7 @@ def places() -> tuple[str, ...]:
 
 def source(place: str) -> Path:
     """Return the source file of a page."""
-    return ROOT / BROUGHT[place].path if place in BROUGHT else DOCS / place
+    return ROOT / FROM_ELSEWHERE[place].path if place in FROM_ELSEWHERE else DOCS / place
 
 
 def place_of(path: Path) -> str:
@@ -106,10 +106,10 @@ def place_of(path: Path) -> str:
     return next((place for place in places() if source(place) == path), "")
 
 
-def said(place: str) -> tuple[str, str]:
+def title_and_description(place: str) -> tuple[str, str]:
     """Return a page's title and description for search engines; "" for a missing one."""
-    if place in BROUGHT:
-        return BROUGHT[place].title, BROUGHT[place].description
+    if place in FROM_ELSEWHERE:
+        return FROM_ELSEWHERE[place].title, FROM_ELSEWHERE[place].description
     found = front_matter(source(place).read_text(encoding="utf-8"))
     return found.get("title", ""), found.get("description", "")
 

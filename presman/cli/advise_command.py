@@ -81,14 +81,14 @@ def run(options: Namespace) -> int:
     if not options.goal:
         raise Failure(f"--goal is needed, such as {EXAMPLES}")
     watched = _Watched()
-    arrivals = arrivals_of(options, watched.hear)
+    arrivals = arrivals_of(options, watched.take)
     keep = [name.upper() if name.islower() else name for name in options.keep]
     seen = sorted({each.group for each in arrivals})
     refuse_unseen("--goal", [goal.group for goal in options.goal], seen)
     refuse_unseen("--keep", keep, seen)
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
-    found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
+    found = advise(arrivals, watched.plan(), wanted, progress.take, watched.demands.found).advice
     if options.format == "json":
         from presman.output.json_document import plain, written
 
@@ -119,9 +119,9 @@ class _Watched(WatchedPlan):
         self.demands = CpuDemands()
         self._cache = RowCache()
 
-    def hear(self, came: ReadingCame) -> None:
+    def take(self, came: ReadingCame) -> None:
         """Take a poll."""
-        super().hear(came)
+        super().take(came)
         self.demands.take(Facts.of(came.previous, came.snapshot, self._cache), came.reading)
 
 
@@ -132,7 +132,7 @@ class _Progress:
         self._goal = goal
         self._next = time.monotonic() + _NOTE_EVERY
 
-    def hear(self, replayed: int, best: Scored) -> None:
+    def take(self, replayed: int, best: Scored) -> None:
         """Note that a choice was replayed, and the best one so far."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _NOTE_EVERY

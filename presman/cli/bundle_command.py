@@ -83,7 +83,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     beginning.started = LogEvent("started", text)
     (recorded,) = recorder.databases
     try:
-        recorder.run(options.minutes * 60, lambda: beginning.look(recorder))
+        recorder.run(options.minutes * 60, lambda: beginning.update(recorder))
     except KeyboardInterrupt:
         beginning.end()
         console.note("ended earlier")

@@ -9,10 +9,10 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command_parser, option
 
-SHARE = 0.6
+DATABASE_SHARE = 0.6
 """The share of the time limit that may go to the database; the rest is for starting, judging and reporting."""
 
-TELLING = 0.25
+ALERT_SHARE = 0.25
 """The share of the time limit that the commands run at alerts may take."""
 
 UNKNOWN = 3
@@ -57,16 +57,16 @@ def run(options: Namespace) -> int:
             settings = with_thresholds(resolved.alerts, {"warning": options.warning, "critical": options.critical})
         except ValueError as error:
             raise Failure(str(error)) from None
-        if options.interval >= SHARE * options.timeout:
-            most = SHARE * options.timeout
-            raise Failure(f"--interval {options.interval:g} must be below {most:g}, {SHARE:.0%} of --timeout")
-        polling = Polling(resolved, timeout=SHARE * options.timeout - options.interval)
+        if options.interval >= DATABASE_SHARE * options.timeout:
+            most = DATABASE_SHARE * options.timeout
+            raise Failure(f"--interval {options.interval:g} must be below {most:g}, {DATABASE_SHARE:.0%} of --timeout")
+        polling = Polling(resolved, timeout=DATABASE_SHARE * options.timeout - options.interval)
         came = polling.once(options.interval)
         if polling.unread:
             return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
         reading, lacking, problems = target.judged(
-            came.reading, settings, TELLING * options.timeout, endless=polling.endless
+            came.reading, settings, ALERT_SHARE * options.timeout, endless=polling.endless
         )
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")

@@ -147,7 +147,7 @@ def run(options: Namespace) -> None:
     polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")
     export = _Export(resolved, polling, file, notifier)
     try:
-        with reporting("export", file.name if to_file else "standard output", export.look, console.report):
+        with reporting("export", file.name if to_file else "standard output", export.status, console.report):
             for came in polling.measured(polls=options.polls, duration=options.duration):
                 export.take(came.snapshot, came.reading)
         file.begin()
@@ -208,7 +208,7 @@ class _Export:
         database = self._resolved.target.name
         console.report(LogEvent("polled", f"poll {self.taken} written", "debug", database, figures))
 
-    def look(self) -> list[DatabaseStatus]:
+    def status(self) -> list[DatabaseStatus]:
         """Return the status of the export, for `presman status`."""
         name, every = self._resolved.target.name, self._resolved.refresh
         return [

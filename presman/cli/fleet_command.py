@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 INTERVAL = 5.0
 """Seconds between two polls of each database."""
 
-AT_ONCE = 1.0
+PRINT_INTERVAL = 1.0
 """Seconds between the two polls of a fleet that is printed."""
 
-LOOK = 0.02
+CHECK_INTERVAL = 0.02
 """Seconds between two checks whether all databases have answered."""
 
 
@@ -86,7 +86,7 @@ def _of_targets(options: Namespace, config: Config) -> int:
     make_room(len(targets.watched), server=server)
     name = described(names, options.targets, config)
     if options.format is not None:
-        return _printed(LiveFleet(name, targets.watched, options.interval or AT_ONCE), options)
+        return _printed(LiveFleet(name, targets.watched, options.interval or PRINT_INTERVAL), options)
     from presman.cli.fleet_screens import live, watch_fleet
 
     gateway = acting() if options.allow_actions else None
@@ -138,7 +138,7 @@ def _settled(fleet: Fleet, timeout: float) -> list[Member]:
     try:
         end = time.monotonic() + timeout
         while not fleet.is_settled and time.monotonic() < end:
-            time.sleep(LOOK)
+            time.sleep(CHECK_INTERVAL)
         if fleet.trouble:
             raise Failure(fleet.trouble, exit_codes.SOURCE)
         found = fleet.members()

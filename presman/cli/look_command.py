@@ -199,10 +199,10 @@ def why_run(options: Namespace) -> int:
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
     polling = Polling(resolved, foresees=True)
-    one_look = options.duration is None and polling.endless
+    single_poll = options.duration is None and polling.endless
     moments = (
         polling.moments(interval=1.0, polls=2)
-        if one_look
+        if single_poll
         else polling.moments(duration=options.duration, newest=LEADING_POLLS)
     )
     for number, came in enumerate(moments):

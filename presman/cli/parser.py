@@ -32,19 +32,19 @@ _TIMES = {"at": "--at", "start": "--from", "end": "--to"}
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports an error in one line, with the nearest name if there is one.
 
-    Its help explains the options `behind` (their names in the namespace) only for `--help all`; of the options that
+    Its help explains the options `hidden` (their names in the namespace) only for `--help all`; of the options that
     choose a time it accepts those in `times`.
     """
 
-    def __init__(self, *, behind: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
+    def __init__(self, *, hidden: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
-        self._behind = behind
+        self._hidden = hidden
         self._times = times
         self._negative_number_matcher = _NEGATIVE
 
-    def _put_behind(self) -> None:
-        """List the options that are `behind` by name, without their explanations."""
-        actions = [action for action in self._actions if action.dest in self._behind]
+    def _hide_options(self) -> None:
+        """List the options that are `hidden` by name, without their explanations."""
+        actions = [action for action in self._actions if action.dest in self._hidden]
         names = ", ".join(action.option_strings[-1] for action in actions)
         for action in actions:
             action.help = argparse.SUPPRESS
@@ -67,7 +67,7 @@ class Parser(argparse.ArgumentParser):
     def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
         """Return the options of `arguments` added to those in `known`. Raises Failure."""
         if {"-h", "--help"} & set(arguments) and "all" not in arguments:
-            self._put_behind()
+            self._hide_options()
         found, extra = self.parse_known_args(arguments, known)
         if extra:
             self.error(self._stray(extra[0]))
@@ -299,7 +299,7 @@ def certificates_of(options: argparse.Namespace) -> Certificates | None:
     return Certificates(CertificateFiles(Path(options.certificate), key, authorities))
 
 
-def behind(fitting: str) -> frozenset[str]:
+def hidden_options(fitting: str) -> frozenset[str]:
     """Return the common options that the help of a command lists without explanation: all except those in `fitting`."""
     return frozenset(action.dest for action in common()._actions) - frozenset(fitting.split())
 
@@ -315,6 +315,6 @@ def command_parser(name: str, description: str, examples: str, fitting: str = ""
         description=description,
         epilog=f"examples:\n{examples}",
         parents=[common()],
-        behind=behind(fitting),
+        hidden=hidden_options(fitting),
         times=_TIMES.keys() & fitting.split(),
     )

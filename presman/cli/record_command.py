@@ -96,7 +96,7 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
     """Record until stopped, and report what was written; return whether every database has ended by itself."""
 
     def look() -> None:
-        beginning.look(recorder)
+        beginning.update(recorder)
         progress.show(recorder)
 
     def states() -> list[DatabaseStatus]:
@@ -151,7 +151,7 @@ def _refuse_text(output: str) -> None:
 
 
 def _is_same(source: str, output: str) -> bool:
-    """Return whether a recording is read from the place that it is written to."""
+    """Return whether a recording is read from where it would be written."""
     if is_url(source) or is_url(output):
         return source == output
     one, other = expanded(source), expanded(output)
@@ -178,7 +178,7 @@ def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     )  # fmt: skip
 
 
-_BEGINNING = 5.0
+_QUIET = 5.0
 """Seconds after which a recorder reports that it runs, even if nothing is written yet."""
 
 
@@ -202,10 +202,10 @@ class Beginning:
                 return
         self._report(event)
 
-    def look(self, recorder: Recorder) -> None:
+    def update(self, recorder: Recorder) -> None:
         """Stop holding back messages once something is written, or a lost database is retried."""
         is_lost = any(each.reachability.trouble and not each.refused for each in recorder.databases)
-        if is_lost or any(each.written for each in recorder.databases) or time.monotonic() > self._begun + _BEGINNING:
+        if is_lost or any(each.written for each in recorder.databases) or time.monotonic() > self._begun + _QUIET:
             self.end()
 
     def end(self) -> None:

@@ -116,7 +116,7 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
             targets=config.targets,
             bell=resolved.bell,
             notice=notice,
-            tour=_shows_around(resolved, options),
+            tour=_wants_tour(resolved, options),
         )
     finally:
         if head_start is not None:
@@ -170,7 +170,7 @@ def _feed(
     return sampler_feed(target, gateway.carry_out if gateway is not None else None)
 
 
-def _shows_around(resolved: Resolved, options: Namespace) -> bool:
+def _wants_tour(resolved: Resolved, options: Namespace) -> bool:
     """Return whether the monitor begins with the tour: on the demo until it was finished once, or by --tour."""
     wanted = getattr(options, "tour", None)
     if wanted is not None or resolved.target.kind != "simulator":
@@ -181,7 +181,7 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
 
 
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
-    """Play a recording on the screens of the monitor."""
+    """Show a recording on the screens of the monitor."""
 
     with ending_at_once():
         from presman.tui.replay_app import run_replay

@@ -24,7 +24,7 @@ from presman.trace.trace_report import SvgChart, WaitsCsv, histogram_text, scatt
 
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4
-"""Events drawn, those with the most time; more could not be told from each other."""
+"""Events drawn, those with the most time; more could not be distinguished."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -218,7 +218,7 @@ _WIDTH = 24
 
 
 class Progress(console.StatusLine):
-    """How far a trace has been read: a bar rewritten at most ten times a second."""
+    """Progress of reading a trace: a bar rewritten at most ten times a second."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

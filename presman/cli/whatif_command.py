@@ -81,7 +81,7 @@ def run(options: Namespace) -> None:
         _show_cpu(options)
         return
     watched = WatchedPlan()
-    arrivals = arrivals_of(options, watched.hear)
+    arrivals = arrivals_of(options, watched.take)
     plan = watched.plan()
     load = ObservedLoad.of(arrivals, plan, (), options.seed)
     choice = _choice(load, options)
@@ -106,7 +106,7 @@ class WatchedPlan:
         self._names: set[str] = set()
         self._last: ReadingCame | None = None
 
-    def hear(self, came: ReadingCame) -> None:
+    def take(self, came: ReadingCame) -> None:
         """Take a poll."""
         self._names.add(came.reading.header.plan)
         self._last = came
@@ -120,7 +120,7 @@ class WatchedPlan:
 
 
 def _counted(load: ObservedLoad, choice: Choice) -> Replayed:
-    """Return a replay without the statements that were there before."""
+    """Return a replay, without the statements that were already there when observation began."""
     found = load.played(choice, COURSES).replayed
     return replace(found, statements=found.statements[load.skipped :])
 

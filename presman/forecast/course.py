@@ -57,7 +57,7 @@ class Waiting(NamedTuple):
 
 
 class Came(NamedTuple):
-    """A statement that arrived `at` this many seconds after observation began; `lasts` is the duration of its kind.
+    """A statement that arrived `at` seconds after observation began; `lasts` is the duration of such statements.
 
     A statement of a group that bypasses the queue does not queue.
     """

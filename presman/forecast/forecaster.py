@@ -83,7 +83,7 @@ _Wait = tuple[Executing, datetime | None]
 
 
 def not_within(seconds: float) -> StartForecast:
-    """Return the forecast of a statement of which only the time is known within which it does not start."""
+    """Return a forecast that gives only the time within which the statement does not start."""
     if seconds >= HORIZON:
         return StartForecast(why_none=NEVER)
     whole = seconds if seconds < _MINUTE else seconds - seconds % _MINUTE

@@ -81,7 +81,7 @@ class Durations(Struct, frozen=True, dict=True):
 
 
 def durations(seen: Iterable[Lasted]) -> Durations | None:
-    """Return the distribution behind some statements, None where fewer than five have ended.
+    """Return the distribution of the durations of statements, None if fewer than five have ended.
 
     >>> five = [Lasted(seconds) for seconds in (10, 20, 30, 40, 50)]
     >>> [round(part, 3) for part in durations(five).lasts]
@@ -97,7 +97,7 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
     lasts: list[float] = []
     part = 1.0
     for index, seconds in enumerate(ends):
-        before = index - bisect_left(ends, seconds)  # at the same time
+        before = index - bisect_left(ends, seconds)  # ends at the same time
         at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds) - before
         part *= 1.0 - 1.0 / (at_risk + 0.5)
         times.append(seconds)
@@ -253,7 +253,7 @@ class StatementHistory:
         return sorted(found, key=itemgetter(0))
 
     def run(self, who: Executing) -> StatementRun | None:
-        """Return the run of a statement that is there."""
+        """Return the run of a statement that waits or runs now, None if there is none."""
         return self._runs.now(who)
 
     def lasting(self, con_id: int, group: str, sql_id: str) -> Durations | None:

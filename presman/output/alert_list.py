@@ -15,7 +15,7 @@ _RANK = ("bad", "warn", "note", "good")
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
     """Return the rules as text, one after the other; with a reading also their state and their alerts."""
     found = wrong(reading) if reading is not None else []
-    astray = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
+    unused = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
     lines = [] if reading is None else [f"{reading.header.database or reading.target}: alerts by rule"]
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
@@ -25,7 +25,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         indent = " " * (len(state) + 20)
         if rule.amount:
             lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
-        lines += [f"{indent}set: {_in_words(each, rule)}{astray.get(each, '')}" for each in of_rule]
+        lines += [f"{indent}set: {_in_words(each, rule)}{unused.get(each, '')}" for each in of_rule]
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:

@@ -121,7 +121,7 @@ class CsvExport:
             raise KeyError(self._column)
         self._as_json = as_json
         self._new = target if layout == "tidy" and isinstance(target, Path) and not target.exists() else None
-        """The file if it is new and nothing is written yet."""
+        """The file if it is new and no poll has been answered yet."""
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
         header = "" if as_json else lines([self._rows.names])
@@ -133,7 +133,7 @@ class CsvExport:
             self._tidy = self._open()
 
     def begin(self) -> None:
-        """Write the line of names, even if no row follows. Raises OutputError."""
+        """Note that a poll was answered, and write the line of names. Raises OutputError."""
         self._new = None
         if self._tidy is None and self._wide is None:
             self._tidy = self._open()
@@ -169,7 +169,10 @@ class CsvExport:
         return sink.name if sink is not None else ""
 
     def close(self) -> None:
-        """Append the statements that have not ended and close the file; remove a new file without rows."""
+        """Append the statements that have not ended and close the file. Never raises.
+
+        A new file is removed if no poll was answered.
+        """
         if (rest := self._rows.rest()) and self._tidy is not None:
             with suppress(OutputError):
                 self._append(rest)

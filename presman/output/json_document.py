@@ -135,7 +135,7 @@ def _candidate(found: Candidate) -> dict[str, Any]:
 
 
 def _commands(commands: Sequence[Command], proven: Sequence[Proof]) -> list[dict[str, Any]]:
-    """Return commands, each with what is proven about it: no command is without that."""
+    """Return commands, each with the proof of its effect: no command comes without one."""
     words = list(map(word, proven))
     return [{"kind": word(each.kind), "text": each.text, "note": each.note, "proven": words} for each in commands]
 

@@ -23,7 +23,7 @@ from presman.tabs.alerts import availability_notes
 SUMMARY = 300.0
 """Seconds after which a summary is repeated even if nothing has changed."""
 
-_OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
+_ALERT_KINDS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
 
 _MARGIN = 20.0
 """Seconds for which another reason to wait must last before it is reported: queues change from poll to poll."""
@@ -31,7 +31,7 @@ _MARGIN = 20.0
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
 )
-_NARRATED = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
+_NARRATED_KINDS = _ALERT_KINDS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
 """Events that get a sentence: alerts, and what no alert covers."""
 
 
@@ -50,7 +50,7 @@ class Narration:
         self._offered = False
         self._since: datetime | None = None
         self._summed: datetime | None = None
-        self._away: dict[tuple[str, str], Turning] = {}
+        self._silent_views: dict[tuple[str, str], Turning] = {}
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; the reading was made from `snapshot`."""
@@ -67,12 +67,12 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        narrated = sorted((each for each in events if each.kind in _NARRATED), key=attrgetter("at"))
+        narrated = sorted((each for each in events if each.kind in _NARRATED_KINDS), key=attrgetter("at"))
         yield from (_dated(each.at, each.text, reading.at) for each in narrated)
         yield from self._changed_troubles(reading)
         yield from self._step_now(reading)
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
-        ended = not self._events.has_alerts and any(each.kind in _OF_ALERTS for each in events)
+        ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
         if self._is_time(reading) or ended:
             self._summed = reading.at
             yield f"now: {summary(totals(reading), len(alerts), reading.header.target)}"
@@ -84,7 +84,7 @@ class Narration:
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
         """Report the views that stopped answering and those that answer again, with the same reason in one line."""
         now = {(each.view or each.query, f"{each.text} {each.cure}".rstrip()): None for each in reading.troubles}
-        away, views = self._away, {view for view, _ in now}
+        away, views = self._silent_views, {view for view, _ in now}
         began: defaultdict[str, list[str]] = defaultdict(list)
         ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
         for view, why in (*now, *(each for each in away if each not in now)):

@@ -19,7 +19,7 @@ from presman.output.cells import Cell, word
 from presman.output.csv_export import TidyRows
 from presman.output.csv_file import OutputError, reason
 
-AT_ONCE = 20_000
+ROW_GROUP = 20_000
 """Rows of a row group: a few megabytes of memory."""
 
 
@@ -40,9 +40,9 @@ class ParquetExport:
         self._waiting: list[list[Cell]] = []
         self._has_begun = False
         self._schema = arrow.schema([(each.key, _type(arrow, each)) for each in (*COMMON, *self._rows.measure.figures)])
-        self._path, self._beside = path, path.with_name(f".{path.name}.{os.getpid()}")
+        self._path, self._temporary = path, path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            self._file = os.fdopen(os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+            self._file = os.fdopen(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         except OSError as error:
             raise OutputError(f"cannot write {path}: {reason(error)}") from error
         self._writer: Any = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
@@ -56,7 +56,7 @@ class ParquetExport:
         self.begin()
         rows = self._rows.of(reading)
         self._waiting += rows
-        if len(self._waiting) >= AT_ONCE:
+        if len(self._waiting) >= ROW_GROUP:
             self._flush()
         return len(rows)
 
@@ -65,20 +65,20 @@ class ParquetExport:
         if self._writer is None:
             return
         if not self._has_begun:
-            self._beside.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
         try:
             self._waiting += self._rows.rest()
             self._flush()
             self._writer.close()
             self._file.close()
             if self._has_begun:
-                self._beside.rename(self._path)
+                self._temporary.rename(self._path)
         except (OSError, self._arrow.ArrowException) as error:
             raise OutputError(f"cannot write {self.name}: {_message(error)}") from error
         finally:
             self._writer = None
             self._file.close()
-            self._beside.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
 
     def _flush(self) -> None:
         rows, self._waiting = self._waiting, []

@@ -55,13 +55,13 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             lines += ["", *_wrapped(f"-- {part.table.title}{how_many}", width)]
             made = _table(part.table, rows, width, unavailable, part.least(moment))
             has_forecast = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
-            lines += [*made, *(_wrapped(_foreseen(reading), width) if has_forecast else ())]
+            lines += [*made, *(_wrapped(_forecast_line(reading), width) if has_forecast else ())]
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
 
 
-def _foreseen(reading: Reading) -> str:
+def _forecast_line(reading: Reading) -> str:
     """Return how accurate the forecasts of the queue have been, or why there are none."""
     return forecast_record(reading, since=True) or why_unforeseen(reading)
 

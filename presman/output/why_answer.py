@@ -1,4 +1,4 @@
-"""Answer to why one statement has not started: for a chat or a ticket, as text or JSON."""
+"""Answer to the question why a statement has not started: for a chat or a ticket, as text or JSON."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from presman.output.json_document import plain, unblock_document, written
 from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
-_NAMED = 3
+_MOST_WAYS = 3
 """The most ways to let it start that are named."""
 _MOST_TURNS, _LAST_TURNS = 6, 2
-"""Up to how many reasons of one statement are all named, and how many are named otherwise."""
+"""The most reasons of one statement that are all named, and how many of more are."""
 
 _RESTS_ON = frozenset({"V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"})
 """Views that show which sessions wait, and for what."""
@@ -230,10 +230,10 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
         yield f"  cannot tell whether it runs or is idle, nor of whom it is: {unseen}"
         return
     if row.orphaned:
-        yield f"{_who(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
+        yield f"{_describe(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
         return
     state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
-    yield f"{_who(row)} has started: it {state} {counted(row.servers, 'server')}"
+    yield f"{_describe(row)} has started: it {state} {counted(row.servers, 'server')}"
     yield from _past(row, history)
 
 
@@ -241,7 +241,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     since = (
         "is queued, for how long is not known" if row.waited is None else f"has been queued for {spelled(row.waited)}"
     )
-    yield f"{_who(row)} {since}: {row.reason.value} ({word(row.reason)})"
+    yield f"{_describe(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:
         who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{_sessions(alike)} are queued"
@@ -261,7 +261,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     offered = {each.executing() for way in (found.answers if found else ()) for each in way}
     idle = (each for each in reading.running if each.idle is not None and each.executing() not in offered)
     useless = ((each, no_use(each, reading).get(group_title(row))) for each in idle)
-    for each, why in [one for one in useless if one[1]][:_NAMED]:
+    for each, why in [one for one in useless if one[1]][:_MOST_WAYS]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history, None if row.waited is None else reading.at - timedelta(seconds=row.waited))
 
@@ -304,12 +304,12 @@ def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None 
     from_start = history.was_there(row)
     if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
-        first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        first, remark = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
-            looked += f"; up to {clock(history.sparse_to)} one poll in {history.step} was read"
+            remark += f"; up to {clock(history.sparse_to)} one poll in {history.step} was read"
         spans = [str(span) for span in history.gaps if span.until > (came or reasons[0].since)]
-        looked += f"; not known {listed(spans)}" if spans else ""
-        yield f"  it waited: {_turns(reasons, first)}{looked}"
+        remark += f"; not known {listed(spans)}" if spans else ""
+        yield f"  it waited: {_turns(reasons, first)}{remark}"
 
 
 def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
@@ -323,7 +323,7 @@ def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
     return f"{kinds}, {len(turns)} turns from {since}{first}; the last: {', '.join(turns[-_LAST_TURNS:])}"
 
 
-def _who(row: QueuedStatement | RunningStatement) -> str:
+def _describe(row: QueuedStatement | RunningStatement) -> str:
     session = f"{row.inst_id}:{row.sid},{row.serial}"
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 

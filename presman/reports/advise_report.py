@@ -186,7 +186,7 @@ def advise(
     goals, keep, kinds, seed, quick = wanted
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
-    error_now = _missed(load, before)
+    error_now = _replay_error(load, before)
     can_tell = error_now is not None and error_now <= min(goal.seconds for goal in goals)
     found = tuple(_finding(goal, before, load) for goal in goals)
     verdict, message = _early_verdict(found, goals, plan)
@@ -210,7 +210,7 @@ def advise(
         verdict, message = _judged(_is_met(finals, goals), kinds, error_now, can_tell=can_tell)
     best = finals[0][0] if finals else PRESENT
     if best:
-        found = tuple(_promised(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
+        found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     advice = Advice(
         verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, error_now,
         len(search.scored), is_over, found, tuple(curves),
@@ -231,7 +231,7 @@ def _judged(is_met: bool, kinds: Sequence[str], error_now: float | None, *, can_
     return ("advised", "") if is_met else ("unmet", unmet)
 
 
-def _missed(load: ObservedLoad, before: ReplayOutcome) -> float | None:
+def _replay_error(load: ObservedLoad, before: ReplayOutcome) -> float | None:
     """Return the mean error of a replayed wait over the statements that count; None if it cannot be measured."""
     return error(observed(load.arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
 
@@ -320,7 +320,7 @@ def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal
     return bool(finals) and meets(finals[0][1], goals)
 
 
-def _promised(
+def _with_promise(
     found: GoalFinding, goal: Goal, after: ReplayOutcome, days: Sequence[ReplayOutcome], load: ObservedLoad
 ) -> GoalFinding:
     """Return the finding with the waits of held-back statements under the advice, and its range on other days."""

@@ -66,7 +66,7 @@ def percents(load: ObservedLoad, group: Group, step: int) -> list[int]:
 
 
 def fitting(load: ObservedLoad, group: Group, limits: Iterable[int]) -> list[int]:
-    """Return the limits that still have room for each observed statement, as far as the present limit has."""
+    """Return the limits with room for each statement that fits now: no larger one was seen to start."""
     least = min(max(sizes(load, group), default=0), load.allowed(group, load.percent(group)))
     return [percent for percent in limits if load.allowed(group, percent) >= least]
 
@@ -235,7 +235,7 @@ class Search:
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
         self._vary(PRESENT, self.grid)
-        for start in dict.fromkeys([PRESENT, generous, *parts, self._held_back()]):
+        for start in dict.fromkeys([PRESENT, generous, *parts, self._others_limited()]):
             self._descend(start, self._distinct())
         for values in (self._distinct(), self.grid):
             self._tried.clear()
@@ -285,7 +285,7 @@ class Search:
                 found.add(Change(kind, group, max(values)))
         return frozenset(found)
 
-    def _held_back(self) -> Choice:
+    def _others_limited(self) -> Choice:
         """Return the choice that limits all groups without a goal: one limit alone gives the room to another."""
         names, found = {goal.group for goal in self.goals}, set()
         for (kind, group), values in self.grid.items():

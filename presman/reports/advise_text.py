@@ -23,7 +23,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     outcome = [each for line in closing(advice) for each in wrap(line, wide)]
     basis = [*wrap(_first(advice), wide), *_goals(advice)]
     blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
-    blocks += [list(_drawn(curve)) for curve in advice.curves]
+    blocks += [list(_curve_lines(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
@@ -50,7 +50,7 @@ def _goals(advice: Advice) -> Iterable[str]:
         yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
 
 
-def _drawn(curve: WaitCurve) -> Iterable[str]:
+def _curve_lines(curve: WaitCurve) -> Iterable[str]:
     """Yield a curve as bars with a mark at the goal, or as a sentence if it is the same everywhere."""
     if sentence := _level(curve):
         yield sentence
@@ -125,7 +125,7 @@ def closing(advice: Advice) -> Iterable[str]:
         )
     elif advice.verdict == "unmet" and not advice.interrupted:
         yield "No target alone would do."
-    if advice.choices and (why := _why_rough(advice)):
+    if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"The first choice costs others: {'; '.join(losers)}."
@@ -137,10 +137,10 @@ def closing(advice: Advice) -> Iterable[str]:
         yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
-            yield from _sureness(each, advice)
+            yield from _certainty(each, advice)
 
 
-def _why_rough(advice: Advice) -> str:
+def _why_unreliable(advice: Advice) -> str:
     """Return why a replay is unreliable, "" if it is reliable."""
     if advice.replay_error is None:
         return off_by(None).capitalize()
@@ -172,7 +172,7 @@ def still_takes(advice: Advice) -> str:
     return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
 
 
-def _sureness(each: GoalFinding, advice: Advice) -> Iterable[str]:
+def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
     if each.within is None:
         yield f"{each.goal}: no statements were held back to check the first choice."
         return

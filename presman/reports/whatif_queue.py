@@ -310,7 +310,7 @@ class QueueCourses:
             for alike in forecaster.together(queue):
                 own = [_starts_at(pairs, places.get(row.executing())) for row in alike]
                 now, then = (self._starts([pair[way] for starts in own for pair in starts]) for way in (0, 1))
-                changed = [self._later(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
+                changed = [self._change(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
                 found, first = found + changed, changed[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
 
@@ -325,7 +325,7 @@ class QueueCourses:
                 break
         return pairs
 
-    def _later(
+    def _change(
         self, row: QueuedStatement, courses: Sequence[_Pair], now: _Starts, then: _Starts, first: ChangedStart | None
     ) -> ChangedStart:
         """Return the start of a statement, from `now` and `then` of all that came with it, and not before `first`."""
@@ -334,7 +334,7 @@ class QueueCourses:
         if (shown == PENDING or forecaster.is_not_within(shown)) and is_known:
             shown = _not_before(first and first.row.starts, self._start(row, now))
         if is_known and (not shown.why_none or forecaster.is_not_within(shown)):
-            changed = self._then(row, shown, now, then)
+            changed = self._shifted_start(row, shown, now, then)
         else:
             changed = shown if shown.why_none else PENDING
         changed = _not_before(first and first.then, changed)
@@ -343,7 +343,7 @@ class QueueCourses:
         beyond = now.beyond(shown), then.beyond(changed)
         return ChangedStart(replace(row, starts=shown), changed, sooner, later, len(courses), *beyond)
 
-    def _then(self, row: QueuedStatement, shown: StartForecast, now: _Starts, then: _Starts) -> StartForecast:
+    def _shifted_start(self, row: QueuedStatement, shown: StartForecast, now: _Starts, then: _Starts) -> StartForecast:
         """Return the changed start: `shown`, shifted by the difference in the courses, and equally certain."""
         if None in (shown.median, shown.low, shown.high) or now.interval.median == inf:
             return self._start(row, then)

@@ -373,12 +373,12 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
             over = arrivals[heappop(ends)[1]]
             in_use -= over.servers
             held[_group(over)] -= over.servers
-        if number not in found and each.waited <= _SETTLED and _is_past(each, in_use, held[_group(each)]):
+        if number not in found and each.waited <= _SETTLED and _exceeds_limit(each, in_use, held[_group(each)]):
             found.add(number)
     return frozenset(found)
 
 
-def _is_past(each: Arrival, in_use: int, held: int) -> bool:
+def _exceeds_limit(each: Arrival, in_use: int, held: int) -> bool:
     """Whether a statement does not fit next to the servers in use, of which its group has `held`."""
     past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
     return past_target or (each.limit is not None and held + each.servers > each.limit and held > 0)
@@ -403,12 +403,12 @@ def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:
 
 def changed(rules: Rules, **changes: object) -> Rules:
     """Return other rules; mappings among the changes are merged into the existing ones."""
-    laid = {
+    merged = {
         name: {**getattr(rules, name), **value} if isinstance(value, Mapping) else value
         for name, value in changes.items()
         if value is not None
     }
-    return replace(rules, **laid)
+    return replace(rules, **merged)
 
 
 def is_longer(wait: float, other: float) -> bool:

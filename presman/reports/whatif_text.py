@@ -99,8 +99,8 @@ def report(
     came, more = counted(len(observed), "parallel statement"), "≥ " * any(each.is_cut for each in observed)
     lines = [
         f"{came} in {duration(seconds)}{there_before(len(basis.before))}; mean wait {more}{mean:.1f} s",
-        f"replayed under the settings of that time, {_off(observed, same.statements, basis.before, mean)}",
-        *([_drawn(same.spread)] if same.spread > 1 else []),
+        f"replayed under the settings of that time, {_error_in_words(observed, same.statements, basis.before, mean)}",
+        *([_randomness(same.spread)] if same.spread > 1 else []),
         *([basis.caution] if basis.caution else []),
         "",
         _head(),
@@ -112,18 +112,18 @@ def report(
             lines.append(
                 _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
             )
-    lines += [*_rowless(observed, basis), "", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
+    lines += [*_unlisted(observed, basis), "", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
     return "\n".join(lines) + "\n"
 
 
-def _rowless(observed: Sequence[ReplayedStatement], basis: ReplayBasis) -> Iterable[str]:
+def _unlisted(observed: Sequence[ReplayedStatement], basis: ReplayBasis) -> Iterable[str]:
     """Yield the groups that have no row, and why."""
     if found := {each.group for each in basis.before} - {each.group for each in observed}:
         names = listed([titled(group, basis.titles) for group in sorted(found)])
         yield f"no row for {names}: all statements seen there came before"
 
 
-def _off(
+def _error_in_words(
     observed: Sequence[ReplayedStatement],
     same: Sequence[ReplayedStatement],
     before: Sequence[ReplayedStatement],
@@ -147,7 +147,7 @@ def there_before(many: int) -> str:
     return f" (and {count(many)} that were there before: replayed, not counted)" if many else ""
 
 
-def _drawn(spread: float) -> str:
+def _randomness(spread: float) -> str:
     """Return in words which part of the error is random."""
     return (
         f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; a wait "

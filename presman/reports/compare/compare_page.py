@@ -26,10 +26,10 @@ STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
 """Styles of A and B: on this page no group has a colour."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 92.0, 10.0, 10.0, 160.0, 184.0
-_SEEN = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
+_LEAST_TOP = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
 """The top of the lowest bar, so that every bar is visible."""
 _MOST_LABELS = 13
-_LEAST = 0.001
+_LOWEST = 0.001
 """The lowest percentage of the logarithmic scale: for some events even 1 wait in 10,000 matters."""
 
 
@@ -44,7 +44,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
             share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
             if share:
                 title = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
-                x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _SEEN)
+                x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _LEAST_TOP)
                 parts.append(block(title, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
         if len(uppers) <= _MOST_LABELS or index % 2 == 0:
             parts.append(label(left + step / 2, _BOTTOM + 16, f"< {microseconds(upper)}"))
@@ -53,7 +53,7 @@ def latency_chart(found: ComparedHistogram) -> Markup:
 
 def _y(percent: float) -> float:
     """Return the y position of a percentage; those below the scale are drawn at its lower end."""
-    share = math.log10(max(percent, _LEAST) / _LEAST) / math.log10(100 / _LEAST)
+    share = math.log10(max(percent, _LOWEST) / _LOWEST) / math.log10(100 / _LOWEST)
     return _BOTTOM - share * (_BOTTOM - _TOP)
 
 

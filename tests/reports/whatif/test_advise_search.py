@@ -225,7 +225,7 @@ def test_several_groups_are_held_back_together() -> None:
     arrivals, plan, goal = planted("target too small", 8012)
     found = Search(ObservedLoad.of(arrivals, plan, [goal], 8012), [goal], [], FAMILIES["target too small"])
     found.courses = 1
-    assert found._held_back() == limit(BATCH, 50) | limit(ETL, 50)
+    assert found._others_limited() == limit(BATCH, 50) | limit(ETL, 50)
     found.run(lambda *_: None)
     assert found.best == limit(BATCH, 50) | limit(ETL, 50) | {Change("target", None, 48)}
     assert found.scored[found.best].waits == (0.0,)

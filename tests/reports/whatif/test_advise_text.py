@@ -27,9 +27,9 @@ from presman.reports.advise_report import (
     _finding,
     _group_waits,
     _notes,
-    _promised,
     _replayed_choice,
     _replays,
+    _with_promise,
     least,
 )
 from presman.reports.advise_script import Scripts
@@ -290,14 +290,14 @@ def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
     assert len(seen.early.arrivals) == 24
     after = outcome([0.0] * 24 + [30.0] * 12 + [31.0] * 4, "B" * 40)
     days = [outcome([float(n), 10.0 * n], "BB") for n in range(1, 20)]
-    found = _promised(FOUND, GOAL, after, days, seen)
+    found = _with_promise(FOUND, GOAL, after, days, seen)
     assert (found.held_back, found.within) == (16, 0.75)
     assert (found.advised, found.advised_low, found.advised_high) == (100, 10, 190)
     # Up to day 3 both start within 30 s, then one of two.
     assert (found.low, found.high) == (0.5, 1.0)
     for lacking in ([], [*days, outcome([1.0], "E")]):
-        assert _promised(FOUND, GOAL, after, lacking, seen).advised is None
-    none = _promised(FOUND, GOAL, outcome([0.0] * 40, "B" * 24 + "E" * 16), [], seen)
+        assert _with_promise(FOUND, GOAL, after, lacking, seen).advised is None
+    none = _with_promise(FOUND, GOAL, outcome([0.0] * 40, "B" * 24 + "E" * 16), [], seen)
     assert (none.within, none.held_back) == (None, 0)
 
 
