@@ -175,8 +175,8 @@ class Conformance(Struct, frozen=True):
     `missing` is what starved groups get less than that. `score` is 100 x (1 - missing / due): exactly 100 while no
     group is starved, however many are throttled; None if no due is known. `near` means that a group gets less than its
     due without being starved, `outside` that one does although no group has the rest, `shareless` that the plan leaves
-    some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known whether they get their
-    due.
+    some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known whether they get
+    their due.
     """
 
     inst_id: int
