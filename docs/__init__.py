@@ -1,1 +1,1 @@
-"""The documents that are written from presman itself."""
+"""The documents that presman's own code generates."""

@@ -1,7 +1,7 @@
-"""`make book`: the pages put together in one folder, with pictures and navigation, and built into site/.
+"""`make book`: the pages collected in one folder, with pictures and navigation, and built into site/.
 
-The sources link to each other as GitHub shows them; here links are changed to where the pages stand in the book. The
-build is strict, and what it made asks no other host for anything: a DBA reads it where there is no network.
+The sources link to each other as GitHub shows them; here links are changed to the pages' paths in the book. The build
+is strict, and its result loads nothing from another host: a DBA reads it without a network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from os.path import relpath
 from pathlib import Path, PurePosixPath
 
-from docs.contents import BROUGHT, ROOT, chapters, label, place_of, places, said, source
+from docs.contents import FROM_ELSEWHERE, ROOT, chapters, label, place_of, places, source, title_and_description
 from docs.markdown import relinked, with_front_matter
 
 BUILD, SITE = ROOT / "build" / "book", ROOT / "site"
@@ -25,27 +25,27 @@ _LOADED = re.compile(
     rf"""|<link\b[^>]*rel=["']?(?:stylesheet|preconnect|preload)\b[^>]*href={_ELSEWHERE}"""
     rf"""|@import|url\({_ELSEWHERE}"""
 )
-"""What has a browser ask another host while it shows a page; a link that somebody follows is none."""
+"""Whatever makes a browser ask another host while it shows a page; a link that the reader follows does not."""
 
 
 def page_text(place: str) -> str:
-    """Return a page as the book has it: with a title and a description, and links to places in the book."""
+    """Return a page of the book: with a title and a description, and with links to paths in the book."""
     path = source(place)
     text = relinked(path.read_text(encoding="utf-8"), lambda target: target_in_book(place, path, target))
-    if place not in BROUGHT:
+    if place not in FROM_ELSEWHERE:
         return text
-    return f"{with_front_matter(*said(place))}\n\n{text}"
+    return f"{with_front_matter(*title_and_description(place))}\n\n{text}"
 
 
 def target_in_book(place: str, path: Path, target: str) -> str:
-    """Return where a link of a page leads in the book."""
+    """Return the target of a page's link in the book."""
     file, mark, anchor = target.partition("#")
     if "://" in target or not file:
         return target
     found = (path.parent / file).resolve()
     where = f"screenshots/{found.name}" if found.parent == ROOT / "screenshots" else place_of(found)
     if not where:
-        return target  # the build says that there is no such page
+        return target  # the build reports that there is no such page
     return relpath(where, PurePosixPath(place).parent) + mark + anchor
 
 
@@ -60,7 +60,7 @@ def _entry(place: str) -> str:
 
 
 def assemble(folder: Path) -> None:
-    """Put everything that the book is built of into an empty folder."""
+    """Put all sources of the book into an empty folder."""
     for place in places():
         path = folder / "pages" / place
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def assemble(folder: Path) -> None:
 
 
 def loaded_from_elsewhere(site: Path) -> list[str]:
-    """Return the pages and style sheets that would have a browser ask another host for something."""
+    """Return the pages and style sheets that would load something from another host."""
     files = (path for path in sorted(site.rglob("*")) if path.suffix in {".html", ".css", ".svg"})
     return [str(path.relative_to(site)) for path in files if _LOADED.search(path.read_text(encoding="utf-8"))]
 
@@ -85,11 +85,11 @@ def main() -> str:
     shutil.rmtree(BUILD, ignore_errors=True)
     shutil.rmtree(SITE, ignore_errors=True)
     assemble(BUILD)
-    import zensical  # of the group docs, which what is written and tested does without
+    import zensical  # of the dependency group docs, which generating and testing the pages do not need
 
     try:
         zensical.build(str(BUILD / "zensical.toml"), {"clean": True, "strict": True})
-    except RuntimeError as error:  # it has told its warnings
+    except RuntimeError as error:  # zensical has printed its warnings
         return str(error)
     (BUILD / "site").rename(SITE)
     elsewhere = loaded_from_elsewhere(SITE)

@@ -1,6 +1,6 @@
-"""The command line as tables: each command's options and what their values can be, read from presman's own parsers.
+"""The command line as tables: each command's options and their possible values, read from presman's own parsers.
 
-What completes and what is printed in the manual is made of them.
+The completions and the manual are made from them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from presman.config.target import scenarios
 from presman.figures.measures import MEASURES as EXPORTED
 
 ANY = "@any"
-"""A value of which nothing is known: a number, a name."""
+"""A value without further information: a number, a name."""
 
 BY_METAVAR = {
     "FILE": "@file",
@@ -30,9 +30,9 @@ BY_METAVAR = {
     "SCENARIO": f"@scenario {' '.join(scenarios())}",
     "R": " ".join(str(release) for release in reversed(SUPPORTED)),
 }
-"""What a value is by how the help writes it; the words after @scenario can be chosen as well as a file."""
+"""The kind of a value by its metavar in the help; the words after @scenario are possible, and so is a file."""
 
-BY_PLACE = {
+BY_ARGUMENT = {
     ("export", "column"): " ".join(dict.fromkeys(key for each in EXPORTED.values() for key in each.wide)),
     ("connect", "section"): "@section",
     ("compare", "first"): "@file",
@@ -42,7 +42,7 @@ BY_PLACE = {
 
 @dataclass(frozen=True)
 class Option:
-    """An option or a place: `values` are the words it takes, one of the @ kinds, or "" if it takes none."""
+    """An option or a positional argument: `values` are its words, one of the @ kinds, or "" if it takes none."""
 
     flags: tuple[str, ...]
     values: str
@@ -52,12 +52,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command with its options, those of every command among them, and what stands at its place (None: nothing)."""
+    """A command with its options, including those of every command, and its positional `argument` (or None)."""
 
     name: str
     summary: str
     options: tuple[Option, ...]
-    place: Option | None
+    argument: Option | None
 
 
 @cache
@@ -80,8 +80,8 @@ def _command(name: str, *parsers: Parser) -> Command:
     for parser in parsers:
         for option in _options(name, parser):
             found.setdefault(option.flags, option)
-    place = found.pop((), None)
-    return Command(name, COMMANDS.get(name, ""), tuple(found.values()), place)
+    argument = found.pop((), None)
+    return Command(name, COMMANDS.get(name, ""), tuple(found.values()), argument)
 
 
 def _options(name: str, parser: Parser) -> Iterator[Option]:
@@ -98,8 +98,8 @@ def _option(name: str, action: argparse.Action) -> Option:
 def _values(name: str, action: argparse.Action) -> str:
     if action.nargs == 0:
         return ""
-    if (name, action.dest) in BY_PLACE:
-        return BY_PLACE[name, action.dest]
+    if (name, action.dest) in BY_ARGUMENT:
+        return BY_ARGUMENT[name, action.dest]
     if isinstance(action.type, OneOf):
         return " ".join(action.type.known)
     if action.choices:

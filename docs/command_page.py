@@ -30,15 +30,15 @@ def command_page() -> str:
 
 
 def section(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
-    """Yield what is said of a command."""
+    """Yield the parts of a command's section."""
     parser = parser_of(command.name)
-    place = f" [{command.place.metavar}]" if command.place else ""
+    argument = f" [{command.argument.metavar}]" if command.argument else ""
     yield f"## presman {command.name}"
-    yield f"`presman {command.name} [OPTIONS]{place}`"
+    yield f"`presman {command.name} [OPTIONS]{argument}`"
     yield " ".join((parser.description or "").split())
     own = [option for option in command.options if option not in shared]
-    if command.place or own:
-        yield options([command.place] * bool(command.place) + own)
+    if command.argument or own:
+        yield options([command.argument] * bool(command.argument) + own)
     examples = (parser.epilog or "").partition("examples:\n")[2]
     lines = [line.removeprefix("  ") for line in examples.splitlines() if line.startswith("  presman ")]
     if lines:
@@ -46,7 +46,7 @@ def section(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
 
 
 def options(found: Iterable[Option | None]) -> str:
-    """Return a table of options and places."""
+    """Return a table of options and positional arguments."""
     return rows(("option", "what it does"), ((_written(each), each.help) for each in found if each))
 
 

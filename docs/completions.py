@@ -1,7 +1,7 @@
-"""The completions of bash, zsh and fish: a table of the command line, and for each shell code that looks words up.
+"""The completions of bash, zsh and fish: a table of the command line, and code for each shell that searches it.
 
-The scripts need nothing of presman while they complete: sections of config.ini and the groups of a CSV file are read
-by awk. Only names of plain characters are offered, so that nothing in a file can become a command.
+The scripts do not need presman to complete: awk reads the sections of config.ini and the groups of a CSV file. Only
+names of plain characters are offered, so that no content of a file can become a command.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECTIONS = r"""
 /^[[]/ { name = $0; sub(/^[[]/, "", name); sub(/[]].*/, "", name); seen = 0 }
 tolower($0) ~ /^[ \t]*(connection_string|dsn)[ \t]*[=:]/ && !seen++ && name ~ /^[A-Za-z0-9_.@:+-]+$/ { print name }
 """.strip()
-"""awk: the sections of config.ini that say what to connect to."""
+"""awk: the sections of config.ini that have a connection."""
 
 GROUPS = r"""
 { sub(/\r$/, "") }
@@ -32,7 +32,7 @@ NR > 5000 { exit }
 
 
 def shell_files() -> dict[str, str]:
-    """Return all that shells and man read of presman, by file name."""
+    """Return all files for shells and man, by file name."""
     return {
         "presman.bash": script("bash"),
         "_presman": script("zsh"),
@@ -55,7 +55,7 @@ def script(shell: str) -> str:
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return a line `word|help` for each pair; no quote or bar is in it."""
+    """Return a line `word|help` for each pair, without quotes and further bars."""
     return "\n".join(f"{word}|{_plain(text)}" for word, text in pairs)
 
 
@@ -70,10 +70,10 @@ def _plain(text: str) -> str:
 
 
 def _table(command: Command) -> str:
-    """Return a line `word|values|help` for each way to write an option, and one with an empty word for the place."""
+    """Return a line `word|values|help` for each flag, and one with an empty word for the positional argument."""
     options: list[tuple[str, Option]] = [(flag, option) for option in command.options for flag in option.flags]
-    if command.place:
-        options.append(("", command.place))
+    if command.argument:
+        options.append(("", command.argument))
     return "\n".join(f"{flag}|{option.values}|{_plain(option.help)}" for flag, option in options)
 
 

@@ -1,4 +1,4 @@
-"""Contents of the book: its pages in order, where each comes from, and which pictures there are."""
+"""Contents of the book: its pages in order, their source files, and the existing pictures."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ DOCS = ROOT / "docs"
 
 
 class Chapter(NamedTuple):
-    """A chapter: its title, and its pages by their places in the book."""
+    """A chapter: its title, and its pages by their paths in the book."""
 
     title: str
     pages: tuple[str, ...]
 
 
-class Brought(NamedTuple):
-    """A page that stands elsewhere in the project: its file, and what search engines show of it."""
+class OutsidePage(NamedTuple):
+    """A page from elsewhere in the project: its file, and what search engines show of it."""
 
     path: str
     title: str
     description: str
 
 
-BROUGHT = {
-    "scenarios.md": Brought(
+FROM_ELSEWHERE = {
+    "scenarios.md": OutsidePage(
         "presman/sources/simulator/scenarios/README.md",
         "Writing scenarios for the Oracle simulator",
         "The keys of a scenario file for presman's simulated Oracle database: plans, workloads, events, outages.",
     ),
-    "architecture.md": Brought(
+    "architecture.md": OutsidePage(
         "ARCHITECTURE.md",
         "Architecture: from Oracle's V$ views to screens and files",
         "How presman turns Oracle's V$ views into screens, CSV and JSON: data flows one way; what each room owns.",
     ),
-    "contributing.md": Brought(
+    "contributing.md": OutsidePage(
         "CONTRIBUTING.md",
         "Contributing: a query, a figure, a view, a rule",
         "How to add a query, a figure, a view, a rule, a scenario or an option to presman, and what a change passes.",
     ),
-    "changelog.md": Brought(
+    "changelog.md": OutsidePage(
         "CHANGELOG.md",
         "Changelog: what is new in each version",
         "What was added, changed, removed and fixed in each version of presman, the Oracle Resource Manager monitor.",
@@ -53,7 +53,7 @@ BROUGHT = {
 
 
 def chapters() -> tuple[Chapter, ...]:
-    """Return the chapters. A tab and a rule of alerts have their page as soon as there are such."""
+    """Return the chapters. Each tab and each rule of alerts has a page."""
     rules = (f"triage/{key}.md" for key in RULE_BOOK)
     return (
         Chapter("Begin", ("index.md", "installing.md", "tour.md")),
@@ -92,30 +92,30 @@ def tab_pages() -> tuple[str, ...]:
 
 
 def places() -> tuple[str, ...]:
-    """Return the place of every page, in order."""
+    """Return the path of every page, in order."""
     return tuple(place for chapter in chapters() for place in chapter.pages)
 
 
 def source(place: str) -> Path:
-    """Return the file that a page is made of."""
-    return ROOT / BROUGHT[place].path if place in BROUGHT else DOCS / place
+    """Return the source file of a page."""
+    return ROOT / FROM_ELSEWHERE[place].path if place in FROM_ELSEWHERE else DOCS / place
 
 
 def place_of(path: Path) -> str:
-    """Return the place in the book of a file, "" if it has none."""
+    """Return the path of a file in the book, "" if it is not in it."""
     return next((place for place in places() if source(place) == path), "")
 
 
-def said(place: str) -> tuple[str, str]:
-    """Return a page's title and description, as search engines show them; "" where one is missing."""
-    if place in BROUGHT:
-        return BROUGHT[place].title, BROUGHT[place].description
+def title_and_description(place: str) -> tuple[str, str]:
+    """Return a page's title and description for search engines; "" for a missing one."""
+    if place in FROM_ELSEWHERE:
+        return FROM_ELSEWHERE[place].title, FROM_ELSEWHERE[place].description
     found = front_matter(source(place).read_text(encoding="utf-8"))
     return found.get("title", ""), found.get("description", "")
 
 
 def label(place: str) -> str:
-    """Return how a page is called in the navigation: its first heading."""
+    """Return the name of a page in the navigation: its first heading."""
     return next(headings(source(place).read_text(encoding="utf-8"))).replace("`", "")
 
 

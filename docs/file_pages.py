@@ -1,4 +1,4 @@
-"""Pages of what presman writes: the columns of CSV, the tables of recordings, the views that it reads."""
+"""Pages of files and views: the columns of CSV, the tables of recordings, the views that presman reads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def csv_table(figures: Iterable[Figure[Any]]) -> str:
 
 
 def wide(keys: tuple[str, ...]) -> str:
-    """Return what the wide layout can show."""
+    """Return the figures that the wide layout can show."""
     return f"`{keys[0]}`" + (f", or any other of its figures ({len(keys)})" if len(keys) > 1 else "")
 
 
@@ -84,7 +84,7 @@ def _columns(table: SqlTable, helps: dict[str, str]) -> Iterator[tuple[str, str,
 
 
 def _is_place(column: Column[Any]) -> bool:
-    """Tell the columns of a span's polls, which are alike: waits_0, waits_1, ..."""
+    """Return whether a column is one of those for a span's polls: waits_0, waits_1, ..."""
     return column.name.rpartition("_")[2].isdigit()
 
 
@@ -103,7 +103,7 @@ def views_page() -> str:
 
 
 def reads() -> str:
-    """Return the views that presman reads, each with its files and the releases they hold from."""
+    """Return the views that presman reads, each with its query files and their releases."""
     found: dict[str, list[Query]] = {}
     for path in variants():
         query = read(path, by_query()[path.stem])

@@ -1,4 +1,4 @@
-"""Page of the columns of `presman fleet` and `presman status`, written from their figures."""
+"""Page of the columns of `presman fleet` and `presman status`, generated from their figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from presman.figures.status_figures import RUNS
 
 
 def fleet_page() -> str:
-    """Return the page of the fleet's columns and of those of status."""
+    """Return the page of the columns of fleet and status."""
     trends = [figure for figure in FLEET.columns if figure.trend]
     return page(
         "Columns of fleet and status",

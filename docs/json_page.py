@@ -1,4 +1,4 @@
-"""Page of the JSON document, from the records it is made of: every object, its fields, their types and meaning."""
+"""Page of the JSON document, from its records: every object, its fields, their types and meaning."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from presman.tabs import tab, tab_names
 
 ROOT = "the document"
 WORKED_OUT = {"latency": summaries, "latency_events": events, "usual": compare}
-"""What the document has besides a reading's own fields, by the functions that work it out."""
+"""The parts of the document that are not a reading's own fields, by the functions that compute them."""
 BY_HAND = frozenset({"alerts", "to_do", "unblock"})
-"""What is put together in words: it stands in the page's own table."""
+"""The parts that are put together in words: a table of the page explains them."""
 
 
 def json_page() -> str:
@@ -58,7 +58,7 @@ def json_page() -> str:
 
 @cache
 def objects() -> Mapping[str, type[Any]]:
-    """Return each kind of object by the first place where it stands."""
+    """Return each kind of object by its first path in the document."""
     found: dict[str, type[Any]] = {ROOT: Reading}
     waiting = [(f".{name}", hint) for name, hint in _hints(Reading).items()]
     waiting += [(f".{name}", get_type_hints(worker)["return"]) for name, worker in WORKED_OUT.items()]
@@ -74,7 +74,7 @@ def objects() -> Mapping[str, type[Any]]:
 
 
 def _innermost(path: str, hint: Any) -> tuple[str, Any]:
-    """Return the path and the kind of what is in lists and may be null."""
+    """Return the path and the kind of the elements of lists, without null."""
     inner = [each for each in get_args(hint) if each not in (NoneType, Ellipsis)]
     origin = get_origin(hint)
     if inner and origin in (Union, UnionType):
@@ -108,7 +108,7 @@ def _fields(path: str, kind: type[Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _help(path: str, kind: type[Any], name: str) -> str:
-    """Return what a field is: in the words of its column, else of its property, else of its record."""
+    """Return the meaning of a field: from its column, else its property, else its record."""
     own = " ".join(each for each in _sentences(kind) if f"`{name}`" in each)
     return _helps(path).get(name, "") or _property(kind, name) or own
 
@@ -120,7 +120,7 @@ def _property(kind: type[Any], name: str) -> str:
 
 @cache
 def _helps(path: str) -> Mapping[str, str]:
-    """Return what the screens' columns say of the fields of an object."""
+    """Return the help of the screens' columns for the fields of an object."""
     shown = [part.table for name in tab_names() for part in (*tab(name.name).rows(), *tab(name.name).for_text)]
     found: dict[str, str] = {}
     for each in (table for table in shown if table.json):
@@ -132,7 +132,7 @@ def _helps(path: str) -> Mapping[str, str]:
 
 
 def _type(hint: Any) -> str:
-    """Return what JSON has for a type, with a link to the object where it is one."""
+    """Return the JSON name of a type, with a link if it is an object of the document."""
     path, kind = _innermost("", hint)
     found = _name(kind)
     return f"array of {found}" if path else found
@@ -154,7 +154,7 @@ def _name(kind: Any) -> str:
 
 
 def _words(path: str, kind: type[Any]) -> str:
-    """Return what a record says of itself and not of a field that has no other words."""
+    """Return a record's own description, without the sentences that explain single fields."""
     alone = {f"`{name}`" for name in _hints(kind) if name not in _helps(path) and not _property(kind, name)}
     return " ".join(each for each in _sentences(kind) if not any(name in each for name in alone)) or "Its fields:"
 

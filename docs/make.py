@@ -1,6 +1,6 @@
-"""`make docs`: what the documents say of keys, columns, options, views and rules, written from presman itself.
+"""`make docs`: what the documents say about keys, columns, options, views and rules, generated from presman itself.
 
-Pages of the book as a whole, and tables in others. A test holds them to what presman has.
+It generates whole pages, and tables within others. A test compares them with presman's code.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ BEGIN, END = "<!-- written by make docs -->\n", "<!-- end of what make docs wrot
 
 
 def written() -> dict[Path, str]:
-    """Return every file that is written, with its text as it would be now."""
+    """Return every generated file with its current text."""
     return {**dict(_pages()), **dict(_tables())}
 
 
 def _pages() -> Iterator[tuple[Path, str]]:
-    """Yield the pages that are written as a whole."""
+    """Yield the pages that are generated completely."""
     yield TABS / "keys.md", keys_page()
     yield from ((DOCS / place, tab_page(name)) for place, name in zip(tab_pages(), tab_names(), strict=True))
     yield DOCS / "reference" / "commands.md", command_page()
@@ -45,16 +45,16 @@ def _pages() -> Iterator[tuple[Path, str]]:
 
 
 def _tables() -> Iterator[tuple[Path, str]]:
-    """Yield the pages of which a table is written."""
+    """Yield the pages that have a generated table."""
     parts = {DOCS / "proof.md": assumptions(), DOCS / "triage" / "index.md": table_of_rules()}
     parts |= {DOCS / "triage" / f"{rule.key}.md": rule_table(rule) for rule in RULE_BOOK.values()}
     for path, table in parts.items():
-        if path.exists():  # a rule without a page is told by the test of the handbook
+        if path.exists():  # the test of the handbook reports a rule without a page
             yield path, with_part(path.read_text(encoding="utf-8"), table)
 
 
 def assumptions() -> str:
-    """Return what was taken as so without a document, as a list."""
+    """Return the assumptions that no document confirms, as a list."""
     parts = []
     for each in ASSUMPTIONS:
         document = f" Document: {each.document}" if each.document else ""
@@ -66,7 +66,7 @@ def assumptions() -> str:
 
 
 def with_part(text: str, part: str) -> str:
-    """Return a page with what stands between its two marks as it is now."""
+    """Return a page with the current text between its two marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, behind = rest.partition(END)
     return f"{before}{BEGIN}\n{part}\n{END}{behind}"

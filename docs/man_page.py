@@ -58,11 +58,11 @@ def man_page() -> str:
 
 def _command(command: Command, shared: tuple[Option, ...]) -> Iterator[str]:
     parser = parser_of(command.name)
-    place = f" [{command.place.metavar}]" if command.place else ""
-    yield f".SS {_escaped(f'presman {command.name} [OPTIONS]{place}')}"
+    argument = f" [{command.argument.metavar}]" if command.argument else ""
+    yield f".SS {_escaped(f'presman {command.name} [OPTIONS]{argument}')}"
     yield from _text(parser.description or "")
     own = [option for option in command.options if option not in shared]
-    yield from _options(([command.place] if command.place else []) + own)
+    yield from _options(([command.argument] if command.argument else []) + own)
     examples = (parser.epilog or "").partition("examples:\n")[2]
     if examples:
         yield ".PP"
@@ -98,5 +98,5 @@ def _escaped(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a line that does not begin like a macro."""
+    """Return a line that man does not take for a macro."""
     return rf"\&{text}" if re.match(r"[.']", text) else text

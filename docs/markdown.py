@@ -1,6 +1,6 @@
-"""Markdown as the project writes it: pages with a front matter, tables, headings and their anchors, links.
+"""Markdown in the project's form: pages with a front matter, tables, headings and their anchors, links.
 
-Both GitHub and the book show it, so it keeps to what both understand.
+Both GitHub and the book show it, so it uses only what both support.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Block(NamedTuple):
 
 
 def page(title: str, description: str, heading: str, *parts: str) -> str:
-    """Return a page that is written as a whole: what search engines show, its heading, its parts."""
+    """Return a generated page: front matter, heading, parts."""
     front = with_front_matter(title, description)
     return "\n\n".join([front, f"# {heading}", *parts]) + "\n"
 
 
 def with_front_matter(title: str, description: str) -> str:
-    """Return what stands above a page."""
+    """Return the front matter of a page."""
     return f'---\ntitle: "{title}"\ndescription: "{description}"\n---'
 
 
@@ -44,7 +44,7 @@ def rows(heads: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
 
 
 def front_matter(text: str) -> dict[str, str]:
-    """Return what stands above a page: its `title` and `description`, by name."""
+    """Return the front matter of a page: its `title` and `description`, by name."""
     found = _FRONT.match(text)
     lines = found["front"].splitlines() if found else []
     return {name.strip(): value.strip().strip('"') for name, _, value in (line.partition(":") for line in lines)}
@@ -65,13 +65,13 @@ def spans(text: str) -> Iterator[str]:
 
 
 def headings(text: str) -> Iterator[str]:
-    """Yield the headings as they stand, those in code left out."""
+    """Yield the headings, without those in code."""
     for found in _HEADING.finditer(_FENCED.sub("", text)):
         yield found["text"]
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub and the book make it."""
+    """Return the anchor of a heading, as GitHub and the book form it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Page of the metrics that `presman metrics` offers, written from their one definition."""
+"""Page of the metrics of `presman metrics`, generated from their definition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def metrics_page() -> str:
 
 
 def labels(subject: Subject[Any]) -> str:
-    """Return what tells the series of a subject from one another."""
+    """Return the labels that distinguish the series of a subject."""
     names = [f"`{name}`" for name in subject.labels]
     return f" (labels {', '.join(names)})" if names else ""
 
@@ -40,5 +40,5 @@ def metrics(subject: Subject[Any]) -> str:
 
 
 def extra(metric: Metric[Any]) -> str:
-    """Return the labels that a metric has besides those of its subject."""
+    """Return the labels of a metric that its subject does not have."""
     return "".join(f" `{name}`" for name in (*metric.labels, *metric.words))

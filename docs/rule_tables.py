@@ -1,4 +1,4 @@
-"""Tables of the rules of alerts, for the triage handbook: all of them, and each on its page."""
+"""Tables of the alert rules, for the triage handbook: all of them, and each on its page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def table_of_rules() -> str:
 
 
 def seen(rule: AlertRule) -> str:
-    """Return what a rule looks like: the beginning of what its page shows, "" while it has none."""
+    """Return an example of a rule's alert: the beginning of the one on its page, "" without a page."""
     page = DOCS / "triage" / f"{rule.key}.md"
     text = page.read_text(encoding="utf-8") if page.exists() else ""
     line = next((block.text.splitlines()[0] for block in blocks(text) if block.language == "text"), "")
@@ -25,12 +25,12 @@ def seen(rule: AlertRule) -> str:
 
 
 def usual(rule: AlertRule) -> str:
-    """Return how severe a rule usually is."""
+    """Return the usual severity of a rule."""
     return f"silent; {rule.usual} if asked for" if rule.asked else rule.usual
 
 
 def rule_table(rule: AlertRule) -> str:
-    """Return what the rule book says of one rule."""
+    """Return the entry of one rule in the rule book."""
     thresholds = "none" if rule.unit is None else rule.amount
     cells = (rule.text, usual(rule), rule.subject or "the database", thresholds)
     return rows(("says", "usually", "about", "thresholds"), [cells]) + "\n"

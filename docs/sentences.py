@@ -1,4 +1,4 @@
-"""Every sentence that presman can print: the texts in its code, with what is filled in named in braces."""
+"""Every sentence that presman can print: the texts in its code, with the inserted values in braces."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1] / "presman"
 
 _STYLES = re.compile(r"\{\s*(?:[a-z-]+: [^;]+;\s*)+\}")
-"""Style sheets, which are read by no person."""
+"""Style sheets, which are not sentences."""
 
 _SENTENCE = re.compile(r"[a-z] [a-z]|\} [a-z]|[a-z] \{")
 
 
 class Sentence(NamedTuple):
-    """A text, and where it stands."""
+    """A text and its location in the code."""
 
     place: str
     text: str
 
 
 def sentences() -> Iterator[Sentence]:
-    """Return the texts of at least two words, but for docstrings and style sheets."""
+    """Yield the texts of at least two words, except docstrings and style sheets."""
     for path in sorted(ROOT.rglob("*.py")):
         if "simulator" not in path.parts and path.name != "trace_parser.py":  # Oracle's own names of waits
             yield from _of(path)

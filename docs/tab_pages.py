@@ -1,4 +1,4 @@
-"""Pages of the tabs, from the tabs themselves: the keys, and for each tab its tables, columns and formulas."""
+"""Pages of the tabs, from their definitions: the keys, and for each tab its tables, columns and formulas."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def tab_page(name: TabName) -> str:
 
 
 def about(name: TabName) -> str:
-    """Return what a tab is for, in its module's own words."""
+    """Return the purpose of a tab, from the docstring of its module."""
     text = (import_module(tab.__module__ + f".{name.name}").__doc__ or "").partition(": ")[2].partition("\n")[0]
     return text[:1].upper() + text[1:]
 

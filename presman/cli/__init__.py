@@ -1,4 +1,4 @@
-"""The command line: arguments to one function per command, errors to one line and an exit code.
+"""The command line: passes arguments to the function of a command; an error becomes one line and an exit code.
 
 Only the standard library is imported here; each command imports what it needs when it runs.
 """
@@ -26,10 +26,10 @@ _CODES = {
     "presman.base.errors.LimitError": exit_codes.SOURCE,
     "presman.output.csv_file.OutputError": exit_codes.OUTPUT,
 }
-"""Errors with a meaning, by name, so that nothing is imported to recognise them."""
+"""The exit code of each error, by the error's name, so that no module is imported to recognise it."""
 
 _REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR})
-"""Why the system does not look at a path that somebody named."""
+"""Reasons why the system refuses a path that the user named."""
 
 _DAY = 86400
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run presman and return its exit code."""
     console.prepare()
     if not _is_debugged():
-        _say_what_no_one_catches()
+        _report_uncaught_errors()
     secret.take()  # before any other process is started
     given = sys.argv[1:] if arguments is None else arguments
     try:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def answered(run: Callable[[], int]) -> int:
-    """Run any command but a check, and return its exit code: errors are a line on standard error and a code."""
+    """Run any command except `check` and return its exit code: an error is one line on standard error and a code."""
     try:
         code = run()
         if sys.stdout is not None:
@@ -72,9 +72,9 @@ def answered(run: Callable[[], int]) -> int:
 
 
 def _ended_by(error: BaseException) -> int | None:
-    """Return the exit code of the signal that had ended presman before an error came, None where there was none.
+    """Return the exit code of the signal that ended presman before an error was raised, None without a signal.
 
-    SQLAlchemy asserts that a transaction is over, also where a signal keeps it from that.
+    SQLAlchemy asserts that a transaction is over, even when a signal interrupts the transaction's end.
     """
     each: BaseException | None = error
     while each is not None:
@@ -87,7 +87,7 @@ def _ended_by(error: BaseException) -> int | None:
 
 
 def _is_check(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line is that of a check, though it may not be understood."""
+    """Return whether a command line is one of `presman check`, even if it cannot be parsed."""
     if "check" not in arguments:
         return False
     from presman.cli.command_line import COMMANDS
@@ -96,10 +96,10 @@ def _is_check(arguments: Sequence[str]) -> bool:
 
 
 def _checked(arguments: Sequence[str]) -> int:
-    """Run `presman check`: whatever goes wrong is one line of a plug-in and UNKNOWN, never a code that says more."""
+    """Run `presman check`: any error becomes one line of a plug-in and UNKNOWN, never another exit code."""
     try:
         return _check(arguments)
-    except Exception as error:  # without memory or files what tells an error cannot be imported
+    except Exception as error:  # without memory or file handles, the module that reports errors cannot be imported
         sys.stdout.write(f"PRESMAN UNKNOWN - {ran_out(error, foreseen=False) or error}\n")
         return exit_codes.SOURCE
 
@@ -119,7 +119,7 @@ def _check(arguments: Sequence[str]) -> int:
 
 
 def _stopped(code: int | None) -> str:
-    """Return by what presman was stopped, by the exit code of that; "" where it was not."""
+    """Return what stopped presman, by its exit code; "" if nothing did."""
     if code is None:
         return ""
     return "stopped by Ctrl-C" if code == exit_codes.INTERRUPTED else f"stopped by signal {code - 128}"
@@ -140,7 +140,7 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
         raise Failure(f"TZ={os.environ.get('TZ', '')}: a time zone differs from UTC by less than a day")
     have_threads_end()
     signal.signal(signal.SIGTERM, _terminated)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores SIGHUP
         signal.signal(signal.SIGHUP, _terminated)
     return int(command_line.run(command, options) or exit_codes.OK)
 
@@ -161,13 +161,13 @@ def _flushed(code: int) -> int:
 
 
 def _complain(error: Exception) -> int:
-    """Say what is wrong in one line and return the exit code."""
+    """Report the error in one line and return the exit code."""
     _debug(error)
     if not _is_debugged():
         from warnings import simplefilter
 
-        simplefilter("ignore")  # Python's own remarks on what is thrown away now
-    error.__traceback__ = None  # and with it what the command had made: it may have taken all memory there is
+        simplefilter("ignore")  # hides Python's warnings about what is discarded now
+    error.__traceback__ = None  # frees the command's objects too: they may have used all the memory
     line, code = _meaning(error)
     if code == exit_codes.INTERNAL:
         console.note(f"{line} (PRESMAN_DEBUG=1 shows where)", "fault", "error")
@@ -179,7 +179,7 @@ def _complain(error: Exception) -> int:
 
 
 def _meaning(error: Exception) -> tuple[str, int]:
-    """Return what an error means in one line, and the exit code: of one that nobody foresaw it is one in presman."""
+    """Return the message of an error in one line and the exit code. An unforeseen error is internal to presman."""
     if limit := ran_out(error):
         return limit, exit_codes.SOURCE
     line = " ".join(str(error).split())
@@ -195,7 +195,7 @@ def _meaning(error: Exception) -> tuple[str, int]:
 
 
 def _debug(error: Exception) -> None:
-    """Print the traceback for those who asked for it."""
+    """Print the traceback if PRESMAN_DEBUG asks for it."""
     if _is_debugged():
         from traceback import print_exception
 
@@ -206,14 +206,14 @@ def _is_debugged() -> bool:
     return os.environ.get("PRESMAN_DEBUG", "") not in {"", "0"}
 
 
-def _say_what_no_one_catches() -> None:
-    """Have errors that end a thread told in one line, as others are, and those of the garbage collector not at all."""
+def _report_uncaught_errors() -> None:
+    """Report an error that ends a thread in one line, as other errors are, and hide those of the garbage collector."""
 
     def of_thread(ended: threading.ExceptHookArgs) -> None:
         if isinstance(ended.exc_value, Exception):
             console.note(_meaning(ended.exc_value)[0], "fault", "error")
 
-    if threading.excepthook is threading.__excepthook__:  # a test has another
+    if threading.excepthook is threading.__excepthook__:  # a test sets its own
         threading.excepthook = of_thread
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = lambda _: None

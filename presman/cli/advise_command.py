@@ -1,4 +1,4 @@
-"""`presman advise`: searches for the directives that would have met goals of service, by replays."""
+"""`presman advise`: searches, by replays, for the directives that would have met the goals of service."""
 
 import time
 from argparse import ArgumentTypeError, Namespace
@@ -21,10 +21,10 @@ from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
 
 _DEFAULT = "target,limits,levels,shares"
-_OF_CPU = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
-"""What a limit of CPU may be called."""
+_CPU_LIMIT_NAMES = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
+"""Names that a user may give to a CPU limit."""
 _NOTE_EVERY = 5.0
-"""Seconds between two notes of how far the search is."""
+"""Seconds between two notes on the progress of the search."""
 
 
 def arguments() -> Parser:
@@ -66,7 +66,7 @@ def _goal(text: str) -> Goal:
 def _kinds(text: str) -> tuple[str, ...]:
     words = [word.strip().lower() for word in text.split(",")]
     for word in words:
-        if word in _OF_CPU:
+        if word in _CPU_LIMIT_NAMES:
             raise ArgumentTypeError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
                 "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
@@ -81,14 +81,14 @@ def run(options: Namespace) -> int:
     if not options.goal:
         raise Failure(f"--goal is needed, such as {EXAMPLES}")
     watched = _Watched()
-    arrivals = arrivals_of(options, watched.hear)
+    arrivals = arrivals_of(options, watched.take)
     keep = [name.upper() if name.islower() else name for name in options.keep]
     seen = sorted({each.group for each in arrivals})
     refuse_unseen("--goal", [goal.group for goal in options.goal], seen)
     refuse_unseen("--keep", keep, seen)
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
-    found = advise(arrivals, watched.plan(), wanted, progress.hear, watched.demands.found).advice
+    found = advise(arrivals, watched.plan(), wanted, progress.take, watched.demands.found).advice
     if options.format == "json":
         from presman.output.json_document import plain, written
 
@@ -112,28 +112,28 @@ def _write(options: Namespace, text: str) -> None:
 
 
 class _Watched(WatchedPlan):
-    """Keeps the plan of a target, and what groups wanted of CPU at all of its polls."""
+    """Keeps the plan of a target, and the CPU that groups wanted at all of its polls."""
 
     def __init__(self) -> None:
         super().__init__()
         self.demands = CpuDemands()
         self._cache = RowCache()
 
-    def hear(self, came: ReadingCame) -> None:
+    def take(self, came: ReadingCame) -> None:
         """Take a poll."""
-        super().hear(came)
+        super().take(came)
         self.demands.take(Facts.of(came.previous, came.snapshot, self._cache), came.reading)
 
 
 class _Progress:
-    """Tells on standard error how the search goes, every few seconds."""
+    """Reports the progress of the search on standard error every few seconds."""
 
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
         self._next = time.monotonic() + _NOTE_EVERY
 
-    def hear(self, replayed: int, best: Scored) -> None:
-        """Take word of a choice that was replayed."""
+    def take(self, replayed: int, best: Scored) -> None:
+        """Note that a choice was replayed, and the best one so far."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _NOTE_EVERY
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"

@@ -1,4 +1,4 @@
-"""`presman bundle`: a short recording without SQL texts, users, machines or programs, to send to somebody."""
+"""`presman bundle`: a short recording without SQL texts, users, machines or programs, to send to others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> None:
-    """Write the file; the last line says which. Raises Failure."""
+    """Write the file and name it in the last line. Raises Failure."""
     resolved = resolve(options.target, load(options), options)
     path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
     if path.exists():
@@ -76,14 +76,14 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
     redactor = Redactor()
     target = resolved.live()
     renamed = target._replace(name=redactor.target(target.name))
-    # Its own name is told to who runs this: only the file has the other one.
+    # Messages to the user have the target's real name: only the file has the redacted one.
     beginning = Beginning(lambda event: console.report(event._replace(database=event.database and target.name)))
     recorder = Recorder([renamed], str(path), beginning.report, redact=redactor)
     text = f"watching {target.name} for {spelled(options.minutes * 60)}; Ctrl-C ends it earlier"
     beginning.started = LogEvent("started", text)
     (recorded,) = recorder.databases
     try:
-        recorder.run(options.minutes * 60, lambda: beginning.look(recorder))
+        recorder.run(options.minutes * 60, lambda: beginning.update(recorder))
     except KeyboardInterrupt:
         beginning.end()
         console.note("ended earlier")
@@ -97,7 +97,7 @@ def _watch(resolved: Resolved, path: Path, options: Namespace) -> int:
 
 
 def _copy(resolved: Resolved, path: Path, options: Namespace) -> int:
-    """Copy the last minutes of a recording, or what --from and --to say: all of it or, if that fails, nothing."""
+    """Copy the last minutes of a recording, or --from to --to: all of it or, if that fails, nothing."""
     from presman.recording.store import Store
 
     source = resolved.target.recording()

@@ -1,4 +1,4 @@
-"""`presman chart`: a file that `presman export` wrote as a chart: in the terminal, a picture, a page."""
+"""`presman chart`: a chart of a file that `presman export` wrote: in the terminal, as a picture or as a page."""
 
 import shutil
 from argparse import Namespace
@@ -38,7 +38,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> None:
-    """Draw in the terminal, or into a file. Raises Failure, ChartError."""
+    """Draw in the terminal or write a file. Raises Failure, ChartError."""
     output = expanded(options.output) if options.output else None
     source = Path(options.file)
     if output is not None:
@@ -56,7 +56,7 @@ def run(options: Namespace) -> None:
 
 
 def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
-    """Return what a file of that kind holds. Raises PictureError."""
+    """Return the content of a file of this kind. Raises PictureError."""
     if kind == ".html":
         return chart_page(clean(source.name), found, datetime.now(UTC)).encode()
     text = chart_svg(found.panels)
@@ -64,7 +64,7 @@ def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
 
 
 def _check(output: Path, source: Path) -> None:
-    """Refuse what cannot end well before the file is read. Raises Failure, PictureError."""
+    """Refuse an output that cannot be written, before the file is read. Raises Failure, PictureError."""
     if output.suffix.lower() not in _KINDS:
         raise Failure(f"{clean(str(output))}: a chart is written as .html, .svg or .png")
     if output.exists() and source.exists() and output.samefile(source):

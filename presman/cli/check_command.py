@@ -1,4 +1,4 @@
-"""`presman check`: one line for Nagios, Icinga or cron, and an exit code of theirs."""
+"""`presman check`: one line and an exit code for Nagios, Icinga or cron."""
 
 import os
 import sys
@@ -9,11 +9,11 @@ from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, add_poll_times, command_parser, option
 
-SHARE = 0.6
-"""The part of the time that may go to the database; the rest is for starting, judging and telling."""
+DATABASE_SHARE = 0.6
+"""The share of the time limit that may go to the database; the rest is for starting, judging and reporting."""
 
-TELLING = 0.25
-"""The part of the time that commands at alerts may take."""
+ALERT_SHARE = 0.25
+"""The share of the time limit that the commands run at alerts may take."""
 
 UNKNOWN = 3
 
@@ -43,7 +43,7 @@ exit codes of check:
 
 
 def run(options: Namespace) -> int:
-    """Check one target. Every error is UNKNOWN: main() sees to that."""
+    """Check one target. main() turns every error into UNKNOWN."""
     from presman.analysis.alerts.judge import groupless
     from presman.analysis.goals import NOT_BY_ONE_LOOK
     from presman.cli.polling import Polling
@@ -57,16 +57,16 @@ def run(options: Namespace) -> int:
             settings = with_thresholds(resolved.alerts, {"warning": options.warning, "critical": options.critical})
         except ValueError as error:
             raise Failure(str(error)) from None
-        if options.interval >= SHARE * options.timeout:
-            most = SHARE * options.timeout
-            raise Failure(f"--interval {options.interval:g} must be below {most:g}, {SHARE:.0%} of --timeout")
-        polling = Polling(resolved, timeout=SHARE * options.timeout - options.interval)
+        if options.interval >= DATABASE_SHARE * options.timeout:
+            most = DATABASE_SHARE * options.timeout
+            raise Failure(f"--interval {options.interval:g} must be below {most:g}, {DATABASE_SHARE:.0%} of --timeout")
+        polling = Polling(resolved, timeout=DATABASE_SHARE * options.timeout - options.interval)
         came = polling.once(options.interval)
         if polling.unread:
             return complain(f"{came.reading.header.database or resolved.target.name}: {polling.unread}")
         target = CheckedTarget(resolved.target.name, resolved.on_alert, console.note)
         reading, lacking, problems = target.judged(
-            came.reading, settings, TELLING * options.timeout, endless=polling.endless
+            came.reading, settings, ALERT_SHARE * options.timeout, endless=polling.endless
         )
         for each, text in groupless(settings, reading).items():
             console.note(f"warning: alerts of {each.key}: {text}", "setting", "warning")
@@ -79,7 +79,7 @@ def run(options: Namespace) -> int:
 
 
 def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
-    """End presman as UNKNOWN after so many seconds, whatever hangs: whoever runs plug-ins kills those that do not."""
+    """End presman as UNKNOWN after `seconds`, whatever hangs: a monitoring server kills a slow plug-in."""
 
     from presman.cli.interruption import after
 
@@ -92,7 +92,7 @@ def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
 
 
 def complain(line: str) -> int:
-    """Say in the one line of a plug-in why nothing could be checked, and return its exit code."""
+    """Print the plug-in's line that says why nothing could be checked, and return its exit code."""
     from presman.output.plugin_check import unknown
 
     try:

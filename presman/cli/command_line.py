@@ -1,7 +1,7 @@
-"""The commands by name, and which of them a command line is: nothing is imported but argparse and that command.
+"""The commands by name, and the choice of one by a command line: only argparse and the chosen command are imported.
 
-Each has a file, `NAME_command.py`, some with others: `arguments` makes the parser of its options, `run` carries it out.
-What each does in one line stands here, because the front page of the help lists all of them.
+Each command has a file, `NAME_command.py`; some files have several. `arguments` makes the parser of its options, and
+`run` runs it. The one-line summaries of all commands are here, because the front page of the help lists them.
 """
 
 import argparse
@@ -41,22 +41,22 @@ COMMANDS = {
     "config": "where each setting comes from; --sample prints a config.ini",
     "completions": "completions of bash, zsh and fish, and the manual page; --install puts them in place",
 }
-"""Each command with what it does."""
+"""Each command with its summary."""
 
 ALL = ("monitor", *COMMANDS, "v1")
-"""All commands; those that are no word of their own are the monitor and the tables of presman 1.x (`-m`)."""
+"""All commands; those without a word of their own are the monitor and the tables of presman 1.x (`-m`)."""
 
 _V1_OPTIONS = ("-m", "-c", "-p", "-o")
 
 
 _TOGETHER = {"setup": ("doctor", "grants", "collect", "config"), "look": ("once", "alerts", "lint", "why")}
-"""Files of several commands: there `doctor_arguments` and `doctor_run` are what `arguments` and `run` are elsewhere."""
+"""Files with several commands: `doctor_arguments` and `doctor_run` there are `arguments` and `run` elsewhere."""
 
 _FILES = {command: file for file, commands in _TOGETHER.items() for command in commands}
 
 
 def _part(command: str, name: str) -> Any:
-    """Return a function of a command, out of its file."""
+    """Return a function of a command from its file."""
     module = import_module(f"presman.cli.{_FILES.get(command, command)}_command")
     return getattr(module, f"{command}_{name}" if command in _FILES else name)
 
@@ -68,7 +68,7 @@ def parser_of(command: str) -> Parser:
 
 
 def run(command: str, options: argparse.Namespace) -> int | None:
-    """Carry out a command; return its exit code, None for 0."""
+    """Run a command; return its exit code, None for 0."""
     code: int | None = _part(command, "run")(options)
     return code
 
@@ -76,7 +76,7 @@ def run(command: str, options: argparse.Namespace) -> int | None:
 def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespace]:
     """Return the command and its options. Raises Failure; --help and --version exit."""
     given = sys.argv[1:] if arguments is None else arguments
-    # What follows --thick is not its folder, which comes after "=", but a TARGET or a command.
+    # A word after --thick is a TARGET or a command; the folder of --thick comes after "=".
     known, rest = common().parse_known_args(["--thick=" if word == "--thick" else word for word in given])
     word = rest[0] if rest else ""
     if word in COMMANDS:

@@ -1,6 +1,6 @@
-"""`presman completions`: prints or puts in place what lets shells complete, and the manual page.
+"""`presman completions`: prints or installs the shell completions and the manual page.
 
-Packages bring the files (`packaging/shell_files.py` makes them); in a checkout they are made when they are asked for.
+Packages contain the files (`packaging/shell_files.py` makes them); a checkout makes them when they are asked for.
 """
 
 import os
@@ -15,7 +15,7 @@ from presman.cli.parser import OneOf, Parser, command_parser, option
 SHELLS = Path(__file__).parents[1] / "shell"
 FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}
 MARK = "from presman's own options"
-"""What each of the files says of itself; a file of another's is left alone."""
+"""The phrase that each of these files contains; a file without it is someone else's and stays as it is."""
 
 
 def arguments() -> Parser:
@@ -59,7 +59,7 @@ def run(options: Namespace) -> None:
 
 
 def path_of(name: str) -> Path:
-    """Return where the user's own completions of a shell, or manual pages, are looked for."""
+    """Return where a shell looks for the user's own completions, or man for manual pages."""
     if name == "fish":
         return _folder("XDG_CONFIG_HOME", ".config") / "fish/completions/presman.fish"
     places = {"bash": "bash-completion/completions/presman", "zsh": "zsh/site-functions/_presman"}
@@ -77,7 +77,7 @@ def _folder(variable: str, usual: str) -> Path:
 
 
 def _text(name: str) -> str:
-    """Return a file that came with presman, or is made in a checkout. Raises Failure where neither is there."""
+    """Return a file that came with presman, or make it in a checkout. Raises Failure if neither is possible."""
     path = SHELLS / FILES[name]
     if path.exists():
         return path.read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def _text(name: str) -> str:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Raise Failure if there is a file that presman did not write."""
+    """Raise Failure if presman did not write the file that is there."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

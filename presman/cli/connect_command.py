@@ -39,7 +39,7 @@ This makes a section of {path} for a database.
 Nothing is written before the last question; Ctrl-C leaves everything as it was.
 """
 WIDEST = 100
-"""Columns of a paragraph."""
+"""The most columns that a paragraph takes."""
 
 RESERVED = ("demo", "spool")
 """Words that mean something else as a TARGET."""
@@ -87,7 +87,7 @@ def run(options: Namespace) -> None:
 
 
 def _config(options: Namespace) -> tuple[Path, Config]:
-    """Return the file to write and what is in it; one that is named need not be there yet. Raises ConfigError."""
+    """Return the file to write and its content; a file that the user named may not exist yet. Raises ConfigError."""
     named = options.config or os.environ.get("PRESMAN_CONFIG")
     if named and not exists(expanded(named)):
         return expanded(named), Config()
@@ -99,7 +99,7 @@ def _config(options: Namespace) -> tuple[Path, Config]:
 
 
 def _reach(answers: Answers, config: Config, scope: Scope) -> Answers:
-    """Ask and try until the database answers, or what was said is to be kept as it is."""
+    """Ask and try until the database answers, or until the user keeps the answers without a test."""
     steps = {ADDRESS, USER, PASSWORD}
     while True:
         if ADDRESS in steps:
@@ -112,7 +112,7 @@ def _reach(answers: Answers, config: Config, scope: Scope) -> Answers:
         error = _try(answers, config, scope)
         if error is None:
             return answers
-        chosen = _after(error)
+        chosen = _ask_what_next(error)
         if chosen == "s":
             return answers
         if chosen == "q":
@@ -121,7 +121,7 @@ def _reach(answers: Answers, config: Config, scope: Scope) -> Answers:
 
 
 def _try(answers: Answers, config: Config, scope: Scope) -> Exception | None:
-    """Say what presman sees there; return why it cannot get in."""
+    """Show what presman sees in the database; return the error if it cannot connect."""
     try:
         target = answers.target(config)
         bound_memory()
@@ -134,7 +134,7 @@ def _try(answers: Answers, config: Config, scope: Scope) -> Exception | None:
 
 
 def _examine(target: Target, source: Source, scope: Scope) -> None:
-    """Show what doctor finds, without the list of views."""
+    """Show the findings of doctor, without the list of views."""
     part = 0
     for text in doctor(dataclasses.replace(target, factory=lambda: source), scope=scope):
         part += not text
@@ -142,7 +142,7 @@ def _examine(target: Target, source: Source, scope: Scope) -> None:
             console.show(text + "\n")
 
 
-def _after(error: Exception) -> str:
+def _ask_what_next(error: Exception) -> str:
     """Explain a failure and ask what to do about it."""
     console.show("\n" + _filled(f"That did not work: {clean(str(error))}"))
     found = explained(error.code, str(error)) if isinstance(error, SourceError) else None
@@ -164,7 +164,7 @@ def _after(error: Exception) -> str:
 
 
 def _filled(text: str, mark: str = "") -> str:
-    """Return a paragraph as wide as the terminal, and no wider than is pleasant to read."""
+    """Return a paragraph as wide as the terminal, at most WIDEST columns."""
     return (
         fill(text, min(console.width() or WIDEST, WIDEST), initial_indent=mark, subsequent_indent=" " * len(mark))
         + "\n"
@@ -194,7 +194,7 @@ def _shown(option: str, value: str) -> str:
 
 
 def _section(answers: Answers, config: Config, wanted: str | None) -> str:
-    """Ask what the section is called, and whether one that is there is to be replaced."""
+    """Ask for the name of the section, and whether to replace one that exists."""
     while True:
         name = wanted or ask_line("Name of the section, to be typed as: presman NAME", answers.name())
         wanted = None
@@ -223,7 +223,7 @@ def _name_trouble(name: str) -> str:
 
 
 def ask_line(question: str, usual: str = "") -> str:
-    """Return what was typed, without blanks around it; `usual` if that is nothing. Raises EOFError."""
+    """Return the typed line, stripped; `usual` if it is empty. Raises EOFError."""
     shown = f" [{clean(usual)}]" if usual else ""
     console.show(f"{question}{shown}: ")
     typed = sys.stdin.readline()
@@ -233,12 +233,12 @@ def ask_line(question: str, usual: str = "") -> str:
 
 
 def ask_secret(question: str) -> Secret:
-    """Return what was typed; it is not shown. Raises EOFError."""
+    """Return the typed text, which is not shown. Raises EOFError."""
     return Secret(getpass(f"{question} (not shown): ", stream=sys.stdout))
 
 
 def ask_choice(question: str, ways: Mapping[str, str], usual: str) -> str:
-    """Return the letter of one of `ways`; they are listed, and asked for until it is one of them. Raises EOFError."""
+    """List `ways` and ask until the answer is one of their letters; return it. Raises EOFError."""
     console.show(f"{question}\n" + "".join(f"  {letter}  {text}\n" for letter, text in ways.items()))
     while True:
         typed = ask_line("Which", usual).lower()
@@ -256,11 +256,11 @@ def ask_yes(question: str, *, usual: bool) -> bool:
         console.show("Type y or n.\n")
 
 
-# ---- What `presman connect` asks: where the database is, who logs in, and the password.
+# ---- The questions of `presman connect`: where the database is, who logs in, and the password.
 
 
 class Keeping(Struct, frozen=True):
-    """Where the password goes; all empty for nowhere. `in_file` is the password itself."""
+    """Where to keep the password; nowhere if all are empty. `in_file` is the password itself."""
 
     in_file: str = ""
     command: str = ""
@@ -268,7 +268,7 @@ class Keeping(Struct, frozen=True):
 
 
 def ask_keeping(answers: Answers) -> Keeping:
-    """Ask where the password is to be kept; nowhere if there is none. Raises EOFError."""
+    """Ask where to keep the password; without a password nothing is asked. Raises EOFError."""
     if answers.password is None:
         return Keeping()
     ways = {"k": "the keyring of this desktop"} if has_keyring() else {}
@@ -293,7 +293,7 @@ def ask_keeping(answers: Answers) -> Keeping:
 
 
 def _command(answers: Answers) -> str:
-    """Ask for a command and run it; return "" if it does not print the password that was typed."""
+    """Ask for a command and run it; return "" if it does not print the typed password."""
     typed = ask_line("Command (no shell: no pipes, no variables)")
     try:
         found = password_of(PasswordCommand.parse(typed))
@@ -307,18 +307,18 @@ def _command(answers: Answers) -> str:
 
 
 def put_away(answers: Answers, keeping: Keeping) -> str:
-    """Have the keyring keep the password if it is to; return why it does not, "" if all is well."""
+    """Store the password in the keyring if the user chose it; return why that failed, "" if all is well."""
     if not keeping.in_keyring or answers.password is None:
         return ""
     return to_keyring(answers.shown, answers.password)
 
 
 MOST_ALIASES = 20
-"""Aliases that are listed; all of them can be typed."""
+"""Aliases that are listed; the user can type any of them."""
 
 
 def ask_address(answers: Answers, config: Config) -> Answers:
-    """Ask where the database is, and for the wallet if it is reached through TLS. Raises EOFError."""
+    """Ask for the address of the database, and for the wallet if it uses TLS. Raises EOFError."""
     folder, known = connect_answers.aliases(config, answers.config_dir)
     _offer(folder, known)
     while True:
@@ -339,12 +339,12 @@ def ask_address(answers: Answers, config: Config) -> Answers:
         if connect_answers.lacks_service(answers.dsn, known):
             answers = _with_service(answers)
         if answers.dsn in known and not answers.config_dir and folder != config.defaults.config_dir:
-            answers = replace(answers, config_dir=folder)  # so that it is found without TNS_ADMIN, too
+            answers = replace(answers, config_dir=folder)  # so that the alias is found without TNS_ADMIN, too
         return _with_wallet(answers) if connect_answers.wants_tls(answers, known) else answers
 
 
 def _folder_of_names(typed: str) -> str:
-    """Return the folder that was typed if tnsnames.ora is in it and may be looked for, "" otherwise."""
+    """Return the typed folder if it is readable and has a tnsnames.ora, "" otherwise."""
     with suppress(InputError, OSError):
         folder = expanded(typed)
         return str(folder.resolve()) if (folder / "tnsnames.ora").is_file() else ""
@@ -362,7 +362,7 @@ def _offer(folder: str, known: Mapping[str, str]) -> None:
 
 
 def _with_service(answers: Answers) -> Answers:
-    """Ask for port and service of a host."""
+    """Ask for the port and service of a host."""
     host, colon, port = answers.dsn.rpartition(":")
     if not (colon and port.isdecimal()):
         host = answers.dsn
@@ -397,7 +397,7 @@ def _with_wallet(answers: Answers) -> Answers:
 
 
 def ask_user(answers: Answers) -> Answers:
-    """Ask who logs in; nobody where a wallet or the thick driver says it. Raises EOFError."""
+    """Ask who logs in; a wallet or the thick driver may need no user. Raises EOFError."""
     while True:
         user = ask_line("User (- for none, where a wallet or Kerberos identifies you)", answers.user)
         if user == "-":
@@ -415,7 +415,7 @@ def ask_user(answers: Answers) -> Answers:
 
 
 def ask_password(answers: Answers) -> Answers:
-    """Ask for the password until there is one. Raises EOFError."""
+    """Ask for the password until one is typed. Raises EOFError."""
     while not (password := ask_secret(f"Password of {clean(answers.shown)}")):
         console.show("A password is needed.\n")
     return replace(answers, password=password)

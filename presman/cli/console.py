@@ -15,9 +15,9 @@ from presman.cli.exit_codes import OUTPUT, Failure
 
 
 def prepare() -> None:
-    """Let no character that the locale lacks stop a line half way, nor a full disk take half of a text unnoticed.
+    """Keep a missing character from stopping a line half way, and a full disk from silently truncating a text.
 
-    The latter Python does where PYTHONUNBUFFERED is set, as in many containers: what a file takes counts as all of it.
+    With PYTHONUNBUFFERED set, as in many containers, Python counts a partial write to a file as a whole one.
     """
     out = sys.stdout
     if isinstance(out, TextIOWrapper) and isinstance(out.buffer, RawIOBase):
@@ -28,7 +28,7 @@ def prepare() -> None:
 
 
 def put(text: str) -> None:
-    """Write data to standard output at once. Raises Failure if it cannot be written, BrokenPipeError if unwanted."""
+    """Write data to standard output at once. Raises Failure if that fails, BrokenPipeError if the reader has gone."""
     stream = sys.stdout
     if stream is None:
         raise Failure("cannot write standard output: it is closed", OUTPUT)
@@ -51,13 +51,13 @@ def data() -> TextIO:
 
 
 def put_csv(text: str) -> None:
-    """Write CSV to standard output at once, in the encoding of `data`. Raises as `put` does."""
+    """Write CSV to standard output at once, encoded as by `data`. Raises the errors of `put`."""
     data()
     put(text)
 
 
 def show(text: str) -> None:
-    """Write text for people: in ASCII where the locale is plain C or the encoding has no block characters."""
+    """Write text for people: in ASCII if the locale is plain C or the encoding has no block characters."""
     if wants_ascii():
         from presman.figures.drawing.lines import ascii_only
 
@@ -66,20 +66,20 @@ def show(text: str) -> None:
 
 
 class Log(Protocol):
-    """Takes the messages in place of standard error."""
+    """A log that takes the messages instead of standard error."""
 
     def write(self, event: LogEvent) -> bool:
-        """Write an event; return whether nobody else need be told."""
+        """Write an event; return whether the log is enough, so that standard error need not have it."""
 
     def close(self) -> None:
-        """Let go of the file. Never raises."""
+        """Close the file. Never raises."""
 
 
 _log: Log | None = None
 
 
 def log_to(log: Log | None) -> None:
-    """Send messages to a log from now on; None ends that, and closes the log before."""
+    """Send messages to a log from now on, or to standard error if it is None; the previous log is closed."""
     global _log
     before, _log = _log, log
     if before is not None:
@@ -87,12 +87,12 @@ def log_to(log: Log | None) -> None:
 
 
 def note(text: str, event: str = "message", level: Level = "info") -> None:
-    """Tell in one line about the work: see :func:`report`."""
+    """Report the work in one line: see :func:`report`."""
     report(LogEvent(event, text, level))
 
 
 def report(event: LogEvent) -> None:
-    """Write an event to the log, or to standard error; what of it comes from outside cannot steer the terminal."""
+    """Write an event to the log or to standard error, without control characters that could steer the terminal."""
     if (_log is not None and _log.write(event)) or (_log is None and event.level == "debug"):
         return
     with suppress(OSError, AttributeError):
@@ -101,23 +101,23 @@ def report(event: LogEvent) -> None:
 
 
 def wants_ascii() -> bool:
-    """Return whether output should keep to ASCII: in a plain C locale, and on the console of Linux, for its font."""
+    """Return whether output should be ASCII: in a plain C locale, and on the Linux console because of its font."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower()
     names = ["LC_ALL", "LC_CTYPE", "LANG"]
     if os.environ.get("LC_CTYPE") in {"C.UTF-8", "C.utf8", "UTF-8"}:
-        names.remove("LC_CTYPE")  # Python itself puts it there in a plain C locale
+        names.remove("LC_CTYPE")  # Python itself sets it in a plain C locale
     locale = next((value for name in names if (value := os.environ.get(name))), "")
     console = os.environ.get("TERM", "").startswith("linux") and sys.stdout.isatty()
     return "utf" not in encoding or locale in {"C", "POSIX"} or console
 
 
 def has_colour() -> bool:
-    """Return whether text on standard output may have colours."""
+    """Return whether text on standard output may be coloured."""
     return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def width() -> int | None:
-    """Return how wide text may be: $COLUMNS, else the terminal's width, else (a pipe, a file) unlimited."""
+    """Return the width for text: $COLUMNS, else that of the terminal, else (a pipe, a file) None for no limit."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns) > 0:
         return int(columns)
@@ -128,14 +128,14 @@ def width() -> int | None:
 
 
 class StatusLine:
-    """A line that is written over again and again, where standard error is a terminal and it `may_show`."""
+    """A line that is overwritten again and again, if standard error is a terminal and it `may_show`."""
 
     def __init__(self, *, may_show: bool = True) -> None:
         self.is_live = may_show and sys.stderr is not None and sys.stderr.isatty()
         self._shown = False
 
     def write(self, text: str) -> None:
-        """Write as much of a text as there is room for in place of the one before."""
+        """Replace the line by as much of a text as fits."""
         if self.is_live:
             self.clear()
             sys.stderr.write(text[: max(20, (width() or 80) - 1)])
@@ -143,7 +143,7 @@ class StatusLine:
             self._shown = True
 
     def clear(self) -> None:
-        """Take the line away, before something else is written."""
+        """Remove the line before something else is written."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -151,25 +151,25 @@ class StatusLine:
 
 
 def is_terminal() -> bool:
-    """Return whether a full-screen program can run here; errors may go elsewhere."""
+    """Return whether a full-screen program can run here; standard error may be redirected."""
     streams = (sys.stdin, sys.stdout)
     return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
 
 
 def why_no_screen() -> str:
-    """Return why no full-screen program can run here: which stream goes elsewhere, where only that one does."""
+    """Return why no full-screen program can run here; if only one stream is redirected, name it."""
     streams = {"input": sys.stdin, "output": sys.stdout}
     away = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
     return f"standard {away[0]} is not a terminal" if len(away) == 1 else "no terminal"
 
 
 def abandon() -> None:
-    """Point standard output nowhere, so that the interpreter's last flush has nothing to complain about."""
+    """Redirect standard output to the null device, so that the interpreter's last flush cannot fail."""
     _point_nowhere(sys.stdout)
 
 
 def settle() -> None:
-    """Let what cannot be written to standard error (its disk is full) not become the exit code at the very end."""
+    """Keep a failed write to standard error (its disk is full) from changing the exit code as Python exits."""
     if sys.stderr is None:
         return
     try:
@@ -183,13 +183,13 @@ def _point_nowhere(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-# ---- Whole file: what a command made is written as a whole or not at all, for its owner alone.
+# ---- Whole files: what a command makes is written completely or not at all, readable by its owner only.
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, replacing what is there; of a pipe or a device its content. Raises Failure.
+    """Write a file, replacing an existing one; to a pipe or a device write the content. Raises Failure.
 
-    Nobody else can read it: names of users and texts of statements may be in it.
+    Only its owner can read it: it may contain names of users and texts of statements.
     """
     try:
         replace_private(path, content)

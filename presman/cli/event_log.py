@@ -1,6 +1,6 @@
-"""Log of a command that runs for long: lines for people or JSON lines, to standard error or to a file.
+"""Log of a long-running command: lines for people or JSON lines, to standard error or to a file.
 
-Rotation is left to the system: after a file was moved away, the next line begins a new one.
+The system rotates the file: after it was moved away, the next line begins a new one.
 """
 
 import json
@@ -21,23 +21,23 @@ from presman.cli.exit_codes import Failure
 
 
 def begin(options: Namespace) -> None:
-    """Have all that is said from now on go where the options say. Raises Failure if the file cannot be written."""
+    """Send all messages from now on to the log of the options. Raises Failure if the file cannot be written."""
     if has_log(options):
         console.log_to(EventLog(options.log_format or "text", options.log_level or "info", options.log_file))
 
 
 def has_log(options: Namespace) -> bool:
-    """Tell whether the options ask for a log."""
+    """Return whether the options ask for a log."""
     return (options.log_format, options.log_level, options.log_file) != (None, None, None)
 
 
 def is_plain(options: Namespace) -> bool:
-    """Tell whether standard error has lines for people, so that a line of progress may stand among them."""
+    """Return whether standard error has lines for people, so that a progress line may be among them."""
     return options.log_format != "json" or options.log_file is not None
 
 
 class EventLog:
-    """Writes events of a level and above as JSON lines or as text; without a file to standard error."""
+    """Writes events of a level and above as JSON lines or as text; to standard error if there is no file."""
 
     def __init__(self, form: str, level: str, path: str | None) -> None:
         self._to_file = path is not None
@@ -48,12 +48,12 @@ class EventLog:
         self._logger.addHandler(self._handler)
 
     def write(self, event: LogEvent) -> bool:
-        """Write an event; return whether nobody else need be told: errors in a file are for the terminal, too."""
+        """Write an event; return False for an error that only a file has: the terminal needs it, too."""
         self._logger.log(logging.getLevelName(event.level.upper()), "%s", event.message, extra={"event": event})
         return not (self._to_file and event.level == "error")
 
     def close(self) -> None:
-        """Let go of the file. An error of writing was reported when it happened."""
+        """Close the file. An error of writing was reported when it happened."""
         with suppress(OSError):
             self._handler.close()
 
@@ -66,7 +66,7 @@ def _opened(path: str) -> logging.Handler:
 
 
 class _File(WatchedFileHandler):
-    """A log file that others cannot read unless its mode was changed; a failing file is reported once."""
+    """A log file that others cannot read unless its mode was changed; a failing write is reported once."""
 
     def __init__(self, path: str) -> None:
         self._is_reported = False
@@ -77,7 +77,7 @@ class _File(WatchedFileHandler):
         return os.fdopen(os.open(self.baseFilename, flags, 0o640), "a", encoding=self.encoding, errors=self.errors)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line; to a file that cannot be opened again, none."""
+        """Write a line; drop it if the file cannot be reopened."""
         try:
             self.reopenIfNeeded()
             if self.stream is None:
@@ -93,24 +93,24 @@ class _File(WatchedFileHandler):
 
 
 def _json(at: str, event: LogEvent) -> str:
-    """Return one object: time (UTC), level, database, event, message, and the figures of the event."""
+    """Return one JSON object: time (UTC), level, database, event, message, and the figures of the event."""
     found: dict[str, str | int | float] = {"time": at, "level": event.level}
     found |= {"database": clean(event.database), "event": event.event, "message": clean(event.message)}
     return json.dumps(found | dict(event.figures), ensure_ascii=False)
 
 
 def _timed(at: str, event: LogEvent) -> str:
-    """Return a line for people with time and level before it."""
+    """Return a line for people that begins with time and level."""
     return f"{at} {event.level:<7} {clean(event.line)}"
 
 
 def _plain(_at: str, event: LogEvent) -> str:
-    """Return a line as presman says it."""
+    """Return a line in the form of presman's other messages."""
     return f"presman: {clean(event.line)}"
 
 
 class _Lines(logging.Formatter):
-    """Makes lines by one of these."""
+    """Formats records as lines by one of the functions above."""
 
     def __init__(self, written: Callable[[str, LogEvent], str]) -> None:
         super().__init__()

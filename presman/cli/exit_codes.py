@@ -1,4 +1,4 @@
-"""Exit codes, which are part of what presman promises, and Ctrl-C while it is still being imported."""
+"""Exit codes, which presman guarantees, and the handling of Ctrl-C while presman is still being imported."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ class Failure(Exception):  # noqa: N818 - what main() turns into one line and an
 
 
 class Terminated(SystemExit):
-    """SIGTERM or SIGHUP arrived. No handler of ordinary errors may swallow it; asyncio, too, lets a SystemExit pass."""
+    """SIGTERM or SIGHUP arrived. No handler of ordinary errors catches it, nor asyncio: it is a SystemExit."""
 
     def __init__(self, number: int = 15) -> None:
         super().__init__(128 + number)
@@ -58,9 +58,9 @@ class Terminated(SystemExit):
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """Have Ctrl-C end the process then and there, while there is nothing to put back.
+    """Let Ctrl-C end the process immediately, while there is nothing to clean up.
 
-    In the middle of an import its exception would now and then be lost, or become another one.
+    In the middle of an import its exception would sometimes be lost, or replaced by another one.
     """
     usual = signal.getsignal(signal.SIGINT)
     if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""`presman export`: readings to CSV, JSON lines or Parquet, each as it is taken."""
+"""`presman export`: readings as CSV, JSON lines or Parquet, each written as it is taken."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def check_past(measure: str, name: str, options: Namespace) -> None:
-    """Refuse what the view cannot tell, and options that are about the polls to come. Raises Failure."""
+    """Refuse a measure that the view does not have, and options about future polls. Raises Failure."""
     if measure not in KNOWN:
         raise Failure(f"{VIEW} does not have {measure} (only {', '.join(KNOWN)}); {recording_hint(name)}")
     if options.polls or options.duration or options.fsync:
@@ -46,7 +46,7 @@ def check_past(measure: str, name: str, options: Namespace) -> None:
 
 
 def recording_hint(name: str) -> str:
-    """Return which command records what no view keeps of the past."""
+    """Return the command that records what no view keeps of the past."""
     file = "".join(each if each.isascii() and each.isalnum() else "-" for each in name).strip("-")
     return f"`presman record {name} -o {file}.presman` keeps them from now on"
 
@@ -66,7 +66,7 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
 
 
 def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str) -> None:
-    """Write minutes, and say which columns stay empty. Raises OutputError."""
+    """Write minutes and report the columns that stay empty. Raises OutputError."""
     try:
         for each in found:
             file.write_past(each)
@@ -122,7 +122,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> None:
-    """Export until told to stop, and run `on_alert` at what happens meanwhile.
+    """Export until stopped, and run the `on_alert` commands for alerts in the meantime.
 
     Raises OutputError as soon as the file cannot be written.
     """
@@ -147,7 +147,7 @@ def run(options: Namespace) -> None:
     polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")
     export = _Export(resolved, polling, file, notifier)
     try:
-        with reporting("export", file.name if to_file else "standard output", export.look, console.report):
+        with reporting("export", file.name if to_file else "standard output", export.status, console.report):
             for came in polling.measured(polls=options.polls, duration=options.duration):
                 export.take(came.snapshot, came.reading)
         file.begin()
@@ -161,7 +161,7 @@ def run(options: Namespace) -> None:
 
 
 def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
-    """Return where readings go. Raises Failure, OutputError."""
+    """Return the file or stream for the readings. Raises Failure, OutputError."""
     path = Path(options.output) if options.output != "-" else None
     if options.format != "csv" and options.layout != "tidy":
         raise Failure(f"--format {options.format} goes with --layout tidy")
@@ -178,7 +178,7 @@ def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
 
 
 class _Export:
-    """Writes readings as they come, tells what is odd about them, and knows how it is."""
+    """Writes each reading, reports what is unusual about it, and has the export's status."""
 
     def __init__(
         self, resolved: Resolved, polling: Polling, file: CsvExport | ParquetExport, notifier: AlertNotifier | None
@@ -208,8 +208,8 @@ class _Export:
         database = self._resolved.target.name
         console.report(LogEvent("polled", f"poll {self.taken} written", "debug", database, figures))
 
-    def look(self) -> list[DatabaseStatus]:
-        """Return how it is, for `presman status`."""
+    def status(self) -> list[DatabaseStatus]:
+        """Return the status of the export, for `presman status`."""
         name, every = self._resolved.target.name, self._resolved.refresh
         return [
             DatabaseStatus(

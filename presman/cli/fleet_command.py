@@ -1,4 +1,4 @@
-"""`presman fleet`: many databases, one line each; on a terminal a screen, else a table."""
+"""`presman fleet`: many databases, one line each; a screen on a terminal, otherwise a table."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from presman.config.credentials import Renewal
 
 INTERVAL = 5.0
-"""Seconds between two polls of a database that is one among many."""
+"""Seconds between two polls of each database."""
 
-AT_ONCE = 1.0
+PRINT_INTERVAL = 1.0
 """Seconds between the two polls of a fleet that is printed."""
 
-LOOK = 0.02
-"""Seconds between two looks whether all have answered."""
+CHECK_INTERVAL = 0.02
+"""Seconds between two checks whether all databases have answered."""
 
 
 def arguments() -> Parser:
@@ -77,7 +77,7 @@ def run(options: Namespace) -> int:
 
 
 def _of_targets(options: Namespace, config: Config) -> int:
-    """Show or print databases that are polled from here."""
+    """Show or print databases that this process polls."""
     names = chosen(options.targets, config)
     targets = FleetTargets(names, config, options, named=bool(options.targets))
     if not targets.watched:
@@ -86,7 +86,7 @@ def _of_targets(options: Namespace, config: Config) -> int:
     make_room(len(targets.watched), server=server)
     name = described(names, options.targets, config)
     if options.format is not None:
-        return _printed(LiveFleet(name, targets.watched, options.interval or AT_ONCE), options)
+        return _printed(LiveFleet(name, targets.watched, options.interval or PRINT_INTERVAL), options)
     from presman.cli.fleet_screens import live, watch_fleet
 
     gateway = acting() if options.allow_actions else None
@@ -96,8 +96,8 @@ def _of_targets(options: Namespace, config: Config) -> int:
 
 
 def _of_store(store: Target, options: Namespace) -> int:
-    """Show or print what is in a central store; words behind it choose databases."""
-    from presman.services.store_fleet import StoreFleet  # what it takes, live databases need not wait for
+    """Show or print the databases of a central store; further arguments choose among them."""
+    from presman.services.store_fleet import StoreFleet  # imported here, because live databases do not need it
 
     assert store.recorded is not None
     fleet = StoreFleet(store.recorded.location, options.interval or INTERVAL, options.targets[1:])
@@ -109,7 +109,7 @@ def _of_store(store: Target, options: Namespace) -> int:
 
 
 def _printed(fleet: Fleet, options: Namespace) -> int:
-    """Print the fleet once there is something to say of each database; the code tells whether all were seen."""
+    """Print the fleet once each database has a result; the exit code shows whether all were reached."""
     from presman.output import fleet_list
 
     found = _settled(fleet, options.timeout)
@@ -124,21 +124,21 @@ def _printed(fleet: Fleet, options: Namespace) -> int:
 
 
 def _without_retry(member: Member) -> Member:
-    """Return a database that was looked at once: what lets nobody in is tried again by the next look."""
+    """Return a database without the countdown to a retry: only the next command tries again."""
     outlook = "tried again by the next presman fleet" if member.outlook else ""
     return replace(member, retry_in=None, outlook=outlook)
 
 
 def _settled(fleet: Fleet, timeout: float) -> list[Member]:
-    """Return the databases as soon as all that can be known of them is known, at the latest after `timeout` seconds.
+    """Return the databases as soon as all their results are there, at the latest after `timeout` seconds.
 
-    Raises Failure for a store that cannot be read.
+    Raises Failure if a store cannot be read.
     """
     fleet.start()
     try:
         end = time.monotonic() + timeout
         while not fleet.is_settled and time.monotonic() < end:
-            time.sleep(LOOK)
+            time.sleep(CHECK_INTERVAL)
         if fleet.trouble:
             raise Failure(fleet.trouble, exit_codes.SOURCE)
         found = fleet.members()
@@ -157,16 +157,16 @@ def _code(members: list[Member]) -> int:
     return exit_codes.PARTIAL if live else exit_codes.SOURCE
 
 
-# ---- Targets of a fleet: sections of config.ini, by name or by a glob, and any others that are named.
+# ---- Targets of a fleet: sections of config.ini, by name or by a glob, and any other targets that the user names.
 
 WATCHED = frozenset({"oracle", "simulator"})
-"""Kinds of targets that go on. A spool or a recording has its end: there is nothing to watch beside others."""
+"""Kinds of targets that do not end. A spool or a recording ends, so a fleet cannot watch it."""
 
 
 def chosen(words: Sequence[str], config: Config) -> list[str]:
-    """Return the targets that words name: sections, globs of sections, other targets; all sections without any.
+    """Return the targets that `words` name: sections, globs of sections, other targets; all sections without words.
 
-    Sections that do not say what to connect to are among them, so that they are named and not missed. Raises Failure.
+    Sections without a connection are included, so that the fleet shows that they lack one. Raises Failure.
     """
     found: list[str] = []
     sections = [name for name in config.sections if name != DEFAULTS or name in config.targets]
@@ -183,7 +183,7 @@ def chosen(words: Sequence[str], config: Config) -> list[str]:
 
 
 def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target | None:
-    """Return the central store that the first word names: a URL, a recording, a section that is one; None for none."""
+    """Return the central store that the first word names: a URL, a recording or a section with one; None for none."""
     if not words:
         return None
     word = words[0]
@@ -196,17 +196,17 @@ def store_of(words: Sequence[str], config: Config, options: Namespace) -> Target
     except (InputError, Failure):
         if word not in config.sections:
             raise
-        return None  # what is wrong with a section stands in its row
+        return None  # the fleet shows the error of a section in its row
     return found if found.recorded is not None else None
 
 
 def is_pattern(word: str) -> bool:
-    """Tell whether a word is meant to match names."""
+    """Return whether a word is a glob."""
     return any(sign in word for sign in "*?[") and not any(sign in word for sign in ":@/")
 
 
 class FleetTargets:
-    """What becomes of the names: `watched` in their order, and how each is opened on the screens of the monitor."""
+    """The targets of a fleet: `watched` in the order of their names, and `resolved` for the monitor's screens."""
 
     def __init__(self, names: Sequence[str], config: Config, options: Namespace, *, named: bool) -> None:
         self._config = config
@@ -249,7 +249,9 @@ def _refuse(text: str) -> Source:
 
 
 def _with_password(target: Target, renewal: Renewal | None) -> Source:
-    """Make the source, in the thread that will use it: a command or a keyring that hangs holds up no other."""
+    """Make the source in the thread that will use it, so that a command or a keyring that hangs delays no other
+    database.
+    """
     from presman.config.credentials import with_password
 
     found = with_password(target)
@@ -262,7 +264,7 @@ def _with_password(target: Target, renewal: Renewal | None) -> Source:
 
 
 def described(names: Sequence[str], words: Sequence[str], config: Config) -> str:
-    """Return what a fleet is called: where its databases come from."""
+    """Return the name of a fleet: where its databases come from."""
     if words and not any(name in config.sections for name in names):
         return counted(len(names), "target")
     return " ".join([str(config.path), *words])

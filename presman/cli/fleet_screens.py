@@ -1,4 +1,4 @@
-"""The screens of a fleet: its own, the monitor on one of its databases, and back."""
+"""The screens of a fleet: its own, and the monitor on one of its databases, from which the user can return."""
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
@@ -17,11 +17,11 @@ from presman.tui.fleet_app import run_fleet
 from presman.tui.fleet_frame import FleetView
 
 Open = Callable[[str, FleetView], MonitorEnd]
-"""Shows the monitor on a database of the fleet, by its name. Raises Failure where that cannot be."""
+"""Shows the monitor on a database of the fleet, given its name. Raises Failure if that is impossible."""
 
 
 def watch_fleet(fleet: Fleet, opened: Open, options: Namespace) -> int:
-    """Show the fleet, and each database that is opened, until the user quits; return the exit code."""
+    """Show the fleet, and each database that the user opens, until the user quits; return the exit code."""
     if options.theme:
         check_theme(options.theme)
     view, kept = FleetView(theme=options.theme), saved_view.load()[0]
@@ -63,7 +63,7 @@ def _shown(fleet: Fleet, view: FleetView, begin: Callable[[], None], opened: Ope
 
 
 def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, gateway: ActionGateway | None) -> Open:
-    """Return what opens a database that is watched from here, with the connection that there is."""
+    """Return a function that opens a database of this process's fleet, with its existing connection."""
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
 
@@ -91,7 +91,7 @@ def live(fleet: LiveFleet, targets: Mapping[str, Resolved], options: Namespace, 
 
 
 def recorded(store: Target) -> Open:
-    """Return what opens a database of a central store: its recording, at its end, as it grows."""
+    """Return a function that opens a database of a central store: the end of its recording, as it grows."""
 
     def opened(name: str, view: FleetView) -> MonitorEnd:
         from presman.tui.replay_app import run_replay

@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a database answers: told to the source, and obeyed once it has let go.
+"""Ctrl-C, SIGTERM and SIGHUP during a query: the signal cancels the source's read and takes effect after it.
 
-A handler that raises does so in whatever runs just then. In the middle of the compiled driver the exception would now
-and then be lost, and presman go on.
+A handler that raises does so in the code that runs at that moment. In the middle of the compiled driver the exception
+would sometimes be lost, and presman would go on.
 """
 
 import math
@@ -18,11 +18,11 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 TURN = 1.0
-"""Seconds after which a signal is heard for which the system interrupted another thread than the main one."""
+"""Seconds after which the main thread handles a signal that interrupted another thread."""
 
 
 def rest(seconds: float = math.inf) -> None:
-    """Sleep so long, as the main thread must: it runs the handlers of signals, whichever thread is interrupted."""
+    """Sleep in short turns, so that the main thread can run the handler of a signal that interrupted another thread."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, TURN))
@@ -30,9 +30,9 @@ def rest(seconds: float = math.inf) -> None:
 
 @contextmanager
 def ending_reads(source: Source) -> Iterator[None]:
-    """Have a signal cancel what `source` reads; afterwards it does what it would have done.
+    """Let a signal cancel what `source` reads; afterwards the signal has its usual effect.
 
-    Sources that are no databases are interrupted wherever they are: they are Python alone.
+    Other sources than databases are pure Python and are interrupted directly.
     """
     if source.kind != "oracle" or threading.current_thread() is not threading.main_thread():
         yield
@@ -57,7 +57,7 @@ def ending_reads(source: Source) -> Iterator[None]:
 
 @contextmanager
 def giving_up(source: Source, seconds: float | None, timeout: float | None) -> Iterator[None]:
-    """Have what `source` reads end after `seconds` (None: never); SourceError then names the `timeout` that was set."""
+    """End what `source` reads after `seconds` (None: never), with a SourceError that names the user's `timeout`."""
     if seconds is None:
         yield
         return
@@ -70,7 +70,7 @@ def giving_up(source: Source, seconds: float | None, timeout: float | None) -> I
     try:
         with after(seconds, end):
             yield
-    except (SourceError, InputError):  # the other is a recording's that is not read any further
+    except (SourceError, InputError):  # InputError: a recording whose reading was cancelled
         if over.is_set():
             raise SourceError(f"{source.name}: no answer within {round(timeout or 0.0, 1):g} s") from None
         raise
@@ -78,7 +78,7 @@ def giving_up(source: Source, seconds: float | None, timeout: float | None) -> I
 
 @contextmanager
 def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
-    """Call a function after some seconds, in its own thread, unless the block inside is over by then."""
+    """Call a function in a thread of its own after some seconds, unless the block inside has ended by then."""
     timer = threading.Timer(max(0.0, seconds), act)
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Limits that presman sets itself, so that no answer takes all memory, and those of the machine that many reach."""
+"""Limits that presman sets itself, so that no answer takes all memory, and the machine's limits for many databases."""
 
 import os
 import threading
@@ -10,15 +10,15 @@ from presman.cli import exit_codes
 from presman.cli.exit_codes import Failure
 
 MEMORY = 2 << 30
-"""Bytes of data; a monitor of a large database has a tenth of that."""
+"""Bytes of data; a monitor of a large database uses a tenth of that."""
 
 
 EACH = 8 << 20
-"""Bytes more for each further database of a fleet, its thread included."""
+"""Additional bytes for each further database of a fleet, its thread included."""
 
 
 def bound_memory(databases: int = 1) -> None:
-    """Let what asks for more than MEMORY, and EACH, fail with MemoryError, unless less is allowed already."""
+    """Limit memory to MEMORY plus EACH per further database unless a lower limit is set; beyond it, MemoryError."""
     import resource
 
     most = MEMORY + (databases - 1) * EACH
@@ -29,19 +29,20 @@ def bound_memory(databases: int = 1) -> None:
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-"""Of mallopt(3)."""
+"""Parameters of mallopt(3)."""
 
 
 MOST = 500
-"""Databases that one process watches: each is a thread and a connection. For more there are several processes."""
+"""Databases that one process watches, each with a thread and a connection; for more, use several processes."""
 
 STACK = 1 << 20
-"""Bytes of a thread's stack. The usual 8 MB count as memory though nearly all of them are never touched: the threads of
-200 databases alone would be more than MEMORY."""
+"""Bytes of a thread's stack. The usual 8 MB count as memory although almost none is ever touched: the threads of 200
+databases alone would exceed MEMORY.
+"""
 
 
 class Need(NamedTuple):
-    """What many databases need of something that the machine limits: `base` in any case, and `each` more for each."""
+    """The need of many databases for something that the machine limits: `base`, and `each` per database."""
 
     limit: str
     what: str
@@ -51,21 +52,21 @@ class Need(NamedTuple):
 
 
 NEEDS = (
-    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 64, 4),  # an event loop has three, its connection one
-    Need("RLIMIT_NPROC", "threads", "ulimit -u", 16, 2),  # one that polls, and of a recorder one that writes
+    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 64, 4),  # an event loop needs three, its connection one
+    Need("RLIMIT_NPROC", "threads", "ulimit -u", 16, 2),  # one that polls, and in a recorder one that writes
 )
 
 
 def make_room(databases: int, *, server: bool) -> None:
     """Prepare for `databases` in one process; a `server` also answers requests. Raises Failure if they are too many.
 
-    What the user may raise of the machine's limits is raised. That a limit is too low is told before it is reached.
+    Limits that the user may raise are raised. A limit that is too low is reported before it is reached.
     """
     if databases > MOST:
         what = f"{databases} databases are too many for one process, which watches {MOST}"
         raise Failure(f"{what}: use several processes, or let recorders write to a central store and watch that")
     for need in NEEDS if databases > 1 else ():
-        if need.limit != "RLIMIT_NPROC" or os.geteuid():  # root may have as many as it likes
+        if need.limit != "RLIMIT_NPROC" or os.geteuid():  # root has no limit
             _raise_limit(need, databases)
     if databases > 1:
         threading.stack_size(STACK)
@@ -93,9 +94,9 @@ def _raise_limit(need: Need, databases: int) -> None:
 
 
 def give_back_memory() -> None:
-    """Have glibc give large blocks back at once, as a service of months needs it; elsewhere do nothing.
+    """Have glibc return large blocks to the system at once, for services that run for months; without glibc do nothing.
 
-    By itself it learns to keep ever larger ones: what was free grew for hours, to as much as was in use.
+    By default glibc keeps ever larger blocks: free memory grew for hours, until it was as much as was in use.
     """
     import ctypes
 

@@ -1,4 +1,4 @@
-"""One look at a database, told at once: `presman once`, `alerts`, `lint` and `why`."""
+"""One reading of a database, reported at once: `presman once`, `alerts`, `lint` and `why`."""
 
 import re
 from argparse import ArgumentTypeError, Namespace
@@ -56,9 +56,9 @@ def once_run(options: Namespace) -> int:
     requests = OUTLIERS if options.outliers else ()
     polling = Polling(resolved, requests=requests, timeout=options.timeout)
     came = polling.once(options.interval)
-    reading = Judge(resolved.alerts, None).judge(came.reading)  # two polls do not tell how long anything lasts
+    reading = Judge(resolved.alerts, None).judge(came.reading)  # two polls do not show how long an alert has lasted
     late = late_views(came.previous, came.snapshot)
-    within = f"within {options.timeout:g} s" if polling.endless else "then"  # nobody waited for what was recorded
+    within = f"within {options.timeout:g} s" if polling.endless else "then"  # recorded: no time limit
     if late and reading.stale is None:
         raise Failure(f"{resolved.target.name}: no view answered {within}", exit_codes.SOURCE)
     if options.outliers and not reading.outliers:
@@ -93,7 +93,7 @@ def alerts_arguments() -> Parser:
 
 
 def alerts_run(options: Namespace) -> int:
-    """List the rules; with a target their state, and why."""
+    """List the rules; with a target also their state and the reason for it."""
     from presman.analysis.goals import NOT_BY_ONE_LOOK
     from presman.output.alert_list import listed
 
@@ -133,7 +133,7 @@ def lint_arguments() -> Parser:
 
 
 def lint_run(options: Namespace) -> int:
-    """Print the findings; the exit code tells whether one is as severe as --fail-on, or nothing could be judged."""
+    """Print the findings; the exit code shows whether one is as severe as --fail-on, or nothing could be judged."""
     from presman.analysis.plans.lint import lint, lint_coverage
     from presman.output.json_document import plain, written
     from presman.output.text_report import findings
@@ -162,7 +162,7 @@ def _counts(finding: Finding, fail_on: str) -> bool:
 
 
 _MOST_BEFORE = 200
-"""Polls of a recording that are read beside those of the forecast, to tell what a statement waited for."""
+"""Polls of a recording that are read before those of the forecast, for the reasons why a statement waited."""
 
 
 def why_arguments() -> Parser:
@@ -199,10 +199,10 @@ def why_run(options: Namespace) -> int:
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
     polling = Polling(resolved, foresees=True)
-    one_look = options.duration is None and polling.endless
+    single_poll = options.duration is None and polling.endless
     moments = (
         polling.moments(interval=1.0, polls=2)
-        if one_look
+        if single_poll
         else polling.moments(duration=options.duration, newest=LEADING_POLLS)
     )
     for number, came in enumerate(moments):

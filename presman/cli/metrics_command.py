@@ -1,4 +1,4 @@
-"""`presman metrics`: databases polled without a screen, for Prometheus to scrape and a collector to be pushed to."""
+"""`presman metrics`: databases polled without a screen; Prometheus scrapes the figures, or a collector gets them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from presman.services.metrics.web_server import Credentials
 
 INTERVAL = 5.0
-"""Seconds between polls: Prometheus asks more rarely than somebody looks at a screen."""
+"""Seconds between polls: Prometheus scrapes less often than a user reads a screen."""
 
 ENDLESS = frozenset({"oracle", "simulator"})
-"""Kinds of sources that go on: of one that ends there is no figure of now."""
+"""Kinds of sources that do not end: a source that ends has no current figures."""
 
 
 LISTEN = "127.0.0.1:9730"
-"""Where `presman metrics` is scraped: on this machine alone."""
+"""The address that `presman metrics` listens on: reachable from this machine alone."""
 
 
 def arguments() -> cli.Parser:
@@ -65,7 +65,7 @@ def arguments() -> cli.Parser:
 
 
 def run(options: Namespace) -> None:
-    """Poll and be scraped until told to stop. Raises Failure, also where none can be polled, and ListenError."""
+    """Poll and answer scrapes until stopped. Raises Failure, also if no database can be polled, and ListenError."""
     event_log.begin(options)
     from presman.services.metrics.metric_page import Exporter, Exposition
     from presman.services.metrics.web_server import WebApp, WebServer
@@ -99,7 +99,7 @@ def run(options: Namespace) -> None:
 
 
 def _status(database: ObservedDatabase) -> DatabaseStatus:
-    """Return how a database of the exporter is, for `presman status`."""
+    """Return the status of a database of the exporter, for `presman status`."""
     state = database.state()
     last, following = (
         None if each is None else datetime.fromtimestamp(each, UTC) for each in (state.last_poll, state.next_try)
@@ -108,7 +108,7 @@ def _status(database: ObservedDatabase) -> DatabaseStatus:
 
 
 def targets(options: Namespace, config: Config) -> list[LiveTarget]:
-    """Return what is to be watched, each with a label of its own. Raises Failure."""
+    """Return the databases to watch, each with a unique label. Raises Failure."""
     from presman.output.alert_notifier import AlertNotifier
 
     found = []
@@ -131,7 +131,7 @@ def targets(options: Namespace, config: Config) -> list[LiveTarget]:
 
 
 def label_of(target: Target) -> str:
-    """Return what tells a target from others on the page: the section's name, else where it is, but not who asks."""
+    """Return the label of a target on the page: the name of its section, else its address without the user."""
     connect = target.connect
     if connect is None or target.name != connect.name:
         return target.name
@@ -143,7 +143,7 @@ def label_of(target: Target) -> str:
 
 
 def credentials_of(config: Config) -> Credentials | None:
-    """Return who may scrape, None for everybody. Raises Failure."""
+    """Return the credentials for a scrape, None if anyone may scrape. Raises Failure."""
     from presman.services.metrics.web_server import Credentials
 
     defaults = config.defaults
@@ -172,7 +172,7 @@ def credentials_of(config: Config) -> Credentials | None:
 
 
 def refuse_strangers(options: Namespace, credentials: Credentials | None) -> None:
-    """Raise Failure where anybody could read the figures, or a password on the line, unless that is wanted."""
+    """Raise Failure if anyone could read the figures, or a password on the network, unless --insecure allows it."""
     host = options.listen[0]
     if options.insecure or is_loopback(host):
         return
@@ -184,13 +184,13 @@ def refuse_strangers(options: Namespace, credentials: Credentials | None) -> Non
 
 
 def _push(options: Namespace, exporter: Exporter) -> OtlpPush | None:
-    """Return what pushes to a collector, None without one. Raises EndpointError, Failure."""
+    """Return the push to a collector, None without --otlp. Raises EndpointError, Failure."""
     if not options.otlp:
         return None
     try:
         from presman.services.metrics.otlp_push import OtlpPush, endpoint_of
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("presman"):  # a mistake of presman's
+        if (error.name or "").startswith("presman"):  # an error in presman itself
             raise
         raise Failure(f"no {error.name}: pip install 'presman[otlp]'") from None
     return OtlpPush(exporter.databases, endpoint_of(options.otlp), options.push_interval, console.report)

@@ -7,7 +7,7 @@ from presman import __version__
 from presman.cli import console, exit_codes
 from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure, ending_at_once
-from presman.cli.parser import TARGET_HELP, Parser, add_screen_options, behind, common, option
+from presman.cli.parser import TARGET_HELP, Parser, add_screen_options, common, hidden_options, option
 
 _VERSION = f"presman {__version__}\n"
 
@@ -34,7 +34,7 @@ examples:
 environment: PRESMAN_CONFIG, PRESMAN_PASSWORD, PRESMAN_DEBUG=1 (tracebacks), NO_COLOR, TNS_ADMIN
 {exit_codes.HELP}""",
         parents=[common()],
-        behind=behind("refresh scope packs theme"),
+        hidden=hidden_options("refresh scope packs theme"),
     )
     option(parser, "target TARGET", "what to watch (see below)", nargs="?")
     add_screen_options(parser)
@@ -49,7 +49,7 @@ def _summaries() -> str:
 
 
 def run(options: Namespace) -> int:
-    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or tell the versions."""
+    """Run `presman [TARGET]`: the monitor, or a few readings as text without a terminal; or print the versions."""
     if options.version:
         console.put(_versions() if options.verbose else _VERSION)
         return exit_codes.OK
@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
 
 
 def _versions() -> str:
-    """Return the versions of presman, of Python and of each library, as a bug report needs them."""
+    """Return the versions of presman, of Python and of each library, for a bug report."""
     import platform
     import sqlite3
 

@@ -1,4 +1,4 @@
-"""A parser of arguments whose complaints are one line, and how the values of options are read."""
+"""A parser of arguments that reports an error in one line, and the readers of option values."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 
 _NO_VALUE = ": expected one argument"
-"""What argparse says of an option without a value, also where that begins with - and so is taken for an option."""
+"""The end of argparse's message about an option without a value, or with a value that begins with - like an option."""
 
 
 _NEGATIVE = re.compile(r"-\.?\d")
-"""What argparse takes for a value and not for an option: -15m, a time before the last poll, is one, too."""
+"""Words that argparse takes for a value and not an option: also -15m, a time before the last poll."""
 
 
 _TIMES = {"at": "--at", "start": "--from", "end": "--to"}
-"""The options that choose a time of a recording, by their names in the namespace."""
+"""The options that choose a time in a recording, by their names in the namespace."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints are one line, with the nearest name where there is one.
+    """An argument parser that reports an error in one line, with the nearest name if there is one.
 
-    Its help explains the options `behind` (their names in the namespace) for `--help all` only; it takes those of a
-    time that are among `times`.
+    Its help explains the options `hidden` (their names in the namespace) only for `--help all`; of the options that
+    choose a time it accepts those in `times`.
     """
 
-    def __init__(self, *, behind: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
+    def __init__(self, *, hidden: Collection[str] = (), times: Collection[str] = _TIMES, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
-        self._behind = behind
+        self._hidden = hidden
         self._times = times
         self._negative_number_matcher = _NEGATIVE
 
-    def _put_behind(self) -> None:
-        """Name the options that are `behind`, and explain them no more."""
-        actions = [action for action in self._actions if action.dest in self._behind]
+    def _hide_options(self) -> None:
+        """List the options that are `hidden` by name, without their explanations."""
+        actions = [action for action in self._actions if action.dest in self._hidden]
         names = ", ".join(action.option_strings[-1] for action in actions)
         for action in actions:
             action.help = argparse.SUPPRESS
@@ -60,14 +60,14 @@ class Parser(argparse.ArgumentParser):
         raise exit_codes.Failure(f"{message} (see {self.prog} --help)")
 
     def _print_message(self, message: str, file: object = None) -> None:  # noqa: ARG002
-        """Write a help page or the version; argparse would pass over a full disk in silence."""
+        """Write a help page or the version; argparse itself would ignore a full disk."""
         if message:
             console.put(message)
 
     def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
-        """Return what `arguments` say on top of `known`. Raises Failure."""
+        """Return the options of `arguments` added to those in `known`. Raises Failure."""
         if {"-h", "--help"} & set(arguments) and "all" not in arguments:
-            self._put_behind()
+            self._hide_options()
         found, extra = self.parse_known_args(arguments, known)
         if extra:
             self.error(self._stray(extra[0]))
@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def _stray(self, word: str) -> str:
-        """Return what is wrong with a word that is neither an option nor has a place."""
+        """Return what is wrong with a word that is neither an option nor a positional argument."""
         if not word.startswith("-"):
             return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
         from presman.base.errors import nearest
@@ -89,9 +89,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def option(parser: argparse._ActionsContainer, names: str, words: str, **how: Any) -> None:
-    """Add an option, or a place, to a parser or a group of it: its names, and behind them what its value is called.
+    """Add an option or a positional argument to a parser or a group: its names, followed by the name of its value.
 
-    An option without a value is a flag. `words` are its help, `how` tells the rest as argparse has it.
+    An option without the name of a value is a flag. `words` are its help, `how` passes the rest to argparse.
     """
     *own, value = names.split()
     if value.startswith("-"):
@@ -103,19 +103,19 @@ def option(parser: argparse._ActionsContainer, names: str, words: str, **how: An
 
 
 def choice(parser: argparse._ActionsContainer, name: str, words: str, *known: str) -> None:
-    """Add an option whose value is one of these words; the first is usual."""
+    """Add an option whose value is one of `known`; the first is the default."""
     option(parser, name, words, type=OneOf(*known), default=known[0])
 
 
 def seconds(text: str) -> float:
-    """Read a refresh interval as config.ini does."""
+    """Read a refresh interval by the rules of config.ini."""
     from presman.config.config_file import refresh_seconds
 
     return float(_read(refresh_seconds, text))
 
 
 def measure(text: str) -> str:
-    """Read a measure's name."""
+    """Read the name of a measure."""
     from presman.config.config_file import measure_named
 
     return str(_read(measure_named, text))
@@ -130,7 +130,7 @@ def some_seconds(text: str) -> float:
 
 
 def age(text: str) -> float:
-    """Read an age in seconds: 90m, 12h, 14d. It has a unit: what is older is removed, and 14 may be meant as days."""
+    """Read an age in seconds: 90m, 12h, 14d. The unit is required: older polls are removed, and 14 might mean days."""
     value = float(_read(partial(seconds_of, bare=False), text))
     if not 60 <= value < 1e10:
         raise argparse.ArgumentTypeError(f"{text!r} is not an age of at least a minute, such as 90m, 12h or 14d")
@@ -150,7 +150,7 @@ def size(text: str) -> int:
 
 
 def listening(text: str) -> tuple[str, int]:
-    """Read HOST:PORT, [ADDRESS]:PORT for IPv6; port 0 is any that is free."""
+    """Read HOST:PORT, or [ADDRESS]:PORT for IPv6; port 0 means any free port."""
     host, colon, port = text.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     usable = colon and port.isascii() and port.isdigit() and int(port) < 65536
@@ -189,7 +189,7 @@ def _read(read: Callable[[str], Any], text: str) -> Any:
 
 
 def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str], tuple[str, float]]:
-    """Return what reads GROUP=NUMBER, of numbers between two bounds, `whole` ones if asked for."""
+    """Return a reader of GROUP=NUMBER, for numbers between two bounds, whole numbers only if `whole`."""
 
     def read(text: str) -> tuple[str, float]:
         name, mark, number = text.rpartition("=")
@@ -241,7 +241,7 @@ def common() -> Parser:
 
 
 def add_log_options(parser: Parser) -> None:
-    """Add the options of commands that run for long: how and where they tell what happens."""
+    """Add the options of long-running commands: the form and destination of their messages."""
     group = parser.add_argument_group("messages")
     option(group, "--log-format F", "text (default), or json: one object a line", type=OneOf("text", "json"))
     words = "debug (each poll), info (default), warning, error"
@@ -250,43 +250,43 @@ def add_log_options(parser: Parser) -> None:
 
 
 def add_poll_times(parser: Parser, timeout: str) -> None:
-    """Add the options of commands that poll twice: the seconds between, and those allowed, as `timeout` tells."""
+    """Add the options of commands that poll twice: the interval, and the time limit, whose help is `timeout`."""
     option(parser, "--interval S", "between the two polls (default 1)", type=some_seconds, default=1.0)
     option(parser, "--timeout S", timeout, type=some_seconds, default=30.0)
 
 
 def add_format(parser: Parser, *known: str) -> None:
-    """Add the option that says in which of these formats the answer is; the first is usual."""
+    """Add the option that chooses the format of the answer from `known`; the first is the default."""
     words = f"{known[0]} (default), {', '.join(known[1:])}"
     choice(parser, "--format F", words, *known)
 
 
 def add_screen_options(parser: Parser) -> None:
-    """Add the options of the monitor, on a database or on the simulated one."""
+    """Add the options of the monitor, on a real or the simulated database."""
     option(parser, "--polls N", "without a terminal: how many readings to print", type=positive, default=3)
     option(parser, "--bell", "ring the terminal's bell when a new alert appears")
     add_allow_actions(parser)
 
 
 def add_allow_actions(parser: Parser, where: str = "") -> None:
-    """Add the option that allows actions, " in" some place."""
+    """Add the option that allows actions; `where` is empty or begins with " in"."""
     text = f"allow start, switch, cancel and kill (key a){where}, each confirmed first"
     option(parser, "--allow-actions", text)
 
 
 def add_listen(parser: Parser, words: str, usual: str) -> None:
-    """Add the option that says where a command listens."""
+    """Add the option for the address that a command listens on."""
     option(parser, "--listen HOST:PORT", words, type=listening, default=listening(usual))
 
 
 def add_certificate(parser: Parser) -> None:
-    """Add the options of commands that listen: what encrypts the line."""
+    """Add the options for TLS of commands that listen."""
     option(parser, "--certificate FILE", "TLS with this certificate and its chain (PEM)")
     option(parser, "--key FILE", "the certificate's key (default: in the same file)")
 
 
 def certificates_of(options: argparse.Namespace) -> Certificates | None:
-    """Return what encrypts the line, None for plain HTTP. Raises CertificateError, Failure."""
+    """Return the certificates for TLS, None for plain HTTP. Raises CertificateError, Failure."""
     from presman.base.certificates import CertificateFiles, Certificates
 
     clients = getattr(options, "client_ca", None)
@@ -299,22 +299,22 @@ def certificates_of(options: argparse.Namespace) -> Certificates | None:
     return Certificates(CertificateFiles(Path(options.certificate), key, authorities))
 
 
-def behind(fitting: str) -> frozenset[str]:
-    """Return the options of every command that the help of one names only: all but those that fit it."""
+def hidden_options(fitting: str) -> frozenset[str]:
+    """Return the common options that the help of a command lists without explanation: all except those in `fitting`."""
     return frozenset(action.dest for action in common()._actions) - frozenset(fitting.split())
 
 
 def command_parser(name: str, description: str, examples: str, fitting: str = "") -> Parser:
-    """Return the parser of a command, with its options yet to come.
+    """Return the parser of a command, without its own options.
 
-    `fitting` are the options of every command that its help explains; the others are named there, and those of a time
-    refused.
+    `fitting` are the common options that its help explains; it lists the others, and the parser refuses those that
+    choose a time.
     """
     return Parser(
         prog=f"presman {name}".strip(),
         description=description,
         epilog=f"examples:\n{examples}",
         parents=[common()],
-        behind=behind(fitting),
+        hidden=hidden_options(fitting),
         times=_TIMES.keys() & fitting.split(),
     )

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from presman.recording.recording_source import RecordingSource
 
 FINITE = frozenset({"spool", "recording"})
-"""Kinds of sources that end: they are read moment by moment without waiting."""
+"""Kinds of sources that end: they are read poll by poll without waiting."""
 
 OUTLIERS: Sequence[RecordType] = (IoOutlier, LgwrioOutlier)
-"""What `once --outliers` asks besides."""
+"""The additional queries of `once --outliers`."""
 
 GRACE = 2.0
-"""Seconds after its time by which a read that nothing else ended is cancelled."""
+"""Seconds after its time limit at which a read that has not ended is cancelled."""
 
 
 class PollLimits(TypedDict, total=False):
-    """Seconds between polls, and how many polls, or seconds, there are at most; of what ends only the `newest`."""
+    """Seconds between polls, and a limit on polls or seconds; from a finite source only the `newest` polls."""
 
     interval: float
     polls: int | None
@@ -53,12 +53,12 @@ class PollLimits(TypedDict, total=False):
 
 
 class Polling:
-    """Polls one target in the calling thread at a steady beat.
+    """Polls one target in the calling thread at a steady interval.
 
-    After a good poll a lost connection is tried again until it is back; before, SourceError goes to the caller.
-    `requests` are queries on demand that are asked once (of a spool, at each moment). `timeout` bounds, in seconds, the
-    whole of `once`; without it each poll has the budget that befits the interval. What does not come in time is left
-    out. `detail_level` is how much each poll reads; with `foresees` moments have forecasts of the queue.
+    After a successful poll a lost connection is retried until it is back; before that, the caller gets SourceError.
+    `requests` are queries on demand that run once (of a spool, at each moment). `timeout` limits all of `once`, in
+    seconds; without it each poll has a budget that depends on the interval. What is late is left out. `detail_level`
+    says how much each poll reads; with `foresees`, moments have forecasts of the queue.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class Polling:
         self._sleep = sleep
         self._clock = clock
         self.trouble = ""
-        """Why there is no connection, "" while there is one; `next_try` is when it is tried next."""
+        """Why there is no connection, "" while there is one; `next_try` is the time of the next attempt."""
         self.next_try: datetime | None = None
         self.unread = ""
-        """Why the newest poll of a recording is not that of the instant that was asked for, "" where it is."""
+        """Why the newest poll of a recording is not the one at the requested time, "" if it is."""
         self._source: Source | None = None
-        self._told: set[str] = set()
-        """What of a recording is damaged, as far as it was told: it may be read twice."""
+        self._reported: set[str] = set()
+        """Damage to a recording that was already reported: the recording may be read twice."""
 
     def once(self, interval: float) -> ReadingCame:
-        """Return the second of two readings `interval` seconds apart; of a spool its last moment.
+        """Return the second of two readings `interval` seconds apart; of a spool the last moment.
 
-        The interval does not count to the timeout.
+        The interval is not part of the timeout.
         """
         *_, (previous, last) = self.pairs(interval=interval, polls=2 if self.endless else None, newest=2)
         found = self._with_goals(analyse(previous, last))
@@ -104,7 +104,7 @@ class Polling:
         return ReadingCame(found, last, previous)
 
     def _with_goals(self, reading: Reading) -> Reading:
-        """Return a reading with how goals fared since the recording began; one look at anything else tells nothing."""
+        """Return a reading with the state of its goals: since a recording began, unknown for other sources."""
         if not self._resolved.goals:
             return reading
         if self._resolved.target.kind != "recording":
@@ -115,7 +115,7 @@ class Polling:
             return with_recorded_goals(source.playback, source.goals, reading)
 
     def watched_before(self, reading: Reading) -> Watch:
-        """Return what is known of the queues in the hour before a reading; nothing but of a recording."""
+        """Return the history of the queues in the hour before a reading; empty unless the source is a recording."""
         found = Watch()
         if self._resolved.target.kind == "recording" and reading.cluster_groups():
             from presman.recording.statement_lives import queue_marks_before
@@ -125,9 +125,9 @@ class Polling:
         return found
 
     def readings_before(self, reading: Reading, since: datetime, most: int) -> tuple[list[Reading], int]:
-        """Return readings of a recording from `since` on, to before one of it, and how many polls apart they are.
+        """Return the readings of a recording from `since` until before `reading`, and the number of polls between them.
 
-        They are so far apart that there are no more than `most`; of anything but a recording there is none.
+        The number of polls between them keeps the readings to at most `most`; other sources than recordings have none.
         """
         if self._resolved.target.kind != "recording":
             return [], 1
@@ -153,7 +153,7 @@ class Polling:
             source.close()
 
     def _forecaster(self, previous: Snapshot | None) -> Forecaster:
-        """Return what forecasts the queue behind a poll: a recording has what was seen before it."""
+        """Return the forecaster for the queue after a poll: for a recording, it has learned from earlier polls."""
         if self._resolved.target.kind != "recording":
             return Forecaster()
         from presman.recording.recording_source import RecordingSource
@@ -166,20 +166,20 @@ class Polling:
 
     @property
     def endless(self) -> bool:
-        """Whether the source has no end of its own."""
+        """Whether the source never ends by itself."""
         return self._resolved.target.kind not in FINITE
 
     def measured(
         self, *, polls: int | None = None, duration: float | None = None, newest: int | None = None
     ) -> Iterator[ReadingCame]:
-        """Yield moments that have rates: the first poll of an endless source is only their baseline."""
+        """Yield moments that have rates: the first poll of an endless source is only the baseline."""
         baseline = 1 if self.endless else 0
         wanted = None if polls is None else polls + baseline
         length = None if duration is None else duration + baseline * self._resolved.refresh
         yield from islice(self.moments(polls=wanted, duration=length, newest=newest), baseline, None)
 
     def moments(self, **limits: Unpack[PollLimits]) -> Iterator[ReadingCame]:
-        """Yield what each poll read and means, until the limits are reached or the source ends."""
+        """Yield the reading of each poll until the limits are reached or the source ends."""
         readings = Readings(foresees=self._foresees)
         for number, (previous, snapshot) in enumerate(self.pairs(**limits)):
             if self._foresees and not number:
@@ -188,7 +188,7 @@ class Polling:
             yield readings.read(snapshot)
 
     def pairs(self, **limits: Unpack[PollLimits]) -> Iterator[tuple[Snapshot | None, Snapshot]]:
-        """Yield what each poll read, behind the poll that its rates are taken from, as `moments` does."""
+        """Yield each poll, preceded by the poll that its rates are computed from, as `moments` does."""
         interval = limits.get("interval") or self._resolved.refresh
         polls, duration = limits.get("polls"), limits.get("duration")
         source = self._source = self._resolved.target.make_source()
@@ -212,17 +212,17 @@ class Polling:
                 if self.endless:
                     self._sleep(max(0.0, due - self._clock()))
         finally:
-            self.tell_damage()
+            self.report_damage()
             poller.close()
         if not number:
             raise Failure(f"{self._resolved.target.name} has nothing to read", exit_codes.SOURCE)
 
-    def tell_damage(self) -> None:
-        """Tell what of a recording was found damaged since this was told last, as it is at the end in any case."""
+    def report_damage(self) -> None:
+        """Report damage to a recording found since the last report; a run reports it at its end, too."""
         found: Sequence[str] = self._source.damage if isinstance(self._source, WholePolls) else ()
-        for text in [each for each in found if each not in self._told]:
+        for text in [each for each in found if each not in self._reported]:
             console.note(text, "damaged", "warning")
-        self._told.update(found)
+        self._reported.update(found)
 
     def _poller(self, source: Source) -> Poller:
         source.scope = self._resolved.scope
@@ -241,10 +241,10 @@ class Polling:
         if newest is not None and isinstance(source, Finite):
             source.leave_only(newest)
         self.unread = source.find_newest() if isinstance(source, WholePolls) else ""
-        self.tell_damage()
+        self.report_damage()
 
     def _budget(self, interval: float, deadline: float | None, polls: int) -> float:
-        """Return the seconds the next poll may take: its share of what is left for so many `polls`."""
+        """Return the seconds that the next poll may take: its share of the time left for `polls` polls."""
         if deadline is None:
             return budget_of(interval, self._resolved.budget)
         share = (deadline - self._clock() - interval * (polls - 1)) / polls
@@ -275,6 +275,6 @@ class Polling:
 
 
 def late_views(*snapshots: Snapshot | None) -> list[str]:
-    """Return the views that did not answer in time, by name."""
+    """Return the names of the views that did not answer in time."""
     problems = [problem for each in snapshots if each is not None for problem in each.problems().values()]
     return sorted({problem.view for problem in problems if problem.late})

@@ -52,11 +52,11 @@ def arguments() -> cli.Parser:
 
 
 _TEXTS = frozenset({".csv", ".html", ".json", ".txt"})
-"""Ends of names of what other commands write."""
+"""File name extensions of what other commands write."""
 
 
 def run(options: Namespace) -> int:
-    """Record until told to stop; the last line says what was written. Raises Failure."""
+    """Record until stopped; the last line reports what was written. Raises Failure."""
     give_back_memory()
     event_log.begin(options)
     config = load(options)
@@ -93,10 +93,10 @@ def run(options: Namespace) -> int:
 
 
 def _record(recorder: Recorder, duration: float | None, beginning: Beginning, progress: ProgressLine) -> bool:
-    """Record until told to stop, and say what was written; return whether every database is over by itself."""
+    """Record until stopped, and report what was written; return whether every database has ended by itself."""
 
     def look() -> None:
-        beginning.look(recorder)
+        beginning.update(recorder)
         progress.show(recorder)
 
     def states() -> list[DatabaseStatus]:
@@ -121,7 +121,7 @@ def _record(recorder: Recorder, duration: float | None, beginning: Beginning, pr
 
 
 def _code(recorder: Recorder, beginning: Beginning, *, is_over: bool) -> int:
-    """Return the exit code. Raises Failure if all databases were refused, and a fault that was not reported yet."""
+    """Return the exit code. Raises Failure if all databases were refused, or the first fault if unreported."""
     refused = [f"{each.target.name}: {each.refused}" for each in recorder.databases if each.refused]
     if refused and is_over:
         raise Failure(f"nothing is left to record: {'; '.join(refused)}", exit_codes.SOURCE)
@@ -136,13 +136,13 @@ def _code(recorder: Recorder, beginning: Beginning, *, is_over: bool) -> int:
 
 
 def _ended(recorder: DatabaseRecorder) -> str:
-    """Say how much was written of a database."""
+    """Return how much of a database was written."""
     given_up = f", {recorder.given_up} given up" if recorder.given_up else ""
     return f"{counted(recorder.written, 'poll')} of {recorder.target.name} written{given_up}"
 
 
 def _refuse_text(output: str) -> None:
-    """Refuse a name that promises a file of text: a recording is none. Raises Failure."""
+    """Refuse an output that is named like a text file: a recording is not one. Raises Failure."""
     kind = Path(output).suffix.lower()
     if kind in _TEXTS and not is_url(output):
         name = output[: -len(kind)] + SUFFIX
@@ -151,7 +151,7 @@ def _refuse_text(output: str) -> None:
 
 
 def _is_same(source: str, output: str) -> bool:
-    """Whether a recording is written to where it is read."""
+    """Return whether a recording is read from where it would be written."""
     if is_url(source) or is_url(output):
         return source == output
     one, other = expanded(source), expanded(output)
@@ -159,7 +159,7 @@ def _is_same(source: str, output: str) -> bool:
 
 
 def _redactor() -> Redactor:
-    """Return the redactor, whose names are those of the last run; warns if its key cannot be stored."""
+    """Return the redactor, which reuses the names of the last run; warn if its key cannot be stored."""
     try:
         return Redactor(lasting_key())
     except OSError as error:
@@ -170,7 +170,7 @@ def _redactor() -> Redactor:
 
 
 def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
-    """Return how a database of the recorder is, for `presman status`."""
+    """Return the status of a database of the recorder, for `presman status`."""
     target = recorder.target
     return DatabaseStatus(
         target.name, target.interval, recorder.written, recorder.polled_at, recorder.waiting, recorder.given_up,
@@ -178,12 +178,12 @@ def _status(recorder: DatabaseRecorder) -> DatabaseStatus:
     )  # fmt: skip
 
 
-_BEGINNING = 5.0
-"""Seconds after which it is said that a recorder runs, though nothing is written yet."""
+_QUIET = 5.0
+"""Seconds after which a recorder reports that it runs, even if nothing is written yet."""
 
 
 class Beginning:
-    """Holds back messages until something is recorded: if nothing can be, one line at the end says why."""
+    """Holds back messages until something is recorded: if that fails, one line at the end says why."""
 
     def __init__(self, report: Callable[[LogEvent], None]) -> None:
         self._report = report
@@ -191,25 +191,25 @@ class Beginning:
         self._turn = Lock()
         self._begun = time.monotonic()
         self.started: LogEvent | None = None
-        """What is said first."""
+        """The first message."""
         self.has_ended = False
 
     def report(self, event: LogEvent) -> None:
-        """Say something, or hold it back. Called by several threads."""
+        """Report an event, or hold it back. Several threads call it."""
         with self._turn:
             if not self.has_ended:
                 self._held.append(event)
                 return
         self._report(event)
 
-    def look(self, recorder: Recorder) -> None:
-        """Hold nothing back any more once something is written, or is tried again."""
+    def update(self, recorder: Recorder) -> None:
+        """Stop holding back messages once something is written, or a lost database is retried."""
         is_lost = any(each.reachability.trouble and not each.refused for each in recorder.databases)
-        if is_lost or any(each.written for each in recorder.databases) or time.monotonic() > self._begun + _BEGINNING:
+        if is_lost or any(each.written for each in recorder.databases) or time.monotonic() > self._begun + _QUIET:
             self.end()
 
     def end(self) -> None:
-        """Say what was held back."""
+        """Report the events that were held back."""
         with self._turn:
             if not self.has_ended:
                 self.has_ended = True
@@ -219,14 +219,14 @@ class Beginning:
 
 
 class ProgressLine(console.StatusLine):
-    """One line about all databases."""
+    """One line of progress for all databases."""
 
     def __init__(self, *, may_show: bool = True) -> None:
         super().__init__(may_show=may_show)
         self._begun = time.monotonic()
 
     def show(self, recorder: Recorder) -> None:
-        """Say how far each database is."""
+        """Show the progress of each database."""
         each = "   ".join(
             f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
@@ -236,6 +236,6 @@ class ProgressLine(console.StatusLine):
         self.write(f"{(time.monotonic() - self._begun) / 60:.0f} min   {each}")
 
     def report(self, event: LogEvent) -> None:
-        """Tell something in a line of its own."""
+        """Report an event in a line of its own."""
         self.clear()
         console.report(event)

@@ -33,7 +33,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> None:
-    """Write the page; the last line says where. Raises Failure, SourceError, TimeError."""
+    """Write the page; the last line names the file. Raises Failure, SourceError, TimeError."""
     moment, options.at = options.at, None
     config = load(options)
     resolved = resolve(options.target and named_recording(options.target, config), config, options)

@@ -1,4 +1,4 @@
-"""`presman serve TARGET`: the monitor in a browser, a process of its own for each page."""
+"""`presman serve TARGET`: the monitor in a browser, with a separate process for each page."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from presman.services.serve.connections import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
-"""Characters of a token that is chosen by somebody: nobody shall find it by trying."""
+"""Characters that a token of the user must have, so that it cannot be guessed."""
 
 PASSED_ON = ("config", "refresh", "poll_timeout", "scope", "thick", "packs", "theme", "at", "start", "end")
-"""Options that hold for the monitors. No other is passed on, and none of those allows actions."""
+"""Options that are passed on to the monitors. No other option is, and none of these allows actions."""
 
 BEGIN = "import sys; sys.path[:] = sys.argv[1:]; from presman.cli.served_monitor import main; sys.exit(main())"
-"""What a monitor is started with: it finds presman where it was found here, in one file, too."""
+"""The command that starts a monitor: it imports presman from the same path as this process, also from a single file."""
 
 TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
-"""What the terminal in the browser is, whatever presman was started from."""
+"""The environment that describes the browser's terminal, whatever terminal presman was started from."""
 
 
 class _Listening(Struct):
-    """Where it listens: sockets, which stand for a host and a port, and whether this machine alone reaches them."""
+    """What it listens on: open sockets, their host and port, and whether only this machine can reach them."""
 
     sockets: list[socket.socket]
     host: str
@@ -83,7 +83,7 @@ def arguments() -> Parser:
 
 
 def run(options: Namespace) -> int:
-    """Serve until told to stop. Raises Failure, InputError."""
+    """Serve until stopped. Raises Failure, InputError."""
     _need("aiohttp", "textual_serve")
     from presman.services.serve import viewer_site
     from presman.services.serve.connections import Serving
@@ -115,7 +115,7 @@ def _need(*libraries: str) -> None:
 
 
 def _launch(options: Namespace) -> tuple[str, Launch]:
-    """Return the target's name, and how a monitor of it is started; ask for the password here, once for all."""
+    """Return the target's name and the command that starts its monitors; ask for the password once for all of them."""
     from presman.services.serve.connections import Launch
 
     config = load(options)
@@ -138,13 +138,13 @@ def _launch(options: Namespace) -> tuple[str, Launch]:
 
 
 def _of_environment(target: Target) -> dict[str, str]:
-    """Return the environment that this process hands on to the monitors of a database."""
+    """Return the environment that this process passes to the monitors of a database."""
     found = of_environment(PASSWORD) if target.kind == "oracle" else None
     return {PASSWORD: found.reveal()} if found else {}
 
 
 def _token_of_file(path: Path) -> Secret:
-    """Return the first line of a file. Raises InputError."""
+    """Return the first line of a file as the token. Raises InputError."""
     try:
         with path.open(encoding="utf-8") as file:
             token = file.readline(1000).strip()
@@ -159,7 +159,7 @@ def _token_of_file(path: Path) -> Secret:
 
 
 def _public(text: str) -> str:
-    """Return a URL as browsers have it. Raises Failure."""
+    """Return a URL in the form that browsers use. Raises Failure."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -181,7 +181,7 @@ def _listen(host: str, port: int) -> _Listening:
 
 
 def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
-    """Return a random token, None where none is needed. Raises Failure."""
+    """Return a random token, None if none is needed. Raises Failure."""
     if options.token is False and not listening.only_loopback:
         raise Failure("--no-token goes with loopback: elsewhere anybody could look")
     wanted = options.token if options.token is not None else bool(options.public) or not listening.only_loopback
@@ -198,7 +198,7 @@ def _access(listening: _Listening, token: Secret | None, public: str, secure: bo
 
 
 def _announce(serving: Serving, listening: _Listening, options: Namespace) -> None:
-    """Say where browsers find it, and who else does."""
+    """Report the URL for browsers, and who else can open it."""
     access = serving.access
     host = socket.gethostname() if listening.host in {"0.0.0.0", "::"} else listening.host
     host = f"[{host}]" if ":" in host else host

@@ -1,7 +1,7 @@
 """The monitor of one page of `presman serve`, which starts it.
 
-What to watch stands in the first line of its input, where no list of processes shows it. There is no option in it that
-allows actions, and nothing of the package that acts is imported.
+The first line of standard input contains what to watch, because a list of processes would show arguments. It has no
+option that allows actions, and the package of actions is not imported.
 """
 
 import json
@@ -29,7 +29,7 @@ def main() -> int:
 
 def _run() -> int:
     line = _first_line()
-    if not line:  # who started it has gone
+    if not line:  # the process that started it has ended
         return exit_codes.OK
     end_with_parent()
     orders = json.loads(line)
@@ -51,7 +51,7 @@ def _show(resolved: Resolved) -> int:
 
 
 def _first_line() -> bytes:
-    """Return the first line of standard input, and take no byte of what follows."""
+    """Return the first line of standard input without reading any byte after it."""
     line = b""
     while not line.endswith(b"\n") and len(line) < LONGEST and (byte := os.read(_STDIN, 1)):
         line += byte

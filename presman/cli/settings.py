@@ -39,19 +39,19 @@ _NAMES = {item.name: item.name for item in fields(Settings)} | {
     "refresh": "refresh_rate",
     "goals": "goal",
 }
-"""Settings by the names they have in config.ini."""
+"""The names of settings in config.ini."""
 
 
 Ask = Callable[[str], str]
-"""What is given a prompt and returns a password."""
+"""A function that takes a prompt and returns a password."""
 
 
 class Resolved(Struct, frozen=True):
-    """A target with everything decided: seconds between polls, scope, colours, measure, packs.
+    """A target with all settings decided: seconds between polls, scope, colours, measure, packs.
 
-    `budget` are the seconds that a poll may take, None for what befits the interval; `bell` rings at new alerts;
-    `alerts` are the thresholds and `on_alert` the command of config.ini that hold for it, `goals` its goals of
-    service; `renewal` finds another password where config.ini, or a command that it names, gives it.
+    `budget` are the seconds that a poll may take, None for one that depends on the interval; `bell` rings at new
+    alerts; `alerts` are its thresholds in config.ini, `on_alert` its command, `goals` its goals of service; `renewal`
+    finds a changed password if config.ini, or a command in it, gives the password.
     """
 
     target: Target
@@ -68,13 +68,13 @@ class Resolved(Struct, frozen=True):
     renewal: Renewal | None = None
 
     def recording(self) -> RecordingSource:
-        """Return the source of a recording, not yet open, whose goals are those of config.ini. Raises TargetError."""
+        """Return the source of a recording, not yet opened, with the goals of config.ini. Raises TargetError."""
         source = self.target.recording()
         source.goals = self.goals
         return source
 
     def live(self, interval: float | None = None, notifier: Notifier | None = None) -> LiveTarget:
-        """Return what is polled, every `interval` seconds or as is usual for it."""
+        """Return the target for a poller, polled every `interval` seconds or at its own refresh."""
         from presman.services.live import LiveTarget
 
         target = self.target
@@ -84,8 +84,8 @@ class Resolved(Struct, frozen=True):
         )  # fmt: skip
 
     def notifier(self, *, first_is_news: bool = False) -> AlertNotifier | None:
-        """Return what judges its alerts and runs `on_alert`, None where config.ini has neither alerts nor goals."""
-        if not (self.alerts or self.on_alert or self.goals):  # what it imports nobody waits for then
+        """Return what judges its alerts and runs `on_alert`, None if config.ini has neither alerts nor goals."""
+        if not (self.alerts or self.on_alert or self.goals):  # saves the time of the import
             return None
         from presman.output.alert_notifier import notifier_of
 
@@ -93,7 +93,7 @@ class Resolved(Struct, frozen=True):
 
 
 def load(options: Namespace) -> Config:
-    """Read config.ini and pass on its warnings. Raises ConfigError."""
+    """Read config.ini and report its warnings. Raises ConfigError."""
     config = config_file.load_config(options.config)
     for warning in config.warnings:
         console.note(f"warning: {warning}", "setting", "warning")
@@ -101,7 +101,7 @@ def load(options: Namespace) -> Config:
 
 
 def default_target(config: Config) -> str | None:
-    """Return the target of a bare `presman`: [presman], or the only section there is; None without any.
+    """Return the target of a bare `presman`: [presman], or the only section; None without any.
 
     Raises Failure if there are several to choose from.
     """
@@ -115,10 +115,10 @@ def default_target(config: Config) -> str | None:
 def resolve(
     text: str | None, config: Config, options: Namespace, *, ask: bool = True, prompt: Ask | None = None
 ) -> Resolved:
-    """Return the target and what holds for it. Raises TargetError; Failure without a target.
+    """Return the target with its settings. Raises TargetError; Failure without a target.
 
-    Without `ask` a password is looked for where the target is opened, and nobody is asked for it; `prompt` asks for it
-    in place of the terminal.
+    Without `ask` the password is looked up when the target is opened, and the user is not asked for it; `prompt` asks
+    for it instead of the terminal.
     """
     text = text or default_target(config)
     if text is None:
@@ -155,7 +155,7 @@ def _target(text: str, config: Config, options: Namespace) -> Target:
 
 
 def _renewal(text: str, target: Target, config: Config, options: Namespace) -> Renewal | None:
-    """Return what looks for another password in config.ini; None where it, or a command of it, gave none."""
+    """Return the renewal of a password by config.ini; None unless config.ini, or a command in it, gave the password."""
     path, section = config.path, config.sections.get(text)
     is_given = target.settings.password is not None or target.settings.password_command is not None
     if section is None:
@@ -170,7 +170,7 @@ def _renewal(text: str, target: Target, config: Config, options: Namespace) -> R
 
 
 def _command(settings: Settings, config: Config) -> tuple[str, ...]:
-    """Return the command to run at alerts; none, with a warning, if others may write its file."""
+    """Return the command to run at alerts; none, with a warning, if others may write the file it is in."""
     if settings.on_alert and (why := config_file.untrusted(config)):
         console.note(f"warning: on_alert is not run: {why}", "setting", "warning")
         return ()
@@ -188,7 +188,7 @@ def _parsed(text: str, config: Config) -> Target:
 
 
 def with_password(target: Target, ask: Ask | None = None) -> Target:
-    """Find the password of a user who has none: in the keyring, or by asking, if there is someone to ask."""
+    """Find the missing password of a user: in the keyring, or by asking if there is a terminal."""
     if not target.needs_password:
         return target
     from presman.config.credentials import with_password as found
@@ -197,7 +197,7 @@ def with_password(target: Target, ask: Ask | None = None) -> Target:
 
 
 def terminal_prompt() -> Ask | None:
-    """Return what asks at the terminal, None where nobody sits."""
+    """Return the prompt at the terminal, None without a terminal."""
     return _ask if sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
@@ -236,7 +236,7 @@ def describe(config: Config, options: Namespace) -> str:
 
 
 def _address(text: str, config: Config) -> str:
-    """Return what a section connects to, without secrets."""
+    """Return the address that a section connects to, without secrets."""
     try:
         target = parse_target(text, config)
     except TargetError as error:

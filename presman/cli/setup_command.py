@@ -1,4 +1,4 @@
-"""Commands before the first look: `presman doctor`, `grants`, `collect` and `config`."""
+"""Commands for the time before the first poll: `presman doctor`, `grants`, `collect` and `config`."""
 
 from argparse import Namespace
 

@@ -1,4 +1,4 @@
-"""Start of presman: the monitor on a terminal, a few readings where there is none, advice where there is nothing."""
+"""Start of presman: the monitor on a terminal, a few readings without a terminal, advice without a configuration."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OFFERED = {
 
 
 def welcome(config: Config, options: Namespace) -> int:
-    """Say how to start, and on a terminal offer to: what `presman` does while there is nothing to watch."""
+    """Explain how to start and, on a terminal, offer to do it: this is `presman` before anything is configured."""
     console.show(GETTING_STARTED)
     if not console.is_terminal():
         return exit_codes.OK
@@ -73,7 +73,7 @@ def welcome(config: Config, options: Namespace) -> int:
 
 
 def watch(text: str, config: Config, options: Namespace) -> int:
-    """Open the monitor on a target, then on those switched to. Without a terminal, print `--polls` readings."""
+    """Open the monitor on a target, then on any the user switches to. Without a terminal, print some readings."""
     resolved = resolve(text, config, options)
     if not console.is_terminal():
         return _readings(resolved, options.polls)
@@ -85,7 +85,7 @@ def watch(text: str, config: Config, options: Namespace) -> int:
             notice = ""
             try:
                 resolved = resolve(outcome.target, config, options)
-            except (InputError, Failure) as error:  # what was on the screen is better than nothing
+            except (InputError, Failure) as error:  # the previous screen is better than none
                 notice = f"Not switched: {error}"
             outcome = _show(resolved, config, options, notice)
     finally:
@@ -99,7 +99,7 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
         return _replay(resolved, options)
     gateway = acting() if options.allow_actions else None
     with ending_at_once():
-        head_start = _head_start(resolved, gateway)  # before all that is imported for the screen
+        head_start = _head_start(resolved, gateway)  # before the screen's imports
         notifier = resolved.notifier()
         from presman.tui.app import run_monitor
 
@@ -116,7 +116,7 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
             targets=config.targets,
             bell=resolved.bell,
             notice=notice,
-            tour=_shows_around(resolved, options),
+            tour=_wants_tour(resolved, options),
         )
     finally:
         if head_start is not None:
@@ -126,13 +126,13 @@ def _show(resolved: Resolved, config: Config, options: Namespace, notice: str = 
 
 
 def fixed(resolved: Resolved, options: Namespace) -> list[str]:
-    """Return what comes before what was set by keys the last time: options, and how often a target is to be polled."""
+    """Return the settings that override those saved by keys: options, and the target's refresh interval."""
     given = {"theme": options.theme, "refresh": options.refresh or resolved.target.settings.refresh}
     return [name for name, value in given.items() if value]
 
 
 def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart | None:
-    """Begin to read the database in a process of its own, None where there is nothing to wait for or no process."""
+    """Begin to read the database in a separate process; return None if there is nothing to wait for or no process."""
     from presman.polling.cadence import budget_of
     from presman.tui.first_look import PreviewReader
 
@@ -155,7 +155,7 @@ def _head_start(resolved: Resolved, gateway: ActionGateway | None) -> HeadStart 
 def _feed(
     resolved: Resolved, gateway: ActionGateway | None, head_start: HeadStart | None, notifier: AlertNotifier | None
 ) -> MakeFeed:
-    """Return what makes the feed of the screen: of the sampler that has a head start, or of one that begins with it."""
+    """Return the function that makes the screen's feed: of the sampler with a head start, or of a new sampler."""
     from presman.tui.app import feed_of, sampler_feed
 
     if head_start is not None:
@@ -170,8 +170,8 @@ def _feed(
     return sampler_feed(target, gateway.carry_out if gateway is not None else None)
 
 
-def _shows_around(resolved: Resolved, options: Namespace) -> bool:
-    """Whether the monitor begins with the tour: on the demo, until it was gone through or ended once, or as told."""
+def _wants_tour(resolved: Resolved, options: Namespace) -> bool:
+    """Return whether the monitor begins with the tour: on the demo until it was finished once, or by --tour."""
     wanted = getattr(options, "tour", None)
     if wanted is not None or resolved.target.kind != "simulator":
         return bool(wanted)
@@ -181,7 +181,7 @@ def _shows_around(resolved: Resolved, options: Namespace) -> bool:
 
 
 def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
-    """Play a recording on the screens of the monitor."""
+    """Show a recording on the screens of the monitor."""
 
     with ending_at_once():
         from presman.tui.replay_app import run_replay
@@ -201,7 +201,7 @@ def _replay(resolved: Resolved, options: Namespace) -> MonitorEnd:
 
 
 def acting() -> ActionGateway:
-    """Return the way to actions. Only here is the package that acts imported."""
+    """Return the gateway to actions. The package of actions is imported only here."""
     from presman.actions.gateway import Gateway
 
     return Gateway()
@@ -222,9 +222,9 @@ def _readings(resolved: Resolved, polls: int) -> int:
 
     judge = Judge(resolved.alerts)
     recorded = resolved.target.recorded
-    newest = polls if recorded is not None and recorded.at else None  # of a recording with --at those that lead there
+    newest = polls if recorded is not None and recorded.at else None  # polls of a recording up to --at
     for number, came in enumerate(Polling(resolved).measured(polls=polls, newest=newest)):
-        if not number:  # where there is none, why not is all there is to say
+        if not number:  # if no poll succeeds, the error is the only line
             console.note(f"{console.why_no_screen()}: {counted(polls, 'reading')} as text")
         console.show("\n" * bool(number) + brief(judge.judge(came.reading), console.width()))
     return exit_codes.OK

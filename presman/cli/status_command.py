@@ -1,4 +1,4 @@
-"""`presman status`: what of presman runs for this user, and how it is."""
+"""`presman status`: the running presman commands of this user, and their state."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ exit codes of status:
 
 
 def run(options: Namespace) -> int:
-    """Print what runs; the code tells whether all of it is well. Raises Failure."""
+    """Print what runs; the exit code shows whether all of it is well. Raises Failure."""
     try:
         runs = found_runs()
     except OSError as error:
@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
 
 
 def _document(found: Sequence[RunLine], now: datetime) -> str:
-    """Return the lines as JSON, with the names that CSV has."""
+    """Return the lines as JSON, with the column names of CSV."""
     document = {
         "format": FORMAT,
         "time": plain(now),

@@ -24,7 +24,7 @@ from presman.trace.trace_report import SvgChart, WaitsCsv, histogram_text, scatt
 
 CHARTS = ("scatter", "histogram")
 MOST_CHARTED = 4
-"""Events drawn, those that took most time; more would be lost in each other."""
+"""Events drawn, those with the most time; more could not be distinguished."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +158,7 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what cannot end well before hours are spent on reading."""
+    """Refuse options that cannot succeed before hours are spent on reading."""
     if arguments.all and arguments.event:
         raise Failure("--all and --event exclude each other")
     if arguments.image and not arguments.image.lower().endswith((".svg", ".png")):
@@ -183,7 +183,7 @@ def _same(output: str, name: str) -> bool:
 
 @contextlib.contextmanager
 def _replaced(name: str) -> Iterator[TextIO]:
-    """Open an output that takes the place of `name` once it is whole; ``-`` is standard output, devices as they are."""
+    """Open an output that replaces `name` once complete; ``-`` is standard output, a device is written directly."""
     if name == STANDARD_INPUT:
         out = console.data()
         yield out
@@ -218,7 +218,7 @@ _WIDTH = 24
 
 
 class Progress(console.StatusLine):
-    """How far a trace has been read: a bar rewritten at most ten times a second."""
+    """Progress of reading a trace: a bar rewritten at most ten times a second."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`presman -m MEASURE`: what presman 1.x did, on the new engine."""
+"""`presman -m MEASURE`: the tables of presman 1.x, on the new engine."""
 
 import sys
 from argparse import Namespace
@@ -63,7 +63,7 @@ def run(options: Namespace) -> None:
 
 
 def _column(options: Namespace, measure: str) -> int | None:
-    """Return the index that -c means. Raises Failure if there is none, or no numbers are in it."""
+    """Return the index of the column that -c names. Raises Failure if there is none, or if it has no numbers."""
     if options.column is None:
         if options.plot or options.output:
             raise Failure(f"{'-p' if options.plot else '-o'} needs -c COLUMN")

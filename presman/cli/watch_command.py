@@ -1,4 +1,4 @@
-"""`presman watch`: what happens on a database in lines of words, for screen readers, pipes and logs."""
+"""`presman watch`: changes on a database as lines of text, for screen readers, pipes and logs."""
 
 from argparse import Namespace
 
@@ -41,6 +41,6 @@ def run(options: Namespace) -> None:
     narration = Narration(options.summary, plain=options.plain)
     polling = Polling(resolved, foresees=True)
     for came in polling.measured(polls=options.polls, duration=options.duration):
-        polling.tell_damage()
+        polling.report_damage()
         lines = narration.take(judge.judge(came.reading), came.snapshot)
         console.show("".join(f"{line}\n" for line in lines))

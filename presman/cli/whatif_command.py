@@ -1,4 +1,4 @@
-"""`presman whatif`: reads or gathers arrivals, replays them as they were and as they might be."""
+"""`presman whatif`: reads or collects arrivals, and replays them as observed and under other limits."""
 
 import math
 from argparse import ArgumentTypeError, Namespace
@@ -58,13 +58,13 @@ def arguments() -> Parser:
 
 
 def add_observed(parser: Parser) -> None:
-    """Add what tells which statements are replayed."""
+    """Add the options that choose the statements to replay."""
     option(parser, "target CSV|TARGET", "arrivals, a recording, a target to watch", nargs="?")
     option(parser, "--live-minutes N", "watch TARGET for N minutes first", type=_minutes)
 
 
 def _minutes(text: str) -> float:
-    """Read a number of minutes. Raises ArgumentTypeError for none, and for more than a week."""
+    """Read a number of minutes. Raises ArgumentTypeError unless it is above zero and at most a week."""
     try:
         value = float(text)
     except ValueError:
@@ -81,7 +81,7 @@ def run(options: Namespace) -> None:
         _show_cpu(options)
         return
     watched = WatchedPlan()
-    arrivals = arrivals_of(options, watched.hear)
+    arrivals = arrivals_of(options, watched.take)
     plan = watched.plan()
     load = ObservedLoad.of(arrivals, plan, (), options.seed)
     choice = _choice(load, options)
@@ -100,19 +100,19 @@ def run(options: Namespace) -> None:
 
 
 class WatchedPlan:
-    """Keeps the newest poll of a target, which has its plan, and tells where that is not the one of all polls."""
+    """Keeps the newest poll of a target, which has its plan, and reports whether the plan has changed between polls."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._last: ReadingCame | None = None
 
-    def hear(self, came: ReadingCame) -> None:
+    def take(self, came: ReadingCame) -> None:
         """Take a poll."""
         self._names.add(came.reading.header.plan)
         self._last = came
 
     def plan(self) -> ObservedPlan:
-        """Return the plan that was seen last."""
+        """Return the plan of the newest poll."""
         if len(self._names) > 1:
             console.note("the plan was changed meanwhile: statements are replayed under the last one")
         came = self._last
@@ -120,13 +120,13 @@ class WatchedPlan:
 
 
 def _counted(load: ObservedLoad, choice: Choice) -> Replayed:
-    """Return a replay without the statements that were there before."""
+    """Return a replay, without the statements that were already there when observation began."""
     found = load.played(choice, COURSES).replayed
     return replace(found, statements=found.statements[load.skipped :])
 
 
 def _refuse_repeated(options: Namespace) -> None:
-    """Raise Failure where an option names a group twice: which of the two is meant nobody can tell."""
+    """Raise Failure if an option names a group twice: which of the two is meant is unclear."""
     for given in ("limit", "level", "timeout", "share", "cpu_limit"):
         name, times = next(iter(Counter(group for group, _ in getattr(options, given)).most_common(1)), ("", 0))
         if times > 1:
@@ -134,7 +134,7 @@ def _refuse_repeated(options: Namespace) -> None:
 
 
 def _show_cpu(options: Namespace) -> None:
-    """Print what each group would lack of CPU under other shares, levels and limits. Raises Failure."""
+    """Print the CPU that each group would lack under other shares, levels and limits. Raises Failure."""
     if options.servers_target is not None or options.limit or options.timeout:
         raise Failure(
             "--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: run presman whatif "
@@ -176,7 +176,7 @@ def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None] = lam
 
 
 def watched_moments(options: Namespace) -> Iterator[ReadingCame]:
-    """Yield the polls of a target: of one that ends all of them, of others those of some minutes. Raises Failure."""
+    """Yield the polls of a target: all of a source that ends, otherwise those of --live-minutes. Raises Failure."""
     from presman.cli.polling import FINITE, Polling
     from presman.cli.settings import load, resolve
 
@@ -205,7 +205,7 @@ def _watched(options: Namespace, on_poll: Callable[[ReadingCame], None]) -> list
 
 
 def _choice(load: ObservedLoad, options: Namespace) -> Choice:
-    """Return the changes asked for. Raises Failure for one of a level that a plan does not have."""
+    """Return the requested changes. Raises Failure for a level that the plan does not have."""
     target = options.servers_target
     found = set() if target is None else {Change("target", None, target)}
     for given, kind in (("limit", "limits"), ("level", "levels"), ("timeout", "timeouts")):
@@ -218,7 +218,7 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
 
 
 def _check_level(load: ObservedLoad, group: Group) -> None:
-    """Raise Failure for a group that the plan which was seen gives no level that could be another."""
+    """Raise Failure for a group whose level in the observed plan cannot be changed."""
     if not load.plan.is_ordered:
         raise Failure(
             "--level: groups stand in subplans or several containers, divide by shares, or one queue serves all of "
@@ -229,13 +229,13 @@ def _check_level(load: ObservedLoad, group: Group) -> None:
 
 
 def _by_group(given: list[tuple[str, float]], arrivals: Sequence[Arrival], option: str) -> dict[Group, float]:
-    """Return the figures of an option by group. Raises Failure for a group that nobody was in."""
+    """Return the values of an option by group. Raises Failure for a group without statements."""
     refuse_unseen(option, [name for name, _ in given], sorted({each.group for each in arrivals}))
     return {Group(each.con_id, each.group): value for name, value in given for each in arrivals if each.group == name}
 
 
 def refuse_unseen(option: str, names: Iterable[str], known: Collection[str], what: str = "statement") -> None:
-    """Raise Failure where an option names a group of which nothing was seen."""
+    """Raise Failure if an option names a group that was not observed."""
     for name in names:
         if name not in known:
             raise Failure(f"{option}: no {what} of {name!r} was seen, {did_you_mean(name, known)}")

@@ -1,19 +1,19 @@
 -- {script}: spools what presman reads from Oracle Database {release} and later, as CSV files in this folder.
 --
 -- Needs SQL*Plus 12.2 or later, or SQLcl; the client may be newer than the database. It only reads: every statement
--- is a SELECT, but for the two ALTER SESSION that fix how this session writes dates and numbers. No view of a
--- licensed pack is touched. A view that may not be read leaves its error in its file, and the rest goes on.
+-- is a SELECT, except the two ALTER SESSION that set this session's format of dates and numbers. No view of a
+-- licensed pack is read. If a view may not be read, its file has the error, and the script continues.
 --
--- What it costs: {selects} SELECTs a sample, each of one view in memory; the largest are V$SESSION and the histograms.
--- V$SQL and V$SQL_PLAN are never searched: they are asked by SQL_ID, instance and child, {lookups} SELECTs for each
--- statement that is queued or holds parallel servers then. On a cluster each takes a parallel server on every instance.
+-- Cost: {selects} SELECTs a sample, each on one view in memory; the largest are V$SESSION and the histograms.
+-- V$SQL and V$SQL_PLAN are only read by SQL_ID, instance and child, never searched: {lookups} SELECTs for each
+-- statement that is queued or holds parallel servers. On a cluster each needs a parallel server on every instance.
 --
---   mkdir spool && cd spool              and put this file here, under this name
+--   mkdir spool && cd spool              and put this file there, under this name
 --   sqlplus user@service @{script}             one sample
 --   sqlplus user@service @{script} 30 10       30 samples, 10 seconds apart
---   presman spool:.                      shows them, here or wherever the folder is copied to
+--   presman spool:.                      shows them, here or on any machine with a copy
 --
--- Two samples are the least for rates. Running it again adds samples. On Windows, put `timeout /t` for sleep:
+-- Rates need at least two samples. Running it again adds samples. On Windows, use `timeout /t` instead of sleep:
 define presman_sleep = 'sleep'
 
 set echo off verify off feedback off termout off timing off trimspool on tab off wrap on recsep off
@@ -39,13 +39,13 @@ FROM dual;
 ALTER SESSION SET NLS_DATE_FORMAT = 'YYYY-MM-DD HH24:MI:SS';
 ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,';
 
--- The instant of this sample, the same in all files, with the offset of the database's clock.
+-- The time of this sample, the same in all files, with the UTC offset of the database's clock.
 SELECT TO_CHAR(SYSTIMESTAMP, 'YYYY-MM-DD HH24:MI:SS.FF3 TZH:TZM') AS presman_taken FROM dual;
 
 {views}
 -- {answers}
--- Of the statements in the parallel queue and of those that hold parallel servers, each by its key. A file says how to
--- ask for one (&1 instance, &2 SQL_ID, &3 child), another one for which.
+-- Statements in the parallel queue and those that hold parallel servers, each read by its key. One file has the query
+-- for one of them (&1 instance, &2 SQL_ID, &3 child), another file calls it for each.
 set define off
 set heading off
 set markup csv off
@@ -65,7 +65,7 @@ spool {samples} append
 SELECT '&presman_taken' AS sample_time FROM dual;
 spool off
 
--- The samples that are still to come: a file that calls this one again, run last.
+-- The remaining samples: a file that calls this one again, run last.
 set markup csv off
 set heading off
 spool presman_next_&presman_samples..sql

@@ -208,7 +208,7 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 }
 """By option: the name of the setting that it sets, and the function that reads it."""
 
-_ITS_OTHER_WORDS = frozenset({"url", "uri", "target", "connect", "connection", "database", "host", "service"})
+_CONNECTION_WORDS = frozenset({"url", "uri", "target", "connect", "connection", "database", "host", "service"})
 """Words that users may expect for `connection_string`; by its letters `url` is nearest to `user`."""
 
 
@@ -322,7 +322,7 @@ def _section(path: Path, text: str, section: str, parser: configparser.ConfigPar
 def _setting(path: Path, text: str, section: str, option: str, value: str | None) -> tuple[str, Any]:
     where = f"{path}, line {_line_of(text, section, option)}: [{section}] {option}"
     if option not in _OPTIONS:
-        guess = "did you mean 'connection_string'?" if option in _ITS_OTHER_WORDS else did_you_mean(option, _OPTIONS)
+        guess = "did you mean 'connection_string'?" if option in _CONNECTION_WORDS else did_you_mean(option, _OPTIONS)
         raise ConfigError(f"{where}: unknown option, {guess}")
     name, read = _OPTIONS[option]
     if name.startswith("metrics_") and section != DEFAULTS:

@@ -237,7 +237,7 @@ def _latency(source: Source, now: Callable[[], datetime]) -> Iterator[str]:
 def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacking: Mapping[str, str]) -> Iterator[str]:
     """Run each query that can have rows in this database once, and report what it returned."""
     cures: dict[str, None] = {}
-    answered, unread = 0, dict[str, None]()
+    answered, unreadable = 0, dict[str, None]()
     queries = load(release).values()
     allowed = [query for query in queries if query.pack == "none" or query.pack in packs]
     yield ""
@@ -251,10 +251,10 @@ def _query_lines(source: Source, release: Release, packs: tuple[str, ...], lacki
         if section.problem and section.problem.cure:
             cures[section.problem.cure] = None
         if section.problem or _is_missing(query, section):
-            unread[query.view_in(source.scope)] = None
+            unreadable[query.view_in(source.scope)] = None
         answered += not section.problem and not section.absent
     yield ""
-    yield from _advice(cures, unread, answered)
+    yield from _advice(cures, unreadable, answered)
     yield from _packs([query for query in queries if query.pack != "none"], packs)
 
 
@@ -280,12 +280,12 @@ def _is_missing(query: Query, section: Section) -> bool:
     return section.absent >= set(field_types(query.record))
 
 
-def _advice(cures: Mapping[str, None], unread: Mapping[str, None], answered: int) -> Iterator[str]:
-    if not cures and not unread:
+def _advice(cures: Mapping[str, None], unreadable: Mapping[str, None], answered: int) -> Iterator[str]:
+    if not cures and not unreadable:
         yield f"Nothing is missing: {counted(answered, 'query was', 'queries were')} answered in full."
         return
-    if unread:
-        yield f"These could not be read: {', '.join(unread)}."
+    if unreadable:
+        yield f"These could not be read: {', '.join(unreadable)}."
     if not cures:
         return
     yield "What would help:"

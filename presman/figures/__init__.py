@@ -1,1 +1,1 @@
-"""Figures: every figure said once, the tables made of them, and the measures that files have."""
+"""Figures: one definition of each, the tables made of them, and the measures that files contain."""

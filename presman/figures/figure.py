@@ -1,9 +1,9 @@
-"""A figure as a value: everything that is said about one figure, said once.
+"""A figure as a value: the single definition of one figure.
 
-Its key is its name in CSV files; its head, unit and help stand on screen, in the text of `once`, in the help pages and
-in the reference; one function says how to get it from a record, and sorting, writing and exporting follow from that.
-So no two of them can disagree about what a figure is called, which unit it has or where it comes from. The views that
-its help names are those it is read from: what of them did not come in time is said beside a table.
+Its key is its name in CSV files; its head, unit and help appear on screen, in the output of `once`, in the help pages
+and in the reference. One function gets it from a record; sorting, writing and exporting follow from that. So no two
+places can disagree about the name, unit or source of a figure. The views that its help names are those it is read
+from: if one of them is late, a note beside the table says so.
 """
 
 import re
@@ -22,13 +22,13 @@ from presman.base.formats import ABSENT, clock, compact, count, duration, megaby
 T = TypeVar("T")
 
 State = Literal["", "good", "note", "warn", "bad", "dim"]
-"""What a cell's colour may say. Colour never says it alone: a word or a glyph stands beside it."""
+"""What the colour of a cell can mean. A word or a glyph always says the same."""
 
 Side = Literal["left", "right"]
 
 
 class Unit(Struct, frozen=True):
-    """What a figure is measured in: its name, how a value (or None) is written, the cells that takes at least."""
+    """The unit of a figure: its name, the function that writes a value (or None), and the minimum width in cells."""
 
     name: str
     text: Callable[[Any], str]
@@ -42,15 +42,15 @@ def _word(value: Enum | None) -> str:
 
 TEXT = Unit("text", lambda value: value or "", 4, "left")
 NAME = Unit("text", lambda value: value or ABSENT, 4, "left")
-"""A text that is missing where it is empty: a SQL_ID, a reason."""
+"""A text for which empty means missing: a SQL_ID, a reason."""
 WORD = Unit("word", _word, 4, "left")
 """One of a few stable words: an Enum. Files have its name in lower case, screens its value."""
 FLAG = Unit("true or false", lambda value: ABSENT if value is None else "yes" if value else "no", 3, "left")
 NUMBER = Unit("number", lambda value: ABSENT if value is None else str(value), 4)
-"""A number that counts nothing: an instance, a container, a position."""
+"""A number that is not a count: an instance, a container, a position."""
 COUNT = Unit("count", count, 4)
 TOTAL = Unit("count", compact, 4)
-"""A count that grows without end."""
+"""A count that only ever grows."""
 RATE = Unit("per second", compact, 6)
 BYTES = Unit("bytes", size, 6)
 MEGABYTES = Unit("MB per second", megabytes, 6)
@@ -59,16 +59,16 @@ SESSIONS = Unit("average sessions", number, 6)
 PERCENT = Unit("percent", percent, 4)
 SHARE = Unit("0 to 1", lambda value: ABSENT if value is None else f"{value:.4f}", 6)
 SECONDS = Unit("seconds", duration, 8)
-"""Seconds as a number in files, as h:mm:ss for people."""
+"""Seconds: a number in files, h:mm:ss on screens."""
 MILLISECONDS = Unit("milliseconds", number, 6)
 INSTANT = Unit("instant", clock, 8, "left")
 
 
 class Bar(Struct, frozen=True):
-    """A bar inside a cell. All lengths in the figure's unit; the bars of a column share one scale.
+    """A bar inside a cell. All lengths are in the figure's unit; the bars of a column share one scale.
 
-    `full` is what the whole width stands for (0: the longest bar or limit of the column), `beyond` where a scale ends
-    that goes on behind it. `used` is drawn solid, `waiting` shaded behind it, `entitled` and `limit` as marks.
+    `full` is the value of the whole width (0: the longest bar or limit of the column), `beyond` the end of a scale that
+    continues after `full`. `used` is drawn solid, `waiting` shaded after it, `entitled` and `limit` as marks.
     """
 
     full: float
@@ -83,18 +83,18 @@ class Bar(Struct, frozen=True):
 class Figure(Generic[T]):
     """One figure of a record `T`.
 
-    Said: `key` is its stable name in files, with the unit in it where it has one; `head` what stands above it; `unit`;
-    `help` the view, the formula and whether it is an instant, a delta or since-when; `of` where it is found in the
-    record, a path of attributes (``io.mb``, and ``amounts.NAME`` in a mapping) or a function. `text` writes it where
-    its unit does not say it all, `order` sorts it where its value does not, `sortable` whether it can be sorted by.
+    Definition: `key` is its stable name in files, including the unit if it has one; `head` the column head; `unit`;
+    `help` the view, the formula and whether it is an instant, a delta or a total since when; `of` where it is in the
+    record: a path of attributes (``io.mb``, and ``amounts.NAME`` in a mapping) or a function. `text` writes it if its
+    unit is not enough, `order` is the sort key if its value is not, `sortable` whether rows can be sorted by it.
 
-    Shown: `width` in cells (else as wide as head and unit need), up to `most` where there is room; a `flexible` one
-    takes what is left; `narrow` tells whether it is kept at 80 columns; `vital` ones have room before the others and
-    are the last to go; `state` colours it; `bar` is drawn beside its text or, if flexible, instead of it; a `trend`
-    shows the last minutes.
+    Display: `width` in cells (default: what head and unit need), up to `most` if there is room; a `flexible` figure
+    takes what is left; `narrow` ones are kept at 80 columns; `vital` ones get room before the others and are dropped
+    last; `state` colours it; `bar` is drawn beside its text or, if flexible, instead of it; a `trend` shows the last
+    minutes.
 
-    Derived: `value` gets it from a record, None where it is not known; `show` writes it; `sort` is the key to sort by
-    (None sorts last), None if it cannot be.
+    Derived: `value` gets it from a record, None if it is not known; `show` writes it; `sort` returns the sort key
+    (None sorts last), and is None if rows cannot be sorted by it.
     """
 
     key: str
@@ -135,17 +135,17 @@ class Figure(Generic[T]):
 
     @property
     def largest_first(self) -> bool:
-        """Whether sorting by it begins with the largest: it counts or measures something."""
+        """Whether sorting by it puts the largest first: true for counts and measurements."""
         return self.unit not in (TEXT, NAME, WORD, FLAG, NUMBER, INSTANT)
 
     @property
     def path(self) -> str:
-        """Where it stands in a record of the JSON document, "" for what is worked out from several fields."""
+        """Its path in a record of the JSON document, "" if it is computed from several fields."""
         return self.of if isinstance(self.of, str) else ""
 
 
 def _getter(path: str) -> Callable[[Any], Any]:
-    """Return a function that follows a path of attributes, or of names in a mapping; None anywhere on it is None."""
+    """Return a function that follows a path of attributes or mapping keys, and returns None as soon as one is None."""
     if "." not in path:
         return attrgetter(path)
     first, _, rest = path.partition(".")
@@ -167,23 +167,23 @@ def _order(unit: Unit, value: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Figures(dict[str, Figure[T]]):
-    """The figures of a record by key, among which tables, files and metrics choose."""
+    """The figures of a record by key; tables, files and metrics pick from them."""
 
     def __init__(self, *figures: Figure[T]) -> None:
         super().__init__((figure.key, figure) for figure in figures)
 
     def pick(self, keys: str) -> tuple[Figure[T], ...]:
-        """Return the figures of some keys, which blanks divide, in their order. Raises KeyError."""
+        """Return the figures of `keys`, which are separated by blanks, in that order. Raises KeyError."""
         return tuple(self[key] for key in keys.split())
 
 
 class Table(Struct, Generic[T], frozen=True, dict=True):
-    """A table as a value: its figures, what makes a row the same row at the next poll, and its usual order.
+    """A table as a value: its figures, the identity of a row across polls, and its default order.
 
     `order` is the key of the figure it is sorted by at first ("" keeps the order of the data), `empty` the
-    sentence that stands where there are no rows, `json` where the rows stand in the JSON document ("" if nowhere).
-    `worst_first` tells that the data come in order of trouble: the cursor stays on the first row until it is moved.
-    `stands_for` how many a folded row is, `parent` the identity of the row that one stands below, None for none.
+    sentence shown if there are no rows, `json` the path of the rows in the JSON document ("" if they are not in it).
+    `worst_first` means that the data are ordered by severity: the cursor stays on the first row until it is moved.
+    `stands_for` returns how many rows a folded row represents, `parent` the identity of a row's parent row or None.
     """
 
     key: str
@@ -199,7 +199,7 @@ class Table(Struct, Generic[T], frozen=True, dict=True):
     parent: Callable[[T], Hashable] | None = None
 
     def counted(self, rows: Sequence[T]) -> int:
-        """Return how many some rows stand for."""
+        """Return how many rows `rows` represent, counting folded ones."""
         return len(rows) if self.stands_for is None else sum(map(self.stands_for, rows))
 
     def column(self, key: str) -> Figure[T]:
@@ -220,7 +220,7 @@ def views_of(figures: Sequence[Figure[Any]]) -> frozenset[str]:
 
 
 def late_among(figures: Sequence[Figure[Any]], reading: Reading) -> tuple[LateView, ...]:
-    """Return the late views that any of the figures is read from."""
+    """Return the late views among those that the figures are read from."""
     if not reading.late:
         return ()
     views = views_of(figures)
@@ -228,7 +228,7 @@ def late_among(figures: Sequence[Figure[Any]], reading: Reading) -> tuple[LateVi
 
 
 def late_note(table: Table[Any], reading: Reading) -> str:
-    """Say how old the oldest rows behind a table were when the poll came, "" if they are as new as they should be."""
+    """Return a note of how old the oldest rows behind a table were at the poll, "" if none is late."""
     found = late_among(table.columns, reading)
     ages = [each.age for each in found if each.age is not None]
     if ages:

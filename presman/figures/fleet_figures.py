@@ -14,12 +14,12 @@ _SEVERITIES: dict[str, tuple[str, State]] = {"bad": ("âœ•", "bad"), "warn": ("â–
 
 
 def past(row: Member, key: str) -> Sequence[float | None]:
-    """Return what a trend column draws."""
+    """Return the values of a trend column."""
     return row.past.queued if key == "queue_past" else row.past.cpu_percent
 
 
 def why(row: Member) -> str:
-    """Return why a database is as it is: why no data comes, else the worst that is wrong, or why nothing is."""
+    """Return the reason for a database's state: why no data arrives, else the worst problem, or why there is none."""
     if row.connection is ConnectionState.LATE:
         late = f"no answer for {duration(row.age)}"
         return f"{late}: {row.reason}" if row.reason else late
@@ -49,7 +49,7 @@ def _cpu_bar(row: Member) -> Bar | None:
     found = row.key_figures
     if found is None or found.used is None or not found.capacity:
         return None
-    # Databases differ in size: each bar is of its own CPUs, and all of them end at the same place.
+    # Databases differ in size: each bar is relative to the database's own CPUs, and all have the same full length.
     return Bar(100.0, 100 * found.used / found.capacity, 100 * (found.waiting or 0.0) / found.capacity)
 
 
@@ -85,7 +85,7 @@ def _queue_state(row: Member) -> State:
 
 
 def _weight(row: Member) -> tuple[bool, bool, int] | None:
-    """Return what alerts are sorted by: the worst of them, then their number."""
+    """Return the sort key of alerts: the worst of them, then their number."""
     found = row.key_figures
     return None if found is None else (found.severity == "bad", found.severity == "warn", found.alerts)
 
@@ -173,7 +173,7 @@ WRITTEN: tuple[Figure[Member], ...] = tuple(
     for figure in ((column, _OF[column.key]) if column.key in _OF else (column,))
     if not figure.trend
 )
-"""What files have: each figure once, and what stands behind the slash on screens as a column of its own."""
+"""The figures in files: each once; the number after a slash on screens is a column of its own."""
 
 WORKED_OUT = frozenset({"cpu_percent", "throttled_percent"})
-"""Figures that others tell."""
+"""Figures that others already contain."""

@@ -1,4 +1,4 @@
-"""Figures of consumer groups (CPU, parallel servers and queue, what the plan gives) and of pluggable databases."""
+"""Figures of consumer groups (CPU, parallel servers and queue, plan directives) and of pluggable databases."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -37,12 +37,12 @@ _OWN_MARKS = {verdict.name.lower(): verdict.glyph for verdict in Verdict}
 
 
 def identity(row: GroupReading) -> Hashable:
-    """Return what makes a group the same at the next poll."""
+    """Return the identity of a group across polls."""
     return row.inst_id, row.con_id, row.name
 
 
 def instance_number(inst_id: int) -> str:
-    """Return the number of an instance, or that a figure is over all of them."""
+    """Return the number of an instance as text, or the word for all of them."""
     return str(inst_id or "all")
 
 
@@ -51,7 +51,7 @@ MILLISECONDS_EACH = Unit("milliseconds", lambda value: number(value, 0), 7)
 
 
 def cpu_bar(row: GroupReading | PlanRow | PdbReading) -> Bar | None:
-    """Return CPUs used and waited for, of all there are, with entitlement and limit; None without a delta."""
+    """Return a bar of CPUs used and waited for, out of all CPUs, with entitlement and limit; None without a delta."""
     if row.used is None or not row.capacity:
         return None
     return Bar(row.capacity, row.used, row.waiting or 0.0, row.entitled, row.limit)
@@ -64,7 +64,7 @@ def state_text(row: GroupReading) -> str:
 
 
 def verdict_text(row: GroupReading | PlanRow | PdbReading) -> str:
-    """Return the verdict on CPU with its glyph, and whose limit it is where it is not its own; ``-`` without one."""
+    """Return the CPU verdict with its glyph, and whose limit it is if not the group's own; ``-`` without one."""
     return ABSENT if row.verdict is None else f"{row.verdict.glyph} {verdict_words(row.verdict, row.limited_by)}"
 
 
@@ -73,7 +73,7 @@ def _servers_bar(row: GroupReading) -> Bar | None:
 
 
 def held_servers(row: GroupReading) -> str:
-    """Return the servers that a group holds, with a mark where its limit may count less than that."""
+    """Return the servers that a group holds, with a mark if its limit may count fewer."""
     return f"{'≤' if row.px_servers and not row.is_counted else ''}{count(row.px_servers)}"
 
 
@@ -262,7 +262,7 @@ IN_PARALLEL = GROUPS.pick(
 IN_EMPHASIS = GROUPS.pick(
     "inst_id con_id consumer_group in_plan guaranteed_share guaranteed_cpus entitled_cpus limit_cpus px_servers_limit"
 )
-"""What files have of a group, by the names of measures."""
+"""The figures of a group in files, by name of the measure."""
 
 NO_GROUPS = "No consumer groups: V$RSRC_CONSUMER_GROUP has no rows."
 
@@ -274,7 +274,7 @@ OVERVIEW: Table[GroupReading] = Table(
         *(replace(GROUPS["cpu_bar"], width=9, most=12), GROUPS["used_cpus"]),
         *(replace(GROUPS["wanted_cpus"], narrow=False, vital=True), replace(GROUPS["state"], width=25)),
         *GROUPS.pick("io_mb_per_s io_trend"),
-        # What the state says comes second.
+        # The facts behind the state come second.
         *(replace(each, narrow=False) for each in GROUPS.pick("px_statements_queued head_waited_s")),
         *(replace(GROUPS["px_servers_active"], narrow=True, width=10), GROUPS["session_pool"]),
     ),
@@ -291,7 +291,7 @@ CPU: Table[GroupReading] = Table(
         replace(GROUPS["cpu_bar"], width=9),
         *(replace(GROUPS["used_cpus"], vital=True), GROUPS["waited_cpus"]),
         *(replace(GROUPS["state"], width=25), GROUPS["entitled_cpus"]),
-        replace(GROUPS["limit_cpus"], narrow=False),  # it has its mark in the bar, and the state is whole before
+        replace(GROUPS["limit_cpus"], narrow=False),  # the bar has a mark for it, and the state needs the room
         *GROUPS.pick(
             "used_percent throttled_percent cpu_exhausted_percent active_sessions "
             "execution_waiters yields_per_s requests_per_s cpu_waits_per_s guaranteed_cpus consumed_percent "
@@ -331,12 +331,12 @@ _METRIC = "V$RSRCPDBMETRIC"
 
 
 def _pdb_identity(row: PdbReading) -> Hashable:
-    """Return what makes a container the same at the next poll."""
+    """Return the identity of a container across polls."""
     return row.inst_id, row.con_id
 
 
 def _pdb_state(row: PdbReading) -> tuple[str, State]:
-    """Return what is wrong with a container, and how it is marked: its CPU, unless its I/O limit throttles it."""
+    """Return a container's problem and its colour: the CPU verdict, unless its I/O limit throttles it."""
     cpu = row.verdict.level
     if row.io_verdict is IoVerdict.THROTTLED and cpu not in {"bad", "warn"}:
         return f"{row.io_verdict.glyph} I/O held by {row.held_by or 'its limits'}", row.io_verdict.level

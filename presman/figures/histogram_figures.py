@@ -1,4 +1,4 @@
-"""Figures of wait histograms: of all events, and of one: what its waits say, its buckets; of I/O outliers."""
+"""Figures of wait histograms: of all events, of one event with its buckets, and of I/O outliers."""
 
 from collections.abc import Callable, Hashable
 
@@ -22,11 +22,11 @@ Event = Figure[EventLatency]
 BucketFigure = Figure[LatencyBucket]
 OutlierFigure = Figure[Outlier]
 Line = tuple[tuple[str, str], ...]
-"""Runs of text with the name of a style each."""
+"""Runs: each a text and the name of its style."""
 
 
 class SpanFacts(Struct, frozen=True):
-    """One fact about a histogram as text, over each of the three spans."""
+    """One fact about a histogram as text, for each of the three spans."""
 
     name: str
     now: str
@@ -38,7 +38,7 @@ FactFigure = Figure[SpanFacts]
 
 
 def bound_text(bucket: LatencyBucket | None) -> str:
-    """Return the bucket of the longest wait: ``<8.2ms``, or ``>=35.8min`` for the one without an upper end."""
+    """Return the bound of the bucket of the longest wait: ``<8.2ms``, or ``>=35.8min`` without an upper bound."""
     return ABSENT if bucket is None else _bound(bucket.lower_us, None if bucket.open_ended else bucket.upper_us)
 
 
@@ -47,7 +47,7 @@ def _bound(lower: float, upper: float | None) -> str:
 
 
 def range_text(lower: float, upper: float | None) -> str:
-    """Return a bucket from bound to bound: ``256-512µs``, ``512µs-1.0ms``, ``≥35:47``."""
+    """Return both bounds of a bucket: ``256-512µs``, ``512µs-1.0ms``, ``≥35:47``."""
     if upper is None:
         return f"≥{microseconds(lower)}"
     low, high = microseconds(lower), microseconds(upper)
@@ -68,7 +68,7 @@ def percentile_text(percentile: Percentile | None) -> str:
 
 
 def _roughly(microsecond: float) -> str:
-    """Return an estimate with no more digits than it deserves."""
+    """Return an estimate rounded to the digits it justifies."""
     return f"{microsecond / 1000:.0f}ms" if 1e5 <= microsecond < 1e6 else microseconds(microsecond)
 
 
@@ -81,7 +81,7 @@ def _sessions(row: EventLatency) -> str:
 def figures(
     now: Latency | None, window: Latency | None, startup: Latency | None, minutes: int
 ) -> tuple[SpanFacts, ...]:
-    """Return what three spans of one histogram say, one line per figure, first how long each is.
+    """Return the facts of a histogram's three spans, one figure per line; the first line has their lengths.
 
     `window` is that of the last `minutes`.
     """
@@ -111,14 +111,14 @@ def figures(
 
 
 def lately(now: Latency | None) -> str:
-    """Return over which time the newest figures of a histogram are."""
+    """Return the time that the newest figures of a histogram cover."""
     return f"{number(now.seconds)} s" if now and now.seconds else "now"
 
 
 def brief(name: str, span: Latency | None, width: int) -> Line:
-    """Return what matters most of one span in one line: in columns, else close together, as many whole ones as fit.
+    """Return the most important facts of a span in one line: in columns if they fit, else as many as fit, closer.
 
-    `name` says how long it is.
+    `name` is the length of the span as text.
     """
     label = f" {name:<8}"
     if span is None or not span.waits:
@@ -150,7 +150,7 @@ def _rate(span: Latency) -> str:
 
 
 def _time(microsecond: float | None, digits: str = ",.3f") -> str:
-    if microsecond is None or microsecond >= 999_500:  # three digits of more milliseconds would be 1e+03
+    if microsecond is None or microsecond >= 999_500:  # three significant digits of more would be 1e+03 ms
         return microseconds(microsecond)
     return f"{microsecond / 1000:{digits}} ms"
 
@@ -171,7 +171,7 @@ def _threshold(span: Latency, index: int) -> str:
 
 
 def redo_text(redo: RedoHealth) -> str:
-    """Return the health of redo writes in one line, the most telling figures first."""
+    """Return the health of redo writes in one line, the most important figures first."""
     parts = []
     if redo.sync_ms is not None:
         parts.append(f"log file sync {redo.sync_ms:.2f} ms")

@@ -1,4 +1,4 @@
-"""Figures of what only shows over time: the queue compared with usual, the downgrades seen, events."""
+"""Figures that need history: the queue compared with its usual length, downgrades, events."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ Downgraded = Figure[StatementRun]
 
 
 def _both(text: Callable[[Usual], str]) -> Callable[[Comparison], str]:
-    """Return what shows the hour and the plan side by side."""
+    """Return a function that writes the values of the hour and of the plan side by side."""
     return lambda row: f"{ABSENT if row.hour is None else text(row.hour)} / {text(row.plan) if row.plan else ABSENT}"
 
 
@@ -26,7 +26,7 @@ def _hour(value: Callable[[Usual], float | None]) -> Callable[[Comparison], floa
 
 
 def newest(usual: Usual) -> str:
-    """Return how many are queued, the mean of the last minute; those of this instant are marked."""
+    """Return how many statements are queued, as a mean of the last minute; a value of this instant is marked."""
     is_instant = not usual.seconds and usual.mean_queue is not None
     return f"{number(usual.mean_queue)}{' now' * is_instant}"
 

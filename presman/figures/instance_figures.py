@@ -15,7 +15,7 @@ _MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, number), 8)
 
 
 def pool_bar(pool: ServerPool) -> Bar | None:
-    """Return the servers in use against the target, which is what can be full; behind it the maximum."""
+    """Return a bar of the servers in use: full at the target, with the maximum beyond it."""
     if pool.in_use is None:
         return None
     full, most = pool.target or pool.maximum or pool.in_use, max(pool.maximum or 0, pool.in_use)

@@ -54,7 +54,7 @@ IO_WAITS = Group(
     "poll.", "io.waits", narrow=False,
 )
 IN_SESSION_IO = (*WHICH, GROUPS["io_mb_per_s"], REQUESTS, *MEGABYTES_OF_KINDS, *REQUESTS_OF_KINDS, SERVICE)
-"""What files have of a group's I/O."""
+"""The figures of sessions' I/O in files."""
 IO: Table[GroupReading] = Table(
     "io", "I/O by consumer group",
     (

@@ -1,6 +1,6 @@
-"""Measures: the figures in the CSV columns of each, which are those of the screens.
+"""Measures: the CSV columns of each, which are the figures of the screens.
 
-Their keys are stable: they are part of what presman promises.
+Their keys are stable: they are part of presman's compatibility promise.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ _MICROSECONDS = Unit("microseconds", count, 8)
 class Measure(Struct, Generic[T], frozen=True):
     """What is exported under one name.
 
-    Tidy: `rows` gives one record per line, `figures` its cells. Wide: `across` gives the columns of one line by
-    heading, each with the figure of one of the keys in `wide`, the first unless another is asked for. Recordings
-    keep its rows in tables if it `is_kept`; otherwise they are worked out again from what was read at each poll.
-    `detail_level` is what must be read at each poll to write it.
+    Tidy: `rows` returns one record per line, `figures` are its cells. Wide: `across` returns the records of one line
+    by column heading; each cell is the figure of one of the keys in `wide`, by default the first. Recordings store
+    its rows in tables if it `is_kept`; otherwise they are computed again from what each poll read. `detail_level` is
+    what each poll must read to write it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Measure(Struct, Generic[T], frozen=True):
 
     @property
     def help(self) -> str:
-        """What it is about."""
+        """A sentence on what it contains."""
         return NAMES[self.name]
 
     def header(self) -> list[str]:
@@ -53,7 +53,7 @@ class Measure(Struct, Generic[T], frozen=True):
         return [figure.key for figure in COMMON] + [figure.key for figure in self.figures]
 
     def tidy(self, reading: Reading, rows: Iterable[T] | None = None) -> list[list[Any]]:
-        """Return the lines of one reading in the order of :meth:`header`; of `rows` where they are given."""
+        """Return the lines of one reading, or of `rows` if given, in the order of :meth:`header`."""
         common = [figure.value(reading) for figure in COMMON]
         items = self.rows(reading) if rows is None else rows
         return [common + [figure.value(item) for figure in self.figures] for item in items]
@@ -65,12 +65,12 @@ COMMON: tuple[Figure[Reading], ...] = (
     Figure("database", "database", TEXT, "V$DATABASE.NAME.", "header.database"),
     Figure("interval_s", "interval", SECONDS, "Seconds since the last poll, on the database's clock.", "interval"),
 )
-"""What every line begins with."""
+"""The first columns of every line."""
 # fmt: on
 
 
 def groups(reading: Reading) -> Sequence[GroupReading]:
-    """Return the groups of each instance, under its number; on one instance the cluster's rows are that instance's."""
+    """Return the groups of each instance with its number; with one instance, its rows are those of the cluster."""
     by_instance = tuple(group for group in reading.groups if group.inst_id)
     if by_instance:
         return by_instance
@@ -129,7 +129,7 @@ def _bucket_rows(reading: Reading) -> list[BucketRow]:
 
 
 def headings(named: Sequence[tuple[str, int, int]]) -> list[str]:
-    """Return a heading for each (name, inst_id, con_id): the name, ``@2`` on RAC, ``#3`` where containers share it."""
+    """Return a heading for each (name, inst_id, con_id): the name, ``@2`` on RAC, ``#3`` if containers share it."""
     several = len({inst_id for _, inst_id, _ in named}) > 1
     same = Counter((name, inst_id) for name, inst_id, _ in named)
     return [

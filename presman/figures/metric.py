@@ -1,7 +1,7 @@
-"""A metric as a value: a figure under the name, type and unit that Prometheus and OpenTelemetry have for it.
+"""A metric as a value: a figure with the name, type and unit that Prometheus and OpenTelemetry expect.
 
-Name, unit and help follow from the figure, so that a metric cannot say anything else than the figure does: base units
-(seconds, bytes, ratios of 0 to 1), `_total` for counters, `_info` for what has words and no number.
+Name, unit and help follow from the figure, so that a metric cannot contradict it: base units (seconds, bytes, ratios of
+0 to 1), `_total` for counters, `_info` for words without a number.
 """
 
 import re
@@ -20,7 +20,7 @@ T = TypeVar("T")
 NAMESPACE = "presman_"
 
 Labels = Mapping[str, str]
-"""Names and values of what tells one series from another; none is empty."""
+"""Label names and values that distinguish one series from another; none is empty."""
 
 _BRACKETS = re.compile(r" \([^()]*\)")
 
@@ -28,7 +28,7 @@ NO_LABELS: Labels = MappingProxyType({})
 
 
 class MetricKind(Enum):
-    """What may be done with a metric's numbers."""
+    """The type of a metric: which arithmetic its numbers allow."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
@@ -37,9 +37,9 @@ class MetricKind(Enum):
 
 
 class Distribution(NamedTuple):
-    """A histogram's value: the bounds of its buckets, how many are below each and how many in all, and their sum.
+    """The value of a histogram: its bucket bounds, the count below each, the total count, and the sum of the waits.
 
-    `sum` is None where it is not measured.
+    `sum` is None if it is not measured.
     """
 
     bounds: tuple[float, ...]
@@ -58,9 +58,9 @@ class MetricSample(NamedTuple):
 class Metric(Struct, Generic[T], frozen=True):
     """One metric of rows `T`.
 
-    `name` is the one that queries use; `unit` seconds, bytes, ratio or "" for what is counted. `value` gets the number
-    from a row, None where it is not known; for INFO `facts` gets the labels instead that `words` names. `labels` are
-    fixed: several metrics of one name differ in them.
+    `name` is the name in queries; `unit` is seconds, bytes, ratio, or "" for counts. `value` gets the number from a
+    row, None if it is not known; for INFO, `facts` gets the labels that `words` names instead. `labels` are fixed:
+    metrics of the same name differ in them.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Metric(Struct, Generic[T], frozen=True):
 
     @property
     def family(self) -> str:
-        """The name without what its type adds."""
+        """The name without the suffix of its type."""
         return self.name.removesuffix({"counter": "_total", "info": "_info"}.get(self.kind.value, ""))
 
     @property
     def summary(self) -> str:
-        """The first sentence of the help, without what stands in brackets: a page says it each time it is read."""
+        """The first sentence of the help without brackets, kept short because every scrape repeats it."""
         return f"{_BRACKETS.sub('', self.help).partition('. ')[0].rstrip('.')}."
 
 
 class Base(NamedTuple):
-    """A base unit: the suffix of keys that are converted to it, its name, and how."""
+    """A base unit: the key suffix that is converted to it, its name, and the conversion."""
 
     suffix: str
     unit: str
@@ -104,7 +104,7 @@ BASES = (
     Base("_mb", "bytes", lambda value: value * (1 << 20)),
     Base("_bytes", "bytes", _same),
 )
-"""The units that keys of figures end in."""
+"""The units that figure keys end in."""
 
 _WORDS = (
     ("Milliseconds", "Seconds"),
@@ -113,13 +113,13 @@ _WORDS = (
     ("Percent of", "Part of"),
     ("; empty without", "; absent without"),
 )
-"""What a figure's help says of its unit and of what is not there, and what a metric's does."""
+"""Words on units and missing values in the help of figures, and their replacements in the help of metrics."""
 
 _COUNTED = "_total"
 
 
 def of_figure(prefix: str, figure: Figure[T], stem: str = "", labels: Labels = NO_LABELS) -> Metric[T]:
-    """Return the metric of a figure. `stem` takes the place of its key, unit and all, where that reads badly."""
+    """Return the metric of a figure. `stem` replaces its key, including the unit, if that makes a poor name."""
     key = stem or figure.key
     kind = MetricKind.COUNTER if key.endswith(_COUNTED) else MetricKind.GAUGE
     bare = key.removesuffix(_COUNTED)
@@ -136,7 +136,7 @@ def of_figure(prefix: str, figure: Figure[T], stem: str = "", labels: Labels = N
 
 
 def in_base_units(text: str) -> str:
-    """Return a figure's help with the units that its metric has.
+    """Return a figure's help with the units of its metric.
 
     >>> in_base_units("Milliseconds that calls waited.")
     'Seconds that calls waited.'
@@ -167,9 +167,9 @@ def _word(value: Any) -> str:
 
 
 class Subject(Struct, Generic[T], frozen=True):
-    """What some metrics are about: its rows in an observation, the labels that tell them apart, and the metrics.
+    """The subject of some metrics: its rows in an observation, the labels that distinguish them, and the metrics.
 
-    `title` names it in the documents.
+    `title` is its name in the documentation.
     """
 
     title: str
@@ -178,7 +178,7 @@ class Subject(Struct, Generic[T], frozen=True):
     metrics: tuple[Metric[T], ...]
 
     def labelled(self, observation: Any, common: Labels) -> list[tuple[T, Labels]]:
-        """Return the rows with their labels, behind `common` ones; of rows with the same labels the first."""
+        """Return the rows with their labels, which follow the `common` ones; only the first row of equal labels."""
         found: dict[tuple[str, ...], tuple[T, Labels]] = {}
         for row in self.rows(observation):
             values = tuple(get(row) for get in self.labels.values())
@@ -210,7 +210,7 @@ def _sample(metric: Metric[T], row: T, labels: Labels) -> MetricSample | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number, None for one that no float holds."""
+    """Return a value as a float, None if it is not a number that a float can hold."""
     try:
         found = float(value)
     except OverflowError:

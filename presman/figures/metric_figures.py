@@ -1,12 +1,12 @@
-"""Metrics of a database: which figures of a Reading are exported to Prometheus and OpenTelemetry, and by which labels.
+"""Metrics of a database: the figures of a Reading exported to Prometheus and OpenTelemetry, and their labels.
 
-What a database counts is a counter as it stands there, and no rate: whoever asks makes rates over the time that he
-wants. Labels are names of things that there are few of; no statement, session or user is one.
+A total in the database is exported as a counter, not as a rate: the reader computes rates over any time range. Labels
+are names with few values; statements, sessions and users are never labels.
 
-A view's histogram has cumulative buckets with bounds that never change: a view has no rows for buckets without waits,
-and buckets that come and go would make nonsense of rates. Its bounds are powers of two, in microseconds or (before
-12.1) in milliseconds; of those some are kept, and nothing is estimated: how many waits were shorter than a bound is
-exact. A wait of just that bound counts as longer.
+The histogram of a view has cumulative buckets with fixed bounds: views have no rows for buckets without waits, and
+buckets that come and go would break rates. The view's bounds are powers of two, in microseconds or (before 12.1) in
+milliseconds; some of them are kept, and nothing is estimated: the count of waits shorter than a bound is exact. A wait
+of exactly a bound counts as longer.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ from presman.figures.metric import NAMESPACE, Distribution, Metric, MetricKind, 
 from presman.rows.snapshot import Snapshot
 
 MOST_EVENTS = 24
-"""Events of an instance that have a histogram: those waited for longest since it started."""
+"""Most events per instance that get a histogram: those with the longest total wait since it started."""
 
 _POWERS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 24, 28)
 _MICROSECONDS = tuple(1 << power for power in _POWERS)
@@ -54,7 +54,7 @@ _MILLISECONDS = tuple(1_000 << power - 10 for power in _POWERS if power >= 10)
 
 
 def distribution(histogram: Histogram) -> Distribution:
-    """Return a histogram since the instance started; its sum is measured (V$SYSTEM_EVENT), None where it is not."""
+    """Return a histogram since the instance started; its sum is measured (V$SYSTEM_EVENT), or None if it is not."""
     bounds = _MILLISECONDS if _is_coarse(histogram) else _MICROSECONDS
     counts = tuple(
         sum(bucket.count for bucket in histogram.buckets if bucket.upper_us <= bound < OPEN_FROM) for bound in bounds
@@ -65,12 +65,12 @@ def distribution(histogram: Histogram) -> Distribution:
 
 
 def _is_coarse(histogram: Histogram) -> bool:
-    """Tell whether the bounds are milliseconds: then every one is a multiple of a thousand."""
+    """Return whether the bounds are milliseconds: then each is a multiple of a thousand."""
     return all(bucket.upper_us % 1_000 == 0 for bucket in histogram.buckets)
 
 
 def longest_waited(histograms: Iterable[Histogram]) -> list[Histogram]:
-    """Return those of events that are not idle, of each instance so many at most, in the order given."""
+    """Return the histograms of non-idle events, at most MOST_EVENTS per instance, in the order given."""
     found = [each for each in histograms if each.startup is not None]
     by_time = sorted(found, key=lambda each: -(each.startup.microseconds if each.startup else 0))
     taken: dict[int, int] = {}
@@ -85,14 +85,14 @@ def longest_waited(histograms: Iterable[Histogram]) -> list[Histogram]:
 T = TypeVar("T")
 
 LATE = 60.0
-"""Seconds after which rows of a view that does not answer are not given any more: they were so, and may not be now."""
+"""Seconds after which the rows of a view that does not answer are no longer exported: they may be out of date."""
 
 MOST_ROWS = 500
-"""Groups and containers that one database has metrics of: those that used most CPU."""
+"""Most groups and containers of one database with metrics: those that used most CPU."""
 
 
 class ObservedReading(Struct, frozen=True, dict=True):
-    """A Reading, the snapshots it was made of, and the histograms as they were last read, with their sums of then."""
+    """A Reading, the snapshots it was made from, and the histograms last read, with their sums at that time."""
 
     reading: Reading
     previous: Snapshot | None
@@ -101,7 +101,7 @@ class ObservedReading(Struct, frozen=True, dict=True):
 
     @cached_property
     def containers(self) -> tuple[PdbReading, ...]:
-        """The pluggable databases on each instance; made at the first look."""
+        """The pluggable databases on each instance, computed on first use."""
         found = pdbs(self.reading, self.previous, self.snapshot)
         instances = self.reading.header.instances
         only = instances[0].inst_id if instances else 1
@@ -109,18 +109,18 @@ class ObservedReading(Struct, frozen=True, dict=True):
 
     @cached_property
     def silent(self) -> frozenset[str]:
-        """The views (V$...) that have not answered for so long that their rows count no more."""
+        """The views (V$...) that have not answered for so long that their rows are no longer exported."""
         late = (each.view for each in self.reading.late if each.age is None or each.age > LATE)
         return frozenset(view.removeprefix("G") for view in late)
 
 
 def rows_of(view: str, rows: Callable[[ObservedReading], Iterable[T]]) -> Callable[[ObservedReading], Iterable[T]]:
-    """Return what gives the rows of a view for as long as they count."""
+    """Return a function that returns the rows of a view while they are recent enough."""
     return lambda observation: () if view in observation.silent else rows(observation)
 
 
 def of_reading(rows: Callable[[Reading], Iterable[T]]) -> Callable[[ObservedReading], Iterable[T]]:
-    """Return what gives rows of an observation's reading."""
+    """Return a function that returns rows of an observation's reading."""
     return lambda observation: rows(observation.reading)
 
 
@@ -130,7 +130,7 @@ def group_rows(observation: ObservedReading) -> Sequence[GroupReading]:
 
 
 def counted_groups(observation: ObservedReading) -> Sequence[GroupReading]:
-    """Return the groups that the view counts: a total that began at nothing would be taken for one that was reset."""
+    """Return the groups for which the view has totals: a total that starts at 0 would look like a reset."""
     return [row for row in group_rows(observation) if row.usage is not None]
 
 
@@ -146,7 +146,7 @@ def _largest(rows: Sequence[Any]) -> Sequence[Any]:
 
 
 class ClassWaits(NamedTuple):
-    """The waits of one class on one instance that ended since it started."""
+    """The waits of one class that ended on one instance since it started."""
 
     inst_id: int
     wait_class: str
@@ -164,14 +164,14 @@ def class_waits(reading: Reading) -> list[ClassWaits]:
 
 
 class ActiveSessions(NamedTuple):
-    """The user sessions that are active now in one wait class, or on CPU."""
+    """The user sessions that are now active in one wait class, or on CPU."""
 
     wait_class: str
     sessions: int
 
 
 def active_sessions(reading: Reading) -> list[ActiveSessions]:
-    """Return how many sessions are active in each wait class; none where that is not known."""
+    """Return how many sessions are active in each wait class; empty if that is not known."""
     found = reading.activity
     return [] if found is None else [ActiveSessions(name, found.by_class.get(name, 0)) for name in CLASSES]
 
@@ -192,7 +192,7 @@ _SINCE = "since the plan was activated"
 
 
 def _usage(prefix: str, view: str) -> tuple[Metric[Any], ...]:
-    """Return the metrics of what a view counts of CPU and I/O."""
+    """Return the metrics of a view's CPU and I/O totals."""
     cpu: tuple[Figure[Any], ...] = (
         Figure("cpu_ms_total", "CPU ms*", TOTAL,
                f"Milliseconds of CPU used {_SINCE} ({view}.CONSUMED_CPU_TIME).", "usage.cpu_ms"),
@@ -213,11 +213,11 @@ _MORE: tuple[Figure[Any], ...] = (
            f"How often sessions were throttled for a time slice {_SINCE} ({_GROUPS}.CPU_WAITS).", "usage.cpu_waits"),
     Figure("requests_total", "reqs*", TOTAL, f"Requests executed {_SINCE} ({_GROUPS}.REQUESTS).", "usage.requests"),
 )  # fmt: skip
-"""What V$RSRC_CONSUMER_GROUP counts, and V$RSRC_PDB does not."""
+"""Totals that V$RSRC_CONSUMER_GROUP has and V$RSRC_PDB has not."""
 
 
 def _io(prefix: str, view: str, size: str, direction: str) -> tuple[Metric[Any], ...]:
-    """Return the metrics of one kind of I/O that a view counts."""
+    """Return the metrics of a view's totals of one kind of I/O."""
     path, labels = f"usage.{size}_{direction}", {"size": size, "direction": direction}
     figures: tuple[Figure[Any], ...] = (
         Figure("io_mb_total", "I/O MB*", TOTAL, f"Megabytes read and written {_SINCE} ({view}.*_MEGABYTES). The "
@@ -431,5 +431,5 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
         ),
     ),
 )
-"""All that is exported of a Reading, in the order of the page."""
+"""Everything exported from a Reading, in the order of the page."""
 # fmt: on

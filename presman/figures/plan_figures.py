@@ -1,4 +1,4 @@
-"""Figures of the plan: its tree, findings about it, its windows, mappings, and what another plan does differently."""
+"""Figures of the plan: its tree, findings about it, windows, mappings, and the differences from another plan."""
 
 from datetime import datetime
 

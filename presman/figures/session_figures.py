@@ -9,7 +9,7 @@ from presman.base.formats import ABSENT, clock, count, number
 from presman.base.text import one_line
 from presman.figures.figure import COUNT, CPUS, MEGABYTES, NAME, NUMBER, SECONDS, TEXT
 
-# Shapes apart from units: one unit more is one word more, not a line for each.
+# Units on one line, by themselves: one more unit is one more word, not a line for each.
 # isort: split
 from presman.figures.figure import Figure, State, Table, Unit
 
@@ -18,17 +18,17 @@ Session = Figure[SessionReading]
 _INFO = "V$RSRC_SESSION_INFO"
 _CPUS = Unit("CPUs", lambda value: number(value, 2), 7)
 _FEW = Unit("count", lambda value: count(value or None), 4)
-"""A count of what few sessions have."""
+"""A count that is 0, and then shown as missing, for most sessions."""
 _DELTA = "change since the last poll / seconds; - until the session was in two polls."
 
 
 def identity(row: SessionReading) -> Hashable:
-    """Return what makes a session the same at the next poll: SERIAL# tells the users of a SID apart."""
+    """Return the identity of a session across polls: SERIAL# distinguishes sessions that reuse a SID."""
     return row.inst_id, row.sid, row.serial
 
 
 def stands_for(row: SessionReading) -> int:
-    """Return how many sessions a row is."""
+    """Return how many sessions a row represents."""
     return 0 if isinstance(row, ServerBelow) else 1 + collapsed_servers(row)
 
 
@@ -49,13 +49,13 @@ def _state(row: SessionReading) -> State:
 
 
 def _switched(row: SessionReading) -> str:
-    """Return the group with the one the session came from; unlike its mapping, that is one of the plan's."""
+    """Return the group with the group before the switch, which, unlike the mapped group, is always in the plan."""
     origin = row.original_group or row.mapped_group
     return f"{row.group} ◂ {origin}" if origin and origin != row.group else row.group
 
 
 def why_in_group(row: SessionReading) -> str:
-    """Return how a session came to its group: what switched it, the rule that mapped it, what the plan lacks."""
+    """Return why a session is in its group: what switched it, the mapping rule, or a group that the plan lacks."""
     reasons = []
     origin = row.original_group or row.mapped_group
     if origin and origin != row.group:

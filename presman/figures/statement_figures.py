@@ -1,4 +1,4 @@
-"""Figures of parallel statements: of the queue, and of those that hold servers."""
+"""Figures of parallel statements: of those in the queue, and of those that hold servers."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -24,14 +24,14 @@ _SHOWN_SQL = 400
 
 
 def statement_identity(row: ParallelStatement) -> Hashable:
-    """Return what makes a statement the same at the next poll: who runs which SQL where; of folded ones, which."""
+    """Return the identity of a statement across polls: session, SQL and instance; for folded ones, what they share."""
     if isinstance(row, CollapsedStatements):
         return kind_of(row)
     return row.inst_id, row.sid, row.serial, row.sql_id
 
 
 def running_state(row: RunningStatement) -> str:
-    """Return what a running statement is about, its trouble first."""
+    """Return the notes on a running statement, problems first."""
     if row.orphaned:
         return f"✕ gone with inst {row.inst_id}"
     if row.status == "KILLED":
@@ -65,7 +65,7 @@ def _degree(row: RunningStatement) -> str:
 
 
 def at_timeout(row: QueuedStatement) -> str:
-    """Return what happens to a queued statement at its timeout. Before 18 there is nothing but the error."""
+    """Return what happens to a queued statement at its timeout. Before 18 it always gets the error."""
     if row.timeout_action == "RUN":
         return "it starts at once, downgraded if there are too few servers (PQ_TIMEOUT_ACTION RUN)"
     if not row.timeout_action:
@@ -77,12 +77,12 @@ _TIMEOUT_GLYPHS = {"RUN": "▶", "CANCEL": "✕"}
 
 
 def _all_of(row: QueuedStatement) -> Sequence[QueuedStatement]:
-    """Return the statements that a row of the queue is."""
+    """Return the statements that a row of the queue represents."""
     return row.same if isinstance(row, CollapsedStatements) else (row,)
 
 
 def _time_of(name: str) -> Callable[[QueuedStatement], str]:
-    """Return what shows a time of a row, of folded statements from the least to the most of those that have it."""
+    """Return a function that writes a time of a row; for folded statements, the range of the known times."""
 
     def shown(row: QueuedStatement) -> str:
         found = [getattr(each, name) for each in _all_of(row)]
@@ -94,7 +94,7 @@ def _time_of(name: str) -> Callable[[QueuedStatement], str]:
 
 
 def _shared(text: Callable[[QueuedStatement], str], several: str = "several") -> Callable[[QueuedStatement], str]:
-    """Return what shows a text of a row; of folded statements what all have, else that it is `several`."""
+    """Return a function that writes a text of a row; for folded statements the text they all share, else `several`."""
 
     def shown(row: QueuedStatement) -> str:
         first, *others = dict.fromkeys(map(text, _all_of(row)))
@@ -120,14 +120,14 @@ def when(starts: StartForecast | None) -> str:
 
 
 def between(starts: StartForecast | None) -> str:
-    """Return between when and when it should start, in 8 cases of 10."""
+    """Return the earliest and latest expected start, which holds in 8 cases of 10."""
     return ABSENT if starts is None or starts.low is None else f"{duration(starts.low)}-{duration(starts.high)}"
 
 
 def starts_in(row: QueuedStatement) -> str:
-    """Return between when and when it should start, as one time where both are the same as shown.
+    """Return the earliest and latest expected start, as one time if both are shown the same.
 
-    Of folded statements between the earliest and the latest of all; nothing where not all of them have both.
+    For folded statements, the earliest and latest of all; "" unless all of them have both.
     """
     if isinstance(row, CollapsedStatements):
         found = [each.starts for each in row.same]
@@ -141,7 +141,7 @@ def starts_in(row: QueuedStatement) -> str:
 
 
 def forecast_record(reading: Reading, *, since: bool = False) -> str:
-    """Return in words how good the forecasts of starts have been, and `since` when; "" where none was judged yet."""
+    """Return in words how good the start forecasts have been, and `since` when; "" if none has been judged yet."""
     behind = reading.forecast
     if behind is None or not behind.record.judged:
         return ""
@@ -152,17 +152,17 @@ def forecast_record(reading: Reading, *, since: bool = False) -> str:
 
 
 NO_START = "starts in: no forecast, "
-"""How a queue without a forecast says so; of what runs now it may be known when it ends."""
+"""The beginning of the note on a queue without a forecast; the ends of running statements may still be known."""
 
 
 def why_unforeseen(reading: Reading) -> str:
-    """Return why no start in the queue is foreseen, "" where one is, where nobody forecasts or reasons differ."""
+    """Return why no start in the queue is forecast; "" if one is, if there is no forecaster, or if reasons differ."""
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
     return f"{NO_START}{reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
 
 
 def place(row: QueuedStatement, reading: Reading) -> str:
-    """Return which of its queue a statement is; of several that have waited as long nobody knows who is first."""
+    """Return a statement's position in its queue; the order of those that have waited equally long is not known."""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (row.con_id, row.group))
     alike = [each.position for each in queue if each.waits_like(row)]
     if len(alike) < 2 or row.event == NEXT_IN_LINE:
@@ -173,9 +173,9 @@ def place(row: QueuedStatement, reading: Reading) -> str:
 
 
 def first_of_queue(row: QueuedStatement, head: QueueHead) -> str:
-    """Return what the head of its queue is to a statement, "" where it is the head itself.
+    """Return how the head of its queue relates to a statement, "" if it is the head itself.
 
-    One that has waited alike may come before it or behind it.
+    A head that has waited equally long may start before it or after it.
     """
     if row.executing() == head.statement.executing():
         return ""
@@ -183,7 +183,7 @@ def first_of_queue(row: QueuedStatement, head: QueueHead) -> str:
 
 
 def starts_in_words(row: QueuedStatement) -> str:
-    """Return when a queued statement should start, as a sentence; "" where nobody forecasts."""
+    """Return when a queued statement should start, as a sentence; "" without a forecaster."""
     starts = row.starts
     if starts is None:
         return ""
@@ -196,14 +196,14 @@ def starts_in_words(row: QueuedStatement) -> str:
 
 
 def no_forecast(row: QueuedStatement) -> str:
-    """Return why there are no figures of when a statement should start: `timeout`, or what is not known; else ""."""
+    """Return why a statement has no forecast of its start: `timeout`, or what is not known; "" if it has one."""
     if row.starts is None:
         return ""
     return "timeout" if row.starts.timeout else row.starts.why_none
 
 
 def stands_for(row: QueuedStatement) -> int:
-    """Return how many statements a row of the queue is."""
+    """Return how many statements a row of the queue represents."""
     return len(_all_of(row))
 
 
@@ -374,7 +374,7 @@ IN_QUEUE = QUEUED.pick(
     "requested_dop dop dop_reason queuing_reason servers_low servers_high servers_source event program module service "
     "machine sql_text starts_in_s starts_low_s starts_high_s no_forecast reason"
 )
-"""What files have of a statement that waits."""
+"""The figures of a waiting statement in files."""
 
 RUNNING: Table[RunningStatement] = Table(
     "running",

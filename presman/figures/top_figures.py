@@ -1,4 +1,4 @@
-"""Figures of the tab Top: active sessions by wait class, the busiest statements, who waits for whom."""
+"""Figures of the tab Top: active sessions by wait class, the busiest statements, blocked and blocking sessions."""
 
 from collections.abc import Hashable
 from typing import NamedTuple
@@ -15,9 +15,9 @@ _SAMPLED = "Sampled by presman from V$SESSION at each poll; a sample stands for 
 
 
 class ClassActivity(NamedTuple):
-    """A wait class: sessions active in it now and on average over a minute and the window; its `seconds` in the window.
+    """A wait class: its active sessions now and on average over a minute and the window; its `seconds` in the window.
 
-    `share` is its part of all of them (0..1).
+    `share` is its part of those of all classes (0..1).
     """
 
     name: str
@@ -29,7 +29,7 @@ class ClassActivity(NamedTuple):
 
 
 class TopStatement(NamedTuple):
-    """A statement over the window, with the servers it holds now and its text; `no_text` is why there is none."""
+    """A statement over the window, with the servers it now holds and its text; `no_text` is why the text is missing."""
 
     activity: SqlActivity
     now: int
@@ -43,7 +43,7 @@ Holds = Figure[Blocking]
 
 
 def _of(name: str) -> Figure[Blocking]:
-    """Return a figure of a blocked or blocking session as the table of sessions has it."""
+    """Return a figure of a blocked or blocking session, as in the table of sessions."""
     from presman.figures.session_figures import SESSIONS as ALL
 
     figure: Figure[SessionReading] = ALL.column(name)

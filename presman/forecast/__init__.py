@@ -1,1 +1,1 @@
-"""Forecasts of the parallel queue: its scheduler as a model, and when each statement in it should start. Pure."""
+"""Forecasts of the parallel queue: its scheduler as a model, and when each queued statement should start. Pure."""

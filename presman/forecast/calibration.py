@@ -1,8 +1,9 @@
-"""Calibration of forecasts on what came true: courses give an interval its shape, outcomes give it its width.
+"""Calibration of forecasts by their outcomes: courses determine the shape of an interval, outcomes its width.
 
-Adaptive conformal intervals: how far each outcome was from the median, in half widths of its interval, is kept; the
-next intervals are as wide as it takes to hold so many of them. A miss makes that more, a hit a little less. First
-forecasts are judged by first forecasts, those of who has waited for a while by all that stood at some looks.
+These are adaptive conformal intervals: the distance of each outcome from the median, in half widths of its interval, is
+kept, and the next intervals are wide enough to hold the wanted part of these distances. A miss increases that part, a
+hit decreases it a little. First forecasts are calibrated by first forecasts, those of statements that have waited for a
+while by all forecasts of some polls.
 """
 
 from __future__ import annotations
@@ -17,33 +18,33 @@ from presman.analysis.readings.forecast_readings import ForecastRecord
 from presman.forecast.statement_history import FEW
 
 HELD = 0.8
-"""What part of the outcomes an interval is to hold, and what is aimed at before anything came true."""
+"""The part of the outcomes that an interval should hold, and the part aimed at before there are outcomes."""
 
 KEPT = 50
 _UNTRIED = 1.5
-"""How many times as wide as the courses make it an interval is until five outcomes are known."""
+"""The factor by which intervals are wider than in the courses until five outcomes are known."""
 _STEP = 0.01
-"""How much the part that is aimed at follows an outcome.
+"""The change of the part aimed at after each outcome.
 
-Those of a burst err together, and it is seen late: with larger steps the width swings, and is narrow just when the next
-burst comes.
+The outcomes of a burst err together, and are known late: with larger steps the width oscillates, and is narrow just
+when the next burst comes.
 """
 _LEAST, _MOST = 0.5, 0.98
 _STANDING = 0.86
-"""What part is aimed at of all who wait: a little more than is to hold, since those of one queue err together."""
+"""The part aimed at for all waiting statements: a little more than HELD, since those of one queue err together."""
 _DRIFTS, _DRIFTS_AFTER = 0.3, 300.0
-"""A half of an interval is at least such a part of what its median is beyond so many seconds.
+"""Half of an interval is at least this part of its median's excess over this many seconds.
 
-Courses have the load of the last hour, and that of the next is another.
+The courses have the load of the last hour, and the next hour's differs.
 """
 _HOUR = 3600.0
 _OF_ONE_LOOK = 50
-"""Forecasts of one look that are judged: of a longer queue every second, every third."""
+"""Forecasts of one poll that are judged: of a longer queue every second, every third."""
 _NARROWEST, _WIDEST = 0.25, 8.0
 
 
 def tenths(seconds: float) -> float:
-    """Return seconds as they are shown and kept: a recording has tenths, and tells the same as who watched."""
+    """Return seconds as shown and kept: a recording has tenths, and must show the same as a live monitor."""
     return round(seconds, 1)
 
 
@@ -56,23 +57,23 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, ascending: Sequence[float]) -> Interval:
-        """Return the middle of numbers, and what 8 of 10 of them lie between."""
+        """Return the median of ascending numbers and the range of the middle 8 of 10."""
         return cls(*(ascending[int(part * (len(ascending) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
 
     def distance(self, seconds: float, least: float) -> float:
-        """Return how far from the median so many seconds are, in halves that are `least` seconds at least."""
+        """Return the distance of `seconds` from the median, in halves of the interval of at least `least` seconds."""
         below, above = _halves(self, least)
         error = seconds - self.median
         return error / above if error > 0 else -error / below
 
     def widened(self, factor: float, least: float) -> Interval:
-        """Return an interval whose halves, of `least` seconds at least, are `factor` times as wide."""
+        """Return an interval whose halves, of at least `least` seconds, are `factor` times as wide."""
         below, above = _halves(self, least)
         return Interval(self.median, max(0.0, self.median - factor * below), self.median + factor * above)
 
 
 class ForecastOutcome(NamedTuple):
-    """What became of a forecast: its `distance` from the median in half widths, its `error` in seconds."""
+    """The outcome of a forecast: its `distance` from the median in half widths, its `error` in seconds."""
 
     distance: float
     error: float
@@ -80,24 +81,24 @@ class ForecastOutcome(NamedTuple):
 
 
 class Calibration:
-    """The last outcomes of forecasts that were shown. `least` is the half width, in seconds, that is never undercut."""
+    """The last outcomes of forecasts that were shown. In its methods `least` is the least half width, in seconds."""
 
     def __init__(self) -> None:
         self._outcomes: deque[ForecastOutcome] = deque(maxlen=KEPT)
         self._part = HELD
         self.factor = _UNTRIED
-        """How many times as wide as the courses make it an interval is."""
+        """The factor by which intervals are wider than in the courses."""
 
     def widened(self, raw: Interval, least: float) -> Interval:
-        """Return an interval as it is to be shown."""
+        """Return an interval as it is shown."""
         return raw.widened(self.factor, least)
 
     def judge(
         self, raw: Interval, shown: Interval, seconds: float, least: float, before: ForecastOutcome | None = None
     ) -> ForecastOutcome:
-        """Take that a statement started after so many seconds, or has not yet after so many; return the outcome.
+        """Judge a statement that started after `seconds`, or has not started after them; return the outcome.
 
-        `before` is what it counted as while it had not started: that is replaced.
+        `before` is its outcome while it had not started, which is replaced.
         """
         held = shown.low <= seconds <= shown.high
         found = ForecastOutcome(raw.distance(seconds, least), abs(seconds - raw.median), held)
@@ -111,7 +112,7 @@ class Calibration:
         return found
 
     def record(self) -> ForecastRecord:
-        """Return how good the forecasts have been."""
+        """Return the accuracy of the forecasts so far."""
         errors = [each.error for each in self._outcomes]
         held = sum(each.held for each in self._outcomes)
         return ForecastRecord(len(errors), held, tenths(median(errors)) if errors else None)
@@ -122,7 +123,7 @@ class Calibration:
 
 
 class StandingForecast(NamedTuple):
-    """A forecast that stood `at` an instant (in seconds, as all here), as courses make it."""
+    """A forecast of the courses that stood `at` a time; all values are in seconds."""
 
     at: float
     raw: Interval
@@ -130,10 +131,10 @@ class StandingForecast(NamedTuple):
 
 
 class QueueCalibration:
-    """Outcomes of all forecasts of some polls of the last hour, not only of the first of each statement.
+    """Outcomes of all forecasts at some polls of the last hour, not only of the first forecast of each statement.
 
-    Most first forecasts are of those who start soon. Who waits long is foreseen at each look, and counts at each.
-    `factor` is how many times as wide intervals of all who wait must be; None until enough is known.
+    Most first forecasts are for statements that start soon. One that waits long is forecast at each poll, and counts at
+    each. `factor` widens the intervals of all waiting statements; None until enough is known.
     """
 
     def __init__(self) -> None:
@@ -142,17 +143,17 @@ class QueueCalibration:
         self.factor: float | None = None
 
     def start(self, who: Hashable, at: float | None) -> None:
-        """Take that one has started at an instant, None for one that left without."""
+        """Note that a statement started at `at`, or left without a start if that is None."""
         for each in self._open.pop(who, ()):
             if at is not None and at >= each.at:
                 self._known.append((each.at, each.raw.distance(at - each.at, each.least)))
 
     def forget_open(self) -> None:
-        """Forget what stands of all who wait: it will not be judged."""
+        """Forget the standing forecasts of all waiting statements: they will not be judged."""
         self._open.clear()
 
     def look(self, now: float, shown: Sequence[tuple[Hashable, StandingForecast]]) -> None:
-        """Take what stands of all who wait, and make the factor of what has come of it until now."""
+        """Take the standing forecasts of all waiting statements, and compute the factor from the outcomes so far."""
         since = now - _HOUR
         distances = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
         self.factor = _holding(_STANDING, distances) if len(distances) >= FEW else None
@@ -161,7 +162,7 @@ class QueueCalibration:
             standings[:] = [*(each for each in standings if each.at >= since), standing]
 
     def _late(self, now: float, since: float) -> list[float]:
-        """Return the distances, so far, of those who still wait behind their medians."""
+        """Return the distances so far of the statements that still wait after their medians."""
         still = (each for standings in self._open.values() for each in standings if each.at >= since)
         return [each.raw.distance(now - each.at, each.least) for each in still if now - each.at > each.raw.median]
 
@@ -173,6 +174,6 @@ def _holding(part: float, distances: Sequence[float]) -> float:
 
 
 def _halves(raw: Interval, least: float) -> tuple[float, float]:
-    """Return the halves of an interval, which are `least` seconds at least, and more the farther off it is."""
+    """Return the halves of an interval: at least `least` seconds, and more for a median far in the future."""
     least = max(least, _DRIFTS * (raw.median - _DRIFTS_AFTER))
     return max(raw.median - raw.low, least), max(raw.high - raw.median, least)

@@ -1,7 +1,7 @@
-"""One possible course of the queue: drawn by chance, then played through the queue's own scheduler. All in seconds.
+"""One possible course of the queue: random draws, then a run of the queue's own scheduler. All times in seconds.
 
-What is drawn before it is played is the same however it goes on: a course without one of the holders differs from the
-other by that alone (common random numbers).
+The draws are made before the run and do not depend on it: a course without one of the holders differs from the other
+only by that (common random numbers).
 """
 
 from bisect import bisect_left
@@ -18,19 +18,19 @@ from presman.forecast.scheduler import Chance, Group, Limits, QueueEntry, QueueO
 from presman.forecast.statement_history import Durations
 
 HORIZON = 4 * 3600.0
-"""Seconds after which a course ends, whoever still waits."""
+"""Seconds after which a course ends, even if statements still wait."""
 
 MOST_STEPS = 4_000
 """Ends and arrivals after which a course ends."""
 
 
 class Holder(NamedTuple):
-    """A statement that holds `servers`, for `held` seconds so far; `lasts` is None where nothing tells how long.
+    """A statement that has held `servers` for `held` seconds; `lasts` is None if its duration is unknown.
 
-    Then it may keep them for as long again as it has (as likely less as more); for good, if that is not known either.
-    What it does now goes on for `remaining` seconds (V$SESSION_LONGOPS), None where nothing tells; how many times as
-    long statements like it went on until their end are `times`, ascending, () where that was not seen yet. `managed`
-    tells whether the queue counts it in its group.
+    Then it may keep them for as long again as it has (as likely less as more), or forever if that is unknown, too. Its
+    current operation goes on for `remaining` seconds (V$SESSION_LONGOPS), None if there is no estimate; `times` are the
+    ratios, ascending, by which similar statements took longer than such an estimate until their end, () if none was
+    seen. `managed` says whether the queue counts it in its group.
     """
 
     group: Group
@@ -43,9 +43,9 @@ class Holder(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A statement that has waited for so long and wants `low` to `high` servers; how long it `lasts` then.
+    """A statement that has `waited` and wants `low` to `high` servers; `lasts` is its duration after the start.
 
-    `is_next` tells that its wait event says that it is the next to start.
+    `is_next` says that its wait event marks it as the next to start.
     """
 
     group: Group
@@ -57,9 +57,9 @@ class Waiting(NamedTuple):
 
 
 class Came(NamedTuple):
-    """A statement that came `at` so many seconds after the beginning of what was seen; how long such a one `lasts`.
+    """A statement that arrived `at` seconds after observation began; `lasts` is the duration of such statements.
 
-    One of a group that bypasses the queue does not queue.
+    A statement of a group that bypasses the queue does not queue.
     """
 
     at: float
@@ -70,9 +70,9 @@ class Came(NamedTuple):
 
 
 class QueueNow(NamedTuple):
-    """What the queue is at one instant: its rules, who holds servers, who waits (first come first).
+    """The queue at one instant: its rules, the holders of servers, and the waiting statements in order of arrival.
 
-    `came` is who came in the `watched` seconds before, by time: who will come is drawn from it.
+    `came` are the arrivals in the `watched` seconds before, by time: future arrivals are drawn from them.
     """
 
     limits: Limits
@@ -83,12 +83,12 @@ class QueueNow(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What chance decides: how long each holder has `left`, what each that waits `wants` and how long it `lasts`.
+    """The random draws: the time each holder has `left`, what each waiting statement `wants` and how long it `lasts`.
 
-    `waited` puts those that wait in order: which of two came first that have waited alike is not known.
+    `waited` orders the waiting statements: of two that have waited equally long, the first arrival is unknown.
 
-    What came before comes once more, `since` so many seconds after its beginning and then from the beginning on: so
-    those that come together still do.
+    Past arrivals are repeated, from `since` seconds after their beginning and then from the beginning on: so those that
+    came together still do.
     """
 
     left: tuple[float, ...]
@@ -100,9 +100,9 @@ class Draw(NamedTuple):
 
 
 class Played(NamedTuple):
-    """After how many seconds each that waited started, infinite for one that did not; how many `steps` it took.
+    """Seconds after which each waiting statement started, infinity if it did not start; the number of `steps`.
 
-    It was played `until` so many seconds: fewer than the horizon where steps came to an end before those that waited.
+    `until` is the end of the course in seconds: less than the horizon if the steps ran out while statements waited.
     """
 
     starts: tuple[float, ...]
@@ -111,25 +111,25 @@ class Played(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it was played to its end."""
+        """Return whether the course was played to its end."""
         return self.until >= HORIZON
 
     @property
     def at_once(self) -> int:
-        """How many started at once."""
+        """Return the number of statements that started at once."""
         return sum(start <= 0.0 for start in self.starts)
 
     @property
     def empty(self) -> float:
-        """After how many seconds the last of them started."""
+        """Return the seconds after which the last of them started."""
         return max(self.starts, default=0.0)
 
 
 def draw(now: QueueNow, seed: str) -> Draw:
-    """Return one draw of what is not known.
+    """Return one draw of what is unknown.
 
-    Whether the queue counts one set of servers as the DOP or twice the DOP is not documented, but it is one of the two
-    for all.
+    Whether the queue counts one set of servers as the DOP or twice the DOP is not documented, but it is the same for
+    all statements.
     """
     random = Random(seed)
     high = random.random() < 0.5
@@ -151,7 +151,7 @@ def _left(holder: Holder, chance: float) -> float:
 
 
 def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
-    """Return what becomes of those that wait; `ended` holders (by index) are gone from the start."""
+    """Return the course of the waiting statements; holders in `ended` (by index) are absent from the start."""
     return _Course(now, drawn, ended).run()
 
 
@@ -159,7 +159,7 @@ _NOBODY = inf, Came(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 
 def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple[float, Came]]:
-    """Yield the arrivals once more, each with the seconds after which it comes."""
+    """Yield the arrivals repeatedly, each with the seconds after which it comes."""
     first = bisect_left(came, since, key=attrgetter("at"))
     order = [*((each, 0.0) for each in came[first:]), *((each, watched) for each in came[:first])]
     for turn in count() if order and watched > 0 else ():
@@ -177,7 +177,7 @@ class _Course:
         self._starts = [inf] * len(now.waiting)
         self._to_start = len(now.waiting)
         self._moves = True
-        """Whether something happened by which another could start."""
+        """Whether anything happened that could let another statement start."""
         self._next = len(now.waiting)
         for index, holder in enumerate(now.holders):
             if index not in ended:
@@ -190,7 +190,7 @@ class _Course:
         self._comes, self._who = next(self._coming, _NOBODY)
 
     def run(self) -> Played:
-        """Play until all have started that wait now."""
+        """Play until all statements that wait now have started."""
         steps = len(self._starts) + len(self._now.holders)
         most, until = steps + MOST_STEPS, 0.0
         self._start(0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Effects of ending running statements: the same courses with them and without them, a few at each reading."""
+"""Effects of ending running statements: the same courses with and without them, a few at each reading."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ from presman.forecast.course import HORIZON, Draw, Played, play
 from presman.forecast.queue_now import Modelled
 
 SHOWN = 3
-"""Ways to let a head start that are played."""
+"""Ways to let a head start whose effects are played."""
 KEPT = 20
-"""Courses that stand behind an effect."""
+"""The most courses behind an effect."""
 ENOUGH = 5
-"""Fewer courses than this, and an effect is not known."""
+"""The fewest courses behind an effect: with fewer it is unknown."""
 
 _MOST, _HALF = 0.75, 0.5
-"""In what part of the courses an end must save enough to be taken for proven, and to stay so."""
+"""The part of the courses in which an end must save enough to become proven, and to stay proven."""
 
 _LASTS = timedelta(minutes=1)
-"""How long what was played is kept, and for how long an end must have saved enough before that is a proof."""
+"""How long a played course is kept, and how long an end must have saved enough before it is proven."""
 
 Way = tuple[Executing, ...]
 
@@ -40,21 +40,21 @@ class _Difference(NamedTuple):
 
     @property
     def sooner(self) -> float:
-        """By how many seconds the last starts sooner: infinite for one that would not start at all."""
+        """Return by how many seconds the last statement starts sooner: infinity if it would otherwise not start."""
         return self.otherwise - self.through if self.through < inf else 0.0
 
 
 class Effects:
-    """What the ends of those would do that are named to let a head start."""
+    """The effects of ending the statements that are offered to let a head start."""
 
     def __init__(self) -> None:
         self._played: dict[Way, deque[_Difference]] = {}
         self._now: list[Way] = []
         self._since: dict[Way, datetime] = {}
-        """Since when the ends of those have saved enough at each look."""
+        """The time since which each way has saved enough at each reading."""
 
     def offer(self, reading: Reading) -> int:
-        """Take what can be done now; return how many ways there are. What was played is kept for a minute."""
+        """Take the ways offered now and return their number. Played courses are kept for a minute."""
         found = (way for each in unblock(reading) for way in each.ways[:SHOWN])
         self._now = list(dict.fromkeys(tuple(each.executing() for each in way) for way in found))
         for way, played in list(self._played.items()):
@@ -65,9 +65,9 @@ class Effects:
         return len(self._now)
 
     def play(self, model: Modelled, courses: Sequence[tuple[Draw, Played]], at: datetime, most: float) -> int:
-        """Play courses without the statements of each way, one way after the other, the least known first.
+        """Play courses without the statements of each way, in turn, starting with the way that has the fewest courses.
 
-        Nothing more is begun after `most` steps of the model; return how many it took.
+        No further way is begun after `most` steps of the model. Return the number of steps.
         """
         holders = {each.executing(): index for index, each in enumerate(model.holders) if each is not None}
         ways = [way for way in self._now if all(who in holders for who in way)] if courses else []
@@ -85,10 +85,10 @@ class Effects:
     def known(
         self, at: datetime, *, trusted: bool, last: float | None, factor: float = 1.0
     ) -> tuple[EndingEffect, ...]:
-        """Return what is known of what is offered now; nothing is proven while the forecasts are not `trusted`.
+        """Return the known effects of the ways offered now; nothing is proven unless the forecasts are `trusted`.
 
-        `last` is in how many seconds the last that is queued should start, by its forecast; None where that is not
-        known. Ranges are `factor` times as wide as courses make them.
+        `last` is the forecast start of the last queued statement in seconds, None if unknown. Ranges are `factor` times
+        as wide as in the courses.
         """
         played = {way: found for way in self._now if len(found := self._played.get(way, ())) >= ENOUGH}
         self._since = {
@@ -103,12 +103,12 @@ class Effects:
 
 
 def _part_that_saves(found: Sequence[_Difference]) -> float:
-    """Return in what part of the courses an end saves so much that it matters."""
+    """Return the part of the courses in which an end saves enough to matter."""
     return sum(saves_enough(each.through, each.otherwise) for each in found) / len(found)
 
 
 def _effect(way: Way, found: Sequence[_Difference], last: float | None, factor: float, *, proven: bool) -> EndingEffect:
-    # The middle of what each pair of courses differs by: that of the times alone changes with the courses drawn.
+    # The median of the differences within pairs: the difference of medians would vary with the courses drawn.
     gains = sorted(each.sooner for each in found)
     middle = median(gains)
     starts = round(median(each.starts for each in found))

@@ -1,7 +1,7 @@
-"""Forecaster: reads one reading after the other, and says of each queued statement when it should start.
+"""Forecaster: takes successive readings, and forecasts when each queued statement should start.
 
-Possible courses are played from the state now, a few at each reading, and those of the last minute are kept. How many
-may be played is counted in steps of the model, not by a clock, so that the same readings make the same forecasts.
+It plays possible courses from the current state, a few at each reading, and keeps those of the last minute. A budget of
+model steps, not a clock, limits how many, so that the same readings give the same forecasts.
 """
 
 from collections import deque
@@ -38,40 +38,40 @@ from presman.rows.session_state import NEXT_IN_LINE
 from presman.rows.snapshot import Snapshot
 
 COURSES = 40
-"""Courses that stand behind a forecast."""
+"""The most courses behind a forecast."""
 ENOUGH = 6
-"""Fewer courses than this, and no forecast is shown of a statement."""
+"""The fewest courses behind a forecast: with fewer none is shown."""
 FRESH = 8
-"""Courses that each reading adds where nobody has come; so many of one are played once more without somebody."""
+"""Courses that each reading adds if no statement is new; up to as many are replayed without the ended holders."""
 _LASTS = timedelta(minutes=1)
 """How long courses are kept."""
 _LASTS_LONG = timedelta(minutes=5)
-"""How long so few are kept as it takes: where the queue is long, no more are played in a minute."""
+"""How long the last few courses are kept: with a long queue, no more are played in a minute."""
 
 STEPS_PER_SECOND = 300.0
-"""Steps of the model for each second that passes: some 3 ms of CPU."""
+"""Steps of the model for each second that passes: about 3 ms of CPU."""
 MOST_STEPS = 9_000.0
-"""Steps that may be saved up."""
+"""Steps that may accumulate."""
 ONE_LOOK = 40_000.0
-"""Steps where there is but one look: some 400 ms of CPU."""
+"""Steps if there is only one poll: about 400 ms of CPU."""
 
 _LOOK_EVERY = timedelta(minutes=1)
-"""How far apart looks are of which all forecasts are judged."""
+"""The time between the polls whose forecasts are all judged."""
 
 LEADING_POLLS = 30
-"""Polls of a recording that lead to the one whose forecasts are shown: by them it is known how good forecasts are."""
+"""Polls of a recording before the one whose forecasts are shown: they show how accurate the forecasts are."""
 
 SEED = 1
 
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
-"""Views without which nothing is foreseen: who waits, who holds servers, and by which limits."""
+"""Views required for a forecast: they show the waiting statements, the holders of servers, and the limits."""
 
 _QUIESCED = "the database is quiesced, and nobody knows for how long"
 _BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
 _NEVER_KNOWN = "and whether that ever starts is not known"
 _BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement before it wants more than its limit allows, {_NEVER_KNOWN}")
 PENDING = StartForecast(why_none="it is being worked out")
-"""A start of which nothing is known yet."""
+"""A start that is not known yet."""
 _TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
 _NOT_WITHIN = "it does not start within "
 NEVER = f"{_NOT_WITHIN}4 hours in most courses"
@@ -79,11 +79,11 @@ _MINUTE = 60.0
 
 
 _Wait = tuple[Executing, datetime | None]
-"""One wait: who waits to execute what, and since when. A session may queue the same SQL again."""
+"""One wait: the statement that a session waits to execute, and since when. A session may queue the same SQL again."""
 
 
 def not_within(seconds: float) -> StartForecast:
-    """Return that all that is known of a statement is within how long it does not start."""
+    """Return a forecast that gives only the time within which the statement does not start."""
     if seconds >= HORIZON:
         return StartForecast(why_none=NEVER)
     whole = seconds if seconds < _MINUTE else seconds - seconds % _MINUTE
@@ -91,25 +91,25 @@ def not_within(seconds: float) -> StartForecast:
 
 
 def is_not_within(starts: StartForecast) -> bool:
-    """Whether all that is known of a statement is within how long it does not start."""
+    """Return whether a forecast only gives the time within which the statement does not start."""
     return starts.why_none.startswith(_NOT_WITHIN)
 
 
 class _Course(NamedTuple):
     at: datetime
     until: float
-    """Until when it was played, infinite where that was to the horizon. Times are seconds since 1970."""
+    """The end of the course, infinity if it reached the horizon. Times are seconds since 1970."""
     starts: Mapping[_Wait, float]
-    """When each statement starts, infinite for one that does not until then."""
+    """When each statement starts, infinity if it does not start before the end."""
 
 
 def queue_of(row: QueuedStatement) -> tuple[int, str]:
-    """Return the queue that a statement waits in."""
+    """Return the key of the queue that a statement waits in."""
     return row.con_id, row.group
 
 
 def together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
-    """Return those of one queue that came together, the first first: which of them is before which is not known."""
+    """Return the statements of one queue grouped by arrival, oldest first: the order within a group is unknown."""
     found: list[list[QueuedStatement]] = []
     for row in sorted(queue, key=lambda row: row.position):
         first = found[-1][0] if found else row
@@ -121,9 +121,9 @@ def together(queue: Iterable[QueuedStatement]) -> list[list[QueuedStatement]]:
 
 
 def _last(starts: Collection[StartForecast]) -> float | None:
-    """Return in how many seconds the last should start, None where one has no forecast.
+    """Return in how many seconds the last statement should start, None if a statement has no forecast.
 
-    None, too, where several have the same: they came together, and the last of them starts later than their middle.
+    Also None if several share the latest: they came together, and the last of them starts later than their median.
     """
     medians = [each.median for each in starts if each.median is not None]
     latest = max(medians, default=0.0)
@@ -131,7 +131,7 @@ def _last(starts: Collection[StartForecast]) -> float | None:
 
 
 class _FirstForecast(NamedTuple):
-    """The first forecast of a statement, to be judged when it starts; in seconds from `at`."""
+    """The first forecast of a statement, which is judged when it starts; in seconds from `at`."""
 
     at: datetime
     raw: Interval
@@ -140,10 +140,10 @@ class _FirstForecast(NamedTuple):
 
 
 class Foresight(NamedTuple):
-    """What the forecasts of a reading `at` an instant are made of: the queue as the model takes it.
+    """The basis of the forecasts of a reading `at` an instant: the queue as the model has it.
 
-    Intervals of who waits are `factor` times as wide as courses make them; before that their halves are `least` seconds
-    at least.
+    Intervals of waiting statements are `factor` times as wide as in the courses, where each half counts as at least
+    `least` seconds.
     """
 
     at: datetime
@@ -154,7 +154,7 @@ class Foresight(NamedTuple):
 
 
 class _Missed(NamedTuple):
-    """A statement that did not start when forecast: the forecast shown for it, and how it counts until it starts."""
+    """A statement that did not start when forecast: why it has no forecast now, and its outcome until it starts."""
 
     why: str
     outcome: ForecastOutcome
@@ -174,16 +174,16 @@ def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
 
 
 def _is_too_large(row: QueuedStatement, rules: QueueRules) -> bool:
-    """Whether a statement wants more than its group or its container may ever have.
+    """Return whether a statement wants more than its group or its container may ever have.
 
-    Courses start it once none of these are in use, as was seen of the target; of a limit that was seen nowhere.
+    Courses start it once no servers are in use, which was observed for the target, but not for these limits.
     """
     limits = rules.limits.get(queue_of(row), ())
     return row.wants is not None and any(row.wants.low > each.allowed for each in limits)
 
 
 class Forecaster:
-    """Forecasts of one database's queue. `seed` makes its random numbers; so many `steps` may be played at first."""
+    """Forecasts of one database's queue. `seed` is for its random numbers; `steps` is the initial budget of steps."""
 
     def __init__(self, seed: int = SEED, steps: float = MOST_STEPS) -> None:
         self._seed = seed
@@ -210,20 +210,20 @@ class Forecaster:
         self._least = 1.0
         self._is_recorded = False
         self.foresight: Foresight | None = None
-        """What the newest forecasts are made of, None where there are none."""
+        """The basis of the newest forecasts, None if there are none."""
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
-        """Begin behind a reading at an instant, with the statements that were seen in the time `watched` before it."""
+        """Begin after a reading at an instant, with the statements that were seen in the time `watched` before it."""
         self._history.begin(at, watched, runs)
         self._at, self._is_recorded = at, True
 
     def read(self, reading: Reading, previous: Snapshot | None, current: Snapshot, cache: RowCache | None) -> Reading:
-        """Return the reading of two snapshots with its forecasts: those that were kept with it, where some were."""
+        """Return the reading of two snapshots with its forecasts: those of a recorded poll if it has any."""
         found = self.add(reading, lambda: queue_rules(Facts.of(previous, current, cache), reading))
         return as_shown(found, current)
 
     def add(self, reading: Reading, rules: Callable[[], QueueRules]) -> Reading:
-        """Return the next reading with its forecasts; `rules` are asked for where they may tell something."""
+        """Return the next reading with its forecasts; `rules` is called only if a forecast is possible."""
         if self._at is not None and reading.at < self._at:
             self._reset()
         passed = 0.0 if self._at is None else (reading.at - self._at).total_seconds()
@@ -256,24 +256,24 @@ class Forecaster:
         return reading.foreseen(starts, self._behind(_last(starts.values())))
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
-        """Return a reading of whose queue nothing can be foreseen, for one reason."""
+        """Return a reading without forecasts, for one reason that applies to the whole queue."""
         self._forget_courses()
         nothing = StartForecast(why_none=why)
         return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
 
     @property
     def _factor(self) -> float:
-        """How many times wider than in the courses the intervals are for statements that have waited for a while."""
+        """The factor by which intervals are wider than in the courses for statements that have waited for a while."""
         return self._queue_calibration.factor or self._calibration.factor
 
     def _look(self, at: datetime) -> None:
-        """Keep once a minute what is shown of all who wait, to be judged when they start."""
+        """Keep the forecasts of all waiting statements once a minute, to judge them when the statements start."""
         if self._looked is None or at - self._looked >= _LOOK_EVERY:
             self._looked = at
             self._queue_calibration.look(at.timestamp(), tuple(self._standing.items()))
 
     def _behind(self, last: float | None = None) -> QueueForecast:
-        """Return what stands behind the forecasts; the `last` that is queued should start in so many seconds."""
+        """Return the basis of the forecasts; the `last` queued statement should start in this many seconds."""
         record, at = self._calibration.record(), self._at
         trusted = record.is_proof() and not self._is_recorded
         effects = () if at is None else self._effects.known(at, trusted=trusted, last=last, factor=self._factor)
@@ -294,15 +294,15 @@ class Forecaster:
         self._effects = Effects()
 
     def _forget_open(self) -> None:
-        """Forget what was foreseen of those that waited: its conditions are no more, or its outcome was not seen."""
+        """Forget the forecasts of waiting statements: their conditions have changed, or their outcome was not seen."""
         self._first.clear()
         self._missed.clear()
         self._queue_calibration.forget_open()
 
     def _forget_old(self, at: datetime, rules: QueueRules) -> None:
-        """Forget the courses that were played long ago, or by other rules; of the last few only what is too old.
+        """Forget courses that are too old or were played under other rules; keep the last few for longer.
 
-        What was foreseen by other rules is not judged: it was said of a queue that is no more.
+        Forecasts made under other rules are not judged: they were for a queue that no longer exists.
         """
         now = rules.target, rules.plan, {key: [each.allowed for each in limits] for key, limits in rules.limits.items()}
         if now != self._rules:
@@ -313,9 +313,9 @@ class Forecaster:
             self._courses.popleft()
 
     def _play(self, model: Modelled, reading: Reading) -> None:
-        """Play as many courses as may be played now; half of the steps is for what ends would do.
+        """Play as many courses as the budget allows; half of the steps is for the effects of ends.
 
-        Where enough that are known have all who wait now, a few new ones will do.
+        If enough courses include all statements that wait now, a few new courses suffice.
         """
         now = reading.at.timestamp()
         waits = {self._wait(each) for each in model.waiting}
@@ -335,9 +335,9 @@ class Forecaster:
         self._steps -= self._effects.play(model, fresh[:FRESH], reading.at, self._steps)
 
     def _starts(self, reading: Reading, rules: QueueRules) -> dict[Executing, StartForecast]:
-        """Return the forecasts. In each queue who came first starts first; of those that came together each may.
+        """Return the forecasts. In each queue the first arrival starts first; of those that came together any may.
 
-        Who stands behind one that did not start when it should have has none: it rests on the start that did not come.
+        A statement behind one that missed its forecast has none, because it depends on the start that did not happen.
         """
         found: dict[Executing, StartForecast] = {}
         self._standing = {}
@@ -359,19 +359,19 @@ class Forecaster:
         return found
 
     def _times(self, alike: Sequence[QueuedStatement], now: float) -> list[float]:
-        """Return after how many seconds one of those that came together starts in each course, ascending."""
+        """Return the seconds after which a statement of those that came together starts in each course, ascending."""
         waits = [self._wait(row) for row in alike]
         known = (each.starts[wait] - now for each in self._courses for wait in waits if wait in each.starts)
         return sorted(start for start in known if start >= 0.0)
 
     def _reach(self, wait: _Wait, now: float) -> float:
-        """Return within how many seconds one does not start in the courses in which it does not start."""
+        """Return the seconds to the earliest end of a course in which the statement does not start."""
         return min((each.until for each in self._courses if each.starts.get(wait) == inf), default=inf) - now
 
     def _start(
         self, row: QueuedStatement, starts: Sequence[float], after: StartForecast, rules: QueueRules, at: datetime
     ) -> StartForecast:
-        """Return the forecast of a statement, by when one like it `starts`; not before those it comes `after`."""
+        """Return the forecast of a statement from `starts` in the courses, at the earliest that of `after`."""
         wait = self._wait(row)
         missed = self._missed[wait].why if wait in self._missed else after.why_none
         if why := _why_none(row, rules) or missed:
@@ -401,9 +401,9 @@ class Forecaster:
         return row.executing(), None if run is None else run.queued
 
     def _judge(self, reading: Reading) -> None:
-        """Judge the first forecasts of the statements that have started, or should have by now: those were wrong.
+        """Judge the first forecasts of the statements that have started, or should have by now (those were wrong).
 
-        Who started and ended between two polls, or left without a start, is not judged.
+        A statement that started and ended between two polls, or left without a start, is not judged.
         """
         queued = {self._wait(each) for each in reading.queue}
         self._pending = {wait: since for wait, since in self._pending.items() if wait in queued}

@@ -1,4 +1,4 @@
-"""The queue of a reading as the model takes it: rules, holders, who waits, who came before."""
+"""The queue of a reading in the form of the model: rules, holders, waiting statements, past arrivals."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from presman.rows.session_state import NEXT_IN_LINE
 
 _UNLIMITED = 1_000_000
 _NOBODY = Group(-1, "")
-"""The group of servers in use of which no statement is seen."""
+"""The group of servers in use that no visible statement holds."""
 
 
 class PlanBranch(Struct, frozen=True):
-    """A branch of the plan as the model of the queue takes it."""
+    """A branch of the plan in the form of the model."""
 
     weights: tuple[float, ...]
     children: tuple[PlanBranch, ...] = ()
@@ -38,7 +38,7 @@ class PlanBranch(Struct, frozen=True):
 
 
 class Modelled(NamedTuple):
-    """The queue, and which statements stand for its holders and for those that wait; None for servers without one."""
+    """The queue, and the statements behind its holders and waiting entries; None for servers without a statement."""
 
     now: QueueNow
     holders: tuple[RunningStatement | None, ...]
@@ -46,7 +46,7 @@ class Modelled(NamedTuple):
 
 
 def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> Modelled | None:
-    """Return the queue of a reading for the model; None where target or order is not known or none has ended."""
+    """Return the queue of a reading for the model; None if target or order is unknown or no statement has ended."""
     if rules.target is None or rules.one_queue is None or history.lasting(0, "", "") is None:
         return None
     counts = Counted.of(reading)
@@ -69,7 +69,7 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
 
 
 def _unmanaged(reading: Reading, counts: Counted) -> frozenset[Executing]:
-    """Return the statements that their groups do not count; where it may be one of several, idle ones are taken."""
+    """Return the statements that their groups do not count; if it could be any of several, prefer idle ones."""
     over = Counter[Key]()
     for row in reading.cluster_groups():
         over[row.con_id, row.name] -= row.px_servers or 0
@@ -101,7 +101,7 @@ def _holder(each: RunningStatement, history: StatementHistory, *, managed: bool)
 
 
 def _unlisted_holders(rules: QueueRules, holders: Iterable[Holder]) -> Iterable[Holder]:
-    """Yield the servers that are counted as in use and that no statement is seen to hold: they stay in use."""
+    """Yield the servers that are counted as in use but that no visible statement holds: they stay in use."""
     held: Counter[Key] = Counter()
     whole = 0
     for each in holders:
@@ -150,7 +150,7 @@ def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:
 
 
 def plan_branch(plan: Branch, weights: tuple[float, ...] = (0.0,) * LEVELS) -> PlanBranch:
-    """Return a plan as the model takes it: each level's parts add up to 1."""
+    """Return a plan in the form of the model, in which each level's parts add up to 1."""
     parts: Mapping[int, list[float]] = {index: [0.0] * LEVELS for index in range(len(plan.branches))}
     for number, level in plan.levels:
         for index, part in level:
@@ -163,14 +163,13 @@ def plan_branch(plan: Branch, weights: tuple[float, ...] = (0.0,) * LEVELS) -> P
 
 
 class QueueRules(NamedTuple):
-    """What decides who starts: servers `in_use` of the `target`, None where that is not known.
+    """The rules that decide which statement starts: servers `in_use` of the `target`, None if unknown.
 
-    `one_queue` tells that all groups queue in the order in which they came; else the tree of `plan` decides between
-    them, None where it is not known. `one_queue` is None where neither is known, as between queues of containers.
-    `limits` are those of each group and of its container.
-    `unknown_limit` are containers whose servers are not known, `confined` the sessions (instance, SID) whose servers
-    may run on some instances only, or where that is not known. `bypassing` are groups that never queue; `timeouts` are
-    those of the plan, in seconds and with what becomes of who waits for so long.
+    With `one_queue` all groups queue in order of arrival; otherwise the tree of `plan` decides between them, None if it
+    is unknown. `one_queue` is None if neither is known, as between the queues of several containers. `limits` are those
+    of each group and of its container. `unknown_limit` are containers whose limit of servers is unknown, `confined` the
+    sessions (instance, SID) whose servers may run on some instances only, or for which that is unknown. `bypassing` are
+    groups that never queue; `timeouts` are those of the plan, in seconds, with the action at the timeout.
     """
 
     target: int | None
@@ -185,7 +184,7 @@ class QueueRules(NamedTuple):
 
 
 def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
-    """Return the rules of the queue of a reading; those of the plan are of the first instance."""
+    """Return the rules of the queue of a reading; the plan is that of the first instance."""
     found = server_pools.pools(facts)
     cluster = server_pools.together(found[inst_id] for inst_id in facts.system.inst_ids)
     budgets = server_pools.budgets(facts, cluster)

@@ -1,11 +1,11 @@
-"""The parallel statement queue: who may start, who must wait and why, who times out, who is downgraded.
+"""The parallel statement queue: which statements start, wait (and why), time out, or are downgraded.
 
-Pure but for its own state: no clock, no database, no SQL. Servers are counted over all instances, as Oracle does.
+Pure except for its own state: no clock, no database, no SQL. Servers are counted over all instances, as Oracle does.
 
-A statement starts if the servers in use and those it needs fit PARALLEL_SERVERS_TARGET and the limits of the pools
-it draws from (its group's, its PDB's). One that needs more than the whole target or limit can never fit by that
-rule; published observations on 12.1 show it started alone, once nothing was in use (36 servers on a target of
-24), so that is done here for the target, and by analogy for the limits.
+A statement starts if the servers in use and those it needs fit PARALLEL_SERVERS_TARGET and the limits of the pools it
+draws from (its group's, its PDB's). A statement that needs more than the whole target or limit can never fit by that
+rule; published observations on 12.1 show that it started alone, once no servers were in use (36 servers on a target of
+24), so that is implemented here for the target, and by analogy for the limits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Queueing(Enum):
 
 
 class QueueOutcome(Enum):
-    """What happened to a statement in the last call."""
+    """The result of a statement in the last call."""
 
     STARTED = "started"
     CANCELLED = "timed out"
@@ -67,7 +67,7 @@ class ServerPoolLimit(Struct, frozen=True):
 
 
 class QueueRule(Struct, frozen=True):
-    """What the plan says of one group's parallel statements. `timeout` in seconds; `bypass` never queues."""
+    """The plan's rule for one group's parallel statements. `timeout` in seconds; with `bypass` they never queue."""
 
     pools: tuple[ServerPoolLimit, ...] = ()
     timeout: float | None = None
@@ -78,7 +78,7 @@ class QueueRule(Struct, frozen=True):
 
 
 class Draws(NamedTuple):
-    """The groups to draw the next head from: in order, as a set, and their weights summed up one after the other."""
+    """The groups among which the next head is drawn: in order, as a set, and their cumulative weights."""
 
     groups: tuple[Group, ...]
     members: frozenset[Group]
@@ -86,10 +86,7 @@ class Draws(NamedTuple):
 
 
 class Limits(Struct, frozen=True, dict=True):
-    """The whole set-up: target and maximum of servers over all instances, the queueing, a rule per group.
-
-    `root` orders the groups (levels, then a draw by allocation); None means first come, first served.
-    """
+    """The configuration: target and maximum of servers over all instances, the queueing, a rule per group."""
 
     target: int
     maximum: int
@@ -98,16 +95,16 @@ class Limits(Struct, frozen=True, dict=True):
     root: PlanNode | None = None
 
     def rule(self, group: Group) -> QueueRule:
-        """Return the rule of `group`; one without limits if the plan is silent."""
+        """Return the rule of `group`; one without limits if the plan has none."""
         return self.rules.get(group, _FREE)
 
     @cached_property
     def timeouts(self) -> Mapping[Group, float]:
-        """The groups whose statements time out, and after how many seconds."""
+        """Return the groups whose statements time out, each with its seconds."""
         return {group: rule.timeout for group, rule in self.rules.items() if rule.timeout is not None}
 
     def draws(self, groups: frozenset[Group]) -> Draws:
-        """Return whom the plan serves first of some groups; worked out once for each set of them."""
+        """Return the groups that the plan serves first among `groups`; computed once for each set of groups."""
         if groups not in self._draws:
             found = (_first_level(self.root, groups) if self.root else {}) or dict.fromkeys(sorted(groups), 1.0)
             self._draws[groups] = Draws(tuple(found), frozenset(found), tuple(accumulate(found.values())))
@@ -122,10 +119,9 @@ _FREE = QueueRule()
 
 
 class QueueEntry(Struct):
-    """One parallel statement as the queue sees it. `wants` is DOP x sets; `queues` its session's policy.
+    """One parallel statement in the queue. `wants` is DOP x sets; `queues` is its session's policy.
 
-    `degree` and `servers` are what it got when it started; `managed` whether the group's
-    counters count it.
+    `degree` and `servers` are what it got when it started; `managed` says whether the group's counters count it.
     """
 
     number: int
@@ -141,13 +137,13 @@ class QueueEntry(Struct):
 
     @property
     def needs(self) -> int:
-        """Servers it needs: DOP x sets, the DOP after the group's degree limit."""
+        """Return the servers it needs: DOP x sets, with the DOP after the group's degree limit."""
         degree = self.degree or self.dop
         return degree * self.sets if degree > 1 else 0
 
 
 class HeldServers:
-    """How many servers the running statements hold of each limit that several of them share."""
+    """The servers that running statements hold under each shared limit."""
 
     def __init__(self) -> None:
         self._held: dict[str, int] = {}
@@ -160,14 +156,14 @@ class HeldServers:
                 held[pool.name] = held.get(pool.name, 0) + servers
 
     def of(self, pool: str) -> int:
-        """Return the servers that statements under the limit of that name hold."""
+        """Return the servers held by statements under the limit of that name."""
         return self._held.get(pool, 0)
 
     def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
-        """Whether a limit of its group keeps a statement from starting; one that needs more than all starts alone."""
+        """Return whether a limit of its group keeps a statement waiting; one that exceeds the limit starts alone."""
         needs = ticket.needs
         for pool in rule.pools:
-            held = self._held.get(pool.name, 0)  # a forecast asks this a million times: `_exceeds`, without the call
+            held = self._held.get(pool.name, 0)  # a forecast does this a million times, so `_exceeds` is inlined
             if held > 0 if needs > pool.limit else held + needs > pool.limit:
                 return True
         return False
@@ -178,7 +174,7 @@ def _exceeds(needs: int, held: int, limit: int) -> bool:
 
 
 class Chance:
-    """Random numbers from a seed, sown when one is first asked for: that is dear, and many courses ask for none."""
+    """Random numbers from a seed; the slow generator is made on first use, because many courses need none."""
 
     def __init__(self, seed: str | int) -> None:
         self._seed = seed
@@ -190,10 +186,10 @@ class Chance:
 
 
 class PlanOrder:
-    """Whose head is next by the plan: the first level with a head that fits, and a draw among the groups of it.
+    """The next head by the plan: the first level with a head that fits, and a draw among its groups.
 
-    A draw stands until the statement drawn has started, so that a big one is not passed by small ones, or until another
-    group's statement joins those to choose from.
+    A draw stands until the drawn statement has started, so that small statements do not pass a big one, or until a
+    statement of another group joins the choice.
     """
 
     def __init__(self, limits: Limits, chance: Chance) -> None:
@@ -202,7 +198,7 @@ class PlanOrder:
         self._from: frozenset[Group] = frozenset()
 
     def next_of(self, groups: frozenset[Group]) -> Group:
-        """Return whose turn it is among those whose heads are within their limits."""
+        """Return the group whose turn it is among those whose heads are within their limits."""
         draws = self._limits.draws(groups)
         chosen = self._next
         if chosen is None or chosen not in draws.members or not draws.members <= self._from:
@@ -213,12 +209,12 @@ class PlanOrder:
         return chosen
 
     def forget(self) -> None:
-        """Have the next head drawn again: the one drawn has started, or none fits any more."""
+        """Draw the next head again: the drawn one has started, or none fits any more."""
         self._next = None
 
 
 class StatementQueue:
-    """The queue of one cluster. Call `submit` and `release`, then `pump` to learn who starts."""
+    """The queue of one cluster. Call `submit` and `release`, then `pump` to get the statements that start."""
 
     def __init__(self, limits: Limits, chance: Chance) -> None:
         self.limits = limits
@@ -230,7 +226,7 @@ class StatementQueue:
         self.held = HeldServers()
 
     def change(self, limits: Limits, groups: Mapping[int, Group]) -> None:
-        """Put other limits in force; `groups` is each ticket's consumer group under them, by number."""
+        """Apply other limits; `groups` has each statement's consumer group under them, by number."""
         waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
         self.limits = limits
         self._queues, self._order = {}, _order(limits, self._chance)
@@ -247,7 +243,7 @@ class StatementQueue:
         self.held.add(ticket, self.limits.rule(ticket.group), servers)
 
     def submit(self, ticket: QueueEntry) -> bool:
-        """Take a statement; return whether it has started at once because it never queues."""
+        """Take a statement; return whether it started at once because it never queues."""
         rule = self.limits.rule(ticket.group)
         cap = rule.degree_limit
         if cap is not None and ticket.dop > cap:
@@ -286,7 +282,7 @@ class StatementQueue:
         self._hold(ticket, servers)
 
     def release(self, ticket: QueueEntry) -> None:
-        """Give back the servers of a running statement, or take a waiting one out of the queue."""
+        """Return the servers of a running statement, or remove a waiting one from the queue."""
         if self._running.pop(ticket.number, None) is not None:
             self.in_use -= ticket.servers
             self._hold(ticket, -ticket.servers)
@@ -301,12 +297,12 @@ class StatementQueue:
             del self._queues[ticket.group]
 
     def force(self, ticket: QueueEntry) -> None:
-        """Start a waiting statement whatever the limits: DEQUEUE_PARALLEL_STATEMENT."""
+        """Start a waiting statement regardless of the limits, as DEQUEUE_PARALLEL_STATEMENT does."""
         self._remove(ticket)
         self._start(ticket)
 
     def requeue(self, ticket: QueueEntry, group: Group) -> None:
-        """Put a waiting statement into another group's queue, by when it was submitted."""
+        """Move a waiting statement to another group's queue, ordered by its submission."""
         self._remove(ticket)
         ticket.group = group
         queue = self._queues.setdefault(group, [])
@@ -320,7 +316,7 @@ class StatementQueue:
         self._hold(ticket, ticket.servers)
 
     def pump(self) -> list[QueueEntry]:
-        """Start all that may start now, in the plan's order, and return them."""
+        """Start all statements that may start now, in the plan's order, and return them."""
         started: list[QueueEntry] = []
         while self._queues:
             group = self._choose()
@@ -337,9 +333,9 @@ class StatementQueue:
         return started
 
     def expire(self, now: float) -> list[tuple[QueueEntry, QueueOutcome]]:
-        """Take out of the queue what has waited for its group's timeout; RUN starts, downgraded if need be.
+        """Remove the statements that have reached their group's timeout; RUN starts them, downgraded if necessary.
 
-        Of each group only the first ones can have: a forecast asks this at each timeout of a queue of thousands.
+        Only the first ones of each group are checked: a forecast calls this at each timeout of a queue of thousands.
         """
         out = []
         for group in [group for group in self._queues if group in self.limits.timeouts]:
@@ -365,19 +361,19 @@ class StatementQueue:
         return first
 
     def queued(self) -> list[QueueEntry]:
-        """Return what waits, group by group in order of arrival."""
+        """Return the waiting statements, group by group in order of arrival."""
         return [ticket for queue in self._queues.values() for ticket in queue]
 
     def is_first(self, ticket: QueueEntry) -> bool:
-        """Whether a waiting statement is the first of its group."""
+        """Return whether a waiting statement is the first of its group."""
         return self._queues[ticket.group][0] is ticket
 
     def running(self) -> Iterable[QueueEntry]:
-        """Return what holds servers."""
+        """Return the running statements."""
         return self._running.values()
 
     def _choose(self) -> Group | None:
-        """Return the group whose head is next among those within their limits: by the plan, or by when they came."""
+        """Return the group whose head is next among those within their limits: by the plan, or by arrival."""
         rules = self.limits.rules
         heads = [
             group
@@ -397,7 +393,7 @@ class StatementQueue:
 
 
 def _order(limits: Limits, chance: Chance) -> PlanOrder | None:
-    """Return the order of the plan, None where one queue serves all or there is no plan."""
+    """Return the order of the plan, None if one queue serves all groups or there is no plan."""
     if limits.root is None or limits.queueing is not Queueing.FULL:
         return None
     return PlanOrder(limits, chance)

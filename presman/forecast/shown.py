@@ -1,4 +1,4 @@
-"""Forecasts in a recording: what was shown live is kept with the poll, and shown again by whoever reads it."""
+"""Forecasts in a recording: a poll keeps the forecasts shown live, and its readers show them again."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -15,7 +15,7 @@ from presman.rows.snapshot import Section, ShownBypassed, ShownEffect, ShownReco
 
 
 def with_shown(snapshot: Snapshot, reading: Reading) -> Snapshot:
-    """Return a poll with the forecasts of its reading, and with what polls before it have shown, if there is any."""
+    """Return a poll with the forecasts of its reading, and the bypassing statements that earlier polls have shown."""
     shown: dict[RecordType, Section] = {}
     if reading.bypassed or reading.forecast is not None:
         shown[ShownBypassed] = Section(tuple(ShownBypassed(*who) for who in reading.bypassed))
@@ -34,7 +34,7 @@ def _start(who: Executing, starts: StartForecast) -> ShownStart:
 
 
 _times = attrgetter("through", "otherwise", "sooner", "sooner_low", "sooner_high")
-"""What an effect and its row have in seconds and in tenths of them."""
+"""The times of an effect, in seconds, and of its row, in tenths."""
 
 
 def _effects(forecast: QueueForecast) -> Iterator[ShownEffect]:
@@ -49,13 +49,13 @@ def _shown_effects(snapshot: Snapshot) -> Iterator[EndingEffect]:
         first, *others = rows
         who = tuple((row.inst_id, row.sid, row.serial, row.sql_id) for row in (first, *others))
         through, otherwise, *sooner = map(_seconds, _times(first))
-        if first.sooner is None:  # kept without its range, and not with the figures of its table
+        if first.sooner is None:  # its range was not kept, nor the figures of its table
             through = otherwise = None
         yield EndingEffect(who, first.starts, through, otherwise, bool(first.proven), *sooner)
 
 
 def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
-    """Return a reading with the forecasts that its poll was kept with; without any it stays as it is."""
+    """Return a reading with the forecasts stored with its poll; without any it is unchanged."""
     if ShownBypassed in snapshot.sections:
         reading = replace(reading, bypassed=tuple(map(tuple, snapshot.rows(ShownBypassed))))
     found = next(iter(snapshot.rows(ShownRecord)), None)

@@ -1,4 +1,4 @@
-"""Parallel statements that were seen in the last hour: how long they held their servers, and which came when."""
+"""Parallel statements seen in the last hour: how long they held their servers, and when they arrived."""
 
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -16,19 +16,19 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, longest_step
 
-# ---- Durations for which statements hold their servers, learnt from those that were seen: ended, or still running.
-# Kaplan and Meier's estimate, which counts those that still run as long as they have run, and those that ran already
-# when they were first seen from then on. Of n that have run for some time, the next to end takes away one part in
-# n + 1/2 and not in n: one that runs longer than all before it must stay possible, and with the mean that is left to
-# such a one the mean of all is just that of those seen. (One part in n + 1 made that of five an eighth too long.)
+# ---- Durations for which statements hold their servers, learned from those seen: ended, or still running. The
+# Kaplan-Meier estimate counts running statements for as long as they have run, and those that already ran when first
+# seen from then on. Of n that have run for some time, the next end takes one part in n + 1/2 and not in n: a longer run
+# than all before must remain possible, and with the mean that is then left to it the overall mean is exactly that of
+# those seen. (One part in n + 1 made the mean of five an eighth too long.)
 
 
 FEW = 5
-"""Fewer ends than this tell nothing."""
+"""Fewer ends than this give no distribution."""
 
 
 class Lasted(NamedTuple):
-    """One statement: seconds it held its servers, whether that is over, and for how long it had when first seen."""
+    """One statement: the seconds it held its servers, whether it has ended, and the seconds when first seen."""
 
     seconds: float
     ended: bool = True
@@ -36,9 +36,9 @@ class Lasted(NamedTuple):
 
 
 class Durations(Struct, frozen=True, dict=True):
-    """A distribution of seconds: at each of `times`, ascending, what part `lasts` longer; `mean` is that of all seen.
+    """A distribution of seconds: the part that `lasts` longer than each of `times`, ascending; `mean` is that of all.
 
-    Between two times ends are spread evenly; those beyond the last one go on for `mean` seconds more, on average.
+    Between two times ends are spread evenly; those beyond the last go on for `mean` seconds more, on average.
     """
 
     times: tuple[float, ...]
@@ -46,7 +46,7 @@ class Durations(Struct, frozen=True, dict=True):
     mean: float
 
     def longer_than(self, seconds: float) -> float:
-        """Return what part lasts longer than that.
+        """Return the part that lasts longer than `seconds`.
 
         >>> Durations((10.0, 20.0), (0.5, 0.25), 20.0).longer_than(15.0)
         0.375
@@ -59,7 +59,7 @@ class Durations(Struct, frozen=True, dict=True):
         return part + (self.lasts[after] - part) * way
 
     def left(self, run: float, chance: float) -> float:
-        """Return the seconds that one which has `run` for so long has left; `chance` (0..1) of those alike have less.
+        """Return the seconds left after `run` seconds; a part of `chance` (0..1) of similar statements has less left.
 
         >>> Durations((10.0, 20.0), (0.5, 0.25), 20.0).left(10.0, 0.25)
         5.0
@@ -76,12 +76,12 @@ class Durations(Struct, frozen=True, dict=True):
 
     @cached_property
     def _over(self) -> tuple[float, ...]:
-        """`lasts`, negated: ascending, as bisect wants it."""
+        """Return `lasts` negated: ascending, as bisect needs it."""
         return tuple(-each for each in self.lasts)
 
 
 def durations(seen: Iterable[Lasted]) -> Durations | None:
-    """Return the distribution behind some statements, None where fewer than five have ended.
+    """Return the distribution of the durations of statements, None if fewer than five have ended.
 
     >>> five = [Lasted(seconds) for seconds in (10, 20, 30, 40, 50)]
     >>> [round(part, 3) for part in durations(five).lasts]
@@ -97,7 +97,7 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
     lasts: list[float] = []
     part = 1.0
     for index, seconds in enumerate(ends):
-        before = index - bisect_left(ends, seconds)  # at the same time
+        before = index - bisect_left(ends, seconds)  # ends at the same time
         at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds) - before
         part *= 1.0 - 1.0 / (at_risk + 0.5)
         times.append(seconds)
@@ -106,25 +106,25 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
     return Durations(tuple(times), tuple(lasts), exposed / len(ends))
 
 
-# ---- What was seen. Who comes and ends between two polls is not, so nothing is learnt of the shortest ones.
+# ---- What was seen. A statement that comes and ends between two polls is not, so the shortest ones teach nothing.
 
 
 HOUR = timedelta(hours=1)
 KEPT = 100
-"""Statements of one kind that are over, of which it is kept how long they lasted: the newest ones."""
+"""The most ended statements of one kind whose durations are kept: the newest."""
 MOST_CAME = 1000
-"""Arrivals that are kept, the newest ones."""
+"""The most arrivals that are kept: the newest."""
 _ANEW = timedelta(minutes=1)
-"""After this time a distribution is made again even if no statement has ended: those running have run for longer."""
+"""The age at which a distribution is renewed even if no statement has ended: running ones have run for longer."""
 
 _APART = timedelta(seconds=20)
-"""Time between two notes of a statement's remaining seconds in V$SESSION_LONGOPS."""
+"""The time between two records of a statement's remaining seconds in V$SESSION_LONGOPS."""
 
 _ALL = ("all",)
 
 
 class StatementHistory:
-    """The ends and the arrivals of the last hour, and what is learnt from them."""
+    """The ends and the arrivals of the last hour, and the distributions learned from them."""
 
     def __init__(self) -> None:
         self._reset()
@@ -134,20 +134,20 @@ class StatementHistory:
         self.at: datetime | None = None
         self._runs = StatementRuns()
         self._came: deque[tuple[datetime, StatementRun]] = deque(maxlen=MOST_CAME)
-        """Who came, and when: by a clock that stands still in gaps, so that no quiet hour is made of them."""
+        """The arrivals and their times, by a clock that stops during gaps: a gap is not quiet time."""
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
         self._step: timedelta | None = None
         self.is_behind_gap = False
-        """Whether the last step was much longer than usual: what happened in it is not known."""
+        """Whether the last step was much longer than usual: what happened in it is unknown."""
         self._longest_step = longest_step(0.0)
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
-        """Begin behind a reading at an instant, with the `runs` that were seen in the time `watched` before it."""
+        """Begin after a reading at an instant, with the `runs` that were seen in the time `watched` before it."""
         self.at, self.begun = at, at - watched
-        self._longest_step = timedelta.max  # how far apart the polls before were is not known
+        self._longest_step = timedelta.max  # the time between the earlier polls is unknown
         known = sorted(runs, key=lambda run: run.began)
         self._runs.begin(at, known)
         self._take_arrivals(run for run in known if run.began >= at - watched)
@@ -156,10 +156,10 @@ class StatementHistory:
                 self._take(run, run.ended)
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading; one that is older than the last begins anew.
+        """Take the next reading; one that is older than the last starts over.
 
-        After a step that is much longer than usual it is not known what came in it, nor when those ended that are gone.
-        Those that are gone with an instance would have run for longer.
+        After a step that is much longer than usual the arrivals during it are unknown, and so are the times of ends.
+        Statements that are gone with an instance would have run for longer.
         """
         if self.at is not None and reading.at < self.at:
             self._reset()
@@ -181,26 +181,26 @@ class StatementHistory:
         self._note_remaining(reading)
 
     def _is_gap(self, step: timedelta) -> bool:
-        """Whether a step is much longer than the two before it, of which the shorter is the usual one."""
+        """Return whether a step is much longer than the shorter of the two steps before it."""
         longest, usual = self._longest_step, min(step, self._step or step)
         self._step, self._longest_step = step, longest_step(usual.total_seconds())
         return step > longest
 
     def _leave_out(self, step: timedelta) -> None:
-        """Leave out a gap: what came before it comes at its rate. After an hour that is no longer so."""
+        """Leave out a gap: shift earlier arrivals by its length, which keeps their rate; after an hour forget them."""
         assert self.at is not None
         assert self.begun is not None
         self.begun = self.at if step >= HOUR else self.begun + step
         self._came = deque(((at + step, run) for at, run in self._came if step < HOUR), maxlen=MOST_CAME)
 
     def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
-        """Take the arrivals; if they are too many to keep, the observation starts at the oldest that is kept."""
+        """Take the arrivals; if they are too many to keep, observation starts at the oldest kept."""
         self._came.extend((run.began, run) for run in runs)
         if len(self._came) == MOST_CAME and self.begun is not None:
             self.begun = max(self.begun, self._came[0][0])
 
     def _take(self, run: StatementRun, at: datetime) -> None:
-        """Take a run that is over, as was seen at an instant; one that is cut was there then, and would have lasted."""
+        """Take a run that was seen to be over at `at`; a run that is cut counts as still running then."""
         run = replace(run, ended=None) if run.cut else run
         noted = self._remaining_of.pop((run.inst_id, run.sid, run.serial, run.sql_id), ())
         ended = run.ended
@@ -212,7 +212,7 @@ class StatementHistory:
                 self._times.setdefault(key, deque(maxlen=KEPT)).extend(times)
 
     def _forget(self, at: datetime) -> None:
-        """Forget who came more than an hour ago, and the kinds of which none has ended for so long."""
+        """Forget arrivals more than an hour old, and kinds without an end in the last hour."""
         while self._came and self._came[0][0] < at - HOUR:
             self._came.popleft()
         for key in [key for key, ends in self._ends.items() if ends[-1][0] < at - HOUR]:
@@ -222,7 +222,7 @@ class StatementHistory:
             del self._made[key]
 
     def _note_remaining(self, reading: Reading) -> None:
-        """Keep when V$SESSION_LONGOPS says that operations end, to see what that came to."""
+        """Record the remaining time of operations in V$SESSION_LONGOPS, to compare it with the actual time."""
         for each in reading.running:
             if each.remaining is not None and each.idle is None:
                 noted = self._remaining_of.setdefault(each.executing(), [])
@@ -233,19 +233,19 @@ class StatementHistory:
 
     @property
     def watched(self) -> float:
-        """Seconds that were seen, an hour at most, without the gaps."""
+        """Return the seconds observed, without gaps, at most an hour."""
         if self.at is None or self.begun is None:
             return 0.0
         return min(HOUR, self.at - self.begun).total_seconds()
 
     @property
     def ended(self) -> int:
-        """Statements that were seen to end in the last hour, of the newest ones, and tell how long such last."""
+        """Return the number of recent statements that were seen to end in the last hour and show a duration."""
         return sum(each.ended and each.seconds > each.first_age for each in self._recent(_ALL))
 
     @property
     def came(self) -> list[tuple[float, StatementRun]]:
-        """Who came in the time `watched`, and how many seconds after its beginning, in that order."""
+        """Return the arrivals in the time `watched`, each with the seconds after its beginning, in that order."""
         if self.at is None:
             return []
         begin = self.at - timedelta(seconds=self.watched)
@@ -253,27 +253,27 @@ class StatementHistory:
         return sorted(found, key=itemgetter(0))
 
     def run(self, who: Executing) -> StatementRun | None:
-        """Return the run of a statement that is there."""
+        """Return the run of a statement that waits or runs now, None if there is none."""
         return self._runs.now(who)
 
     def lasting(self, con_id: int, group: str, sql_id: str) -> Durations | None:
         """Return how long a statement holds its servers: by its own past, else its group's, else that of all.
 
-        None where fewer than five have ended.
+        None if fewer than five have ended.
         """
         kinds = ((con_id, sql_id, "sql"), (con_id, group), _ALL)
         return next((found for key in kinds if (found := self._durations(key)) is not None), None)
 
     def times(self, con_id: int, group: str, sql_id: str) -> tuple[float, ...]:
-        """Return how many times as long as V$SESSION_LONGOPS said statements went on, ascending.
+        """Return the ratios of actual to estimated time (V$SESSION_LONGOPS) of statements, ascending.
 
-        () where fewer than five such times are known of the statement or its group.
+        () if fewer than five ratios are known of the statement or its group.
         """
         known = (self._times.get(key, ()) for key in ((con_id, sql_id, "sql"), (con_id, group)))
         return tuple(sorted(next((found for found in known if len(found) >= FEW), ())))
 
     def idling(self, con_id: int, group: str) -> Durations | None:
-        """Return how long idle holders of a group keep their servers; None where fewer than five gave them back."""
+        """Return how long idle holders of a group keep their servers; None if fewer than five have given them back."""
         return self._durations((con_id, group, "idle"))
 
     def _durations(self, key: Hashable) -> Durations | None:
@@ -292,7 +292,7 @@ class StatementHistory:
 
 
 def _kinds(run: StatementRun, at: datetime) -> Iterable[tuple[Hashable, Lasted]]:
-    """Yield what a run tells: of its SQL_ID, of its group, of all; of idle holders of its group where it is one."""
+    """Yield the durations of a run by kind: its SQL_ID, its group, all; also the group's idle holders if it is idle."""
     if run.started is None:
         return
     end = run.ended or at

@@ -1,1 +1,1 @@
-"""Readings as files and text for other programs: CSV, JSON, plain text. No figures are computed here."""
+"""Readings as files and text for other programs: CSV, JSON, plain text. This package computes no figures."""

@@ -1,4 +1,4 @@
-"""List of the rules: key, severity, thresholds in force, and for a reading their state and why."""
+"""List of the rules: key, severity, thresholds in force, and for a reading their state and its reason."""
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
@@ -13,9 +13,9 @@ _RANK = ("bad", "warn", "note", "good")
 
 
 def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str, ...]) -> str:
-    """Return the rules as text, one below the other; with a reading also their state and their alerts."""
+    """Return the rules as text, one after the other; with a reading also their state and their alerts."""
     found = wrong(reading) if reading is not None else []
-    astray = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
+    unused = {} if reading is None else {each: f" ({text})" for each, text in groupless(settings, reading).items()}
     lines = [] if reading is None else [f"{reading.header.database or reading.target}: alerts by rule"]
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
@@ -25,7 +25,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         indent = " " * (len(state) + 20)
         if rule.amount:
             lines.append(f"{indent}thresholds: {rule.amount}{f', per {rule.subject}' if rule.subject else ''}")
-        lines += [f"{indent}set: {_in_words(each, rule)}{astray.get(each, '')}" for each in of_rule]
+        lines += [f"{indent}set: {_in_words(each, rule)}{unused.get(each, '')}" for each in of_rule]
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
@@ -36,7 +36,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
 
 
 def _usual(rule: AlertRule, of_rule: list[AlertSetting]) -> str:
-    """Return how severe a rule is: as words for all it is about, else as it usually is."""
+    """Return the severity of a rule in words: the one set for all its subjects, else its default."""
     severity = next((each.severity for each in of_rule if each.severity and not each.subject), None)
     return SEVERITY_WORDS[severity] if severity else "silent" if rule.asked and not of_rule else rule.usual
 
@@ -58,7 +58,7 @@ def _state(
 
 
 def _unavailable(reading: Reading) -> set[str]:
-    """Return what is not known of a database, by what rules rest on."""
+    """Return the foundations of rules (`rests_on`) that a database does not show."""
     now, header = totals(reading), reading.header
     known = {
         "holders": now.idle_held is not None,

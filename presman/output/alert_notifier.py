@@ -1,4 +1,4 @@
-"""Alert notifier: what is judged while readings come: thresholds and durations, the command that is run at changes."""
+"""Alert notifier: the judgement of readings by thresholds and durations, and the command that is run at changes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from presman.rows.queries import DetailLevel
 
 
 class AlertNotifier:
-    """Judges each reading of one target, and has the command run at what changed.
+    """Judges each reading of one target, and has the command run for each change.
 
-    Without a command nothing is run. Who looks `only_once` does not know how long anything has lasted. `detail_level`
-    is what the settings need of each poll.
+    Without a command nothing is run. With `only_once` there is a single reading, so no duration is known.
+    `detail_level` is what the settings need from each poll.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class AlertNotifier:
         return replace(found, notes=(*found.notes, f"on_alert {problem}")) if problem else found
 
     def look(self, reading: Reading) -> Reading:
-        """Return a reading with its alerts judged; nobody is notified."""
+        """Return a reading with its alerts judged, without a notification."""
         return self._judge.look(reading)
 
     def follow(self, reading: Reading) -> str:
@@ -70,12 +70,12 @@ class AlertNotifier:
         return f"on_alert {new}" if new else ""
 
     def lost(self, text: str) -> None:
-        """Take it that the database cannot be reached."""
+        """Note that the database cannot be reached."""
         if self._command is not None:
             self._command.lost(text, datetime.now(UTC))
 
     def close(self) -> None:
-        """Have what is still to be run done, for two seconds at most."""
+        """Finish the commands that are still to be run, within two seconds."""
         if self._command is not None:
             self._command.close()
 
@@ -90,7 +90,7 @@ def notifier_of(
 ) -> AlertNotifier | None:
     """Return the notifier for a target; None if config.ini has neither alerts nor goals.
 
-    Without `first_is_news` the alerts of the first reading are not notified: somebody is looking at the screen.
+    Without `first_is_news` the alerts of the first reading are not notified: a user sees them on the screen.
     """
     if not settings and not command and not goals:
         return None
@@ -99,24 +99,24 @@ def notifier_of(
     return AlertNotifier(settings, runs, goals)
 
 
-# ---- Command that is run when an alert begins, grows worse or ends: `on_alert` of config.ini.
-# Its words come from config.ini alone; what a database says goes to its standard input as JSON, never into an argument,
-# and no shell is between.
+# ---- Command that is run when an alert begins, gets worse or ends: `on_alert` of config.ini. Its arguments come from
+# config.ini alone; data of a database goes to its standard input as JSON, never into an argument, and no shell is
+# involved.
 
 FORMAT = 1
-"""Of the event; grows when a name changes its meaning or goes away."""
+"""The version of the event; it grows when a name changes its meaning or is removed."""
 
 TIMEOUT = 10.0
 """Seconds that a command may take."""
 
 MOST = 10
-"""Commands run in a minute; what comes beyond is counted in `left_out` of the next event."""
+"""Commands that may run in a minute; further events are counted in `left_out` of the next one."""
 
 MINUTE = 60.0
 _WAITING = 100
 
 NO_CONNECTION = "no_connection"
-"""The key of the alert that the database cannot be reached."""
+"""The key of the alert for a database that cannot be reached."""
 
 
 def event(change: AlertChange, target: str, database: str, left_out: int) -> bytes:
@@ -146,7 +146,7 @@ def run(
 ) -> str:
     """Run the command with `data` on its standard input; return what went wrong, "" if nothing did.
 
-    `begun` is given the process. It ends with presman, and with what it started, if a signal ends presman meanwhile.
+    `begun` is called with the process. If a signal ends presman meanwhile, the process and its children end with it.
     """
     try:
         process = subprocess.Popen(
@@ -154,7 +154,7 @@ def run(
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in the monitor's terminal is none of its business
+            start_new_session=True,  # keeps Ctrl-C in the monitor's terminal from ending it
         )
     except (OSError, ValueError) as error:
         return f"{words[0]}: {getattr(error, 'strerror', None) or error}"
@@ -164,7 +164,7 @@ def run(
     except subprocess.TimeoutExpired:
         _kill(process)
         return f"{words[0]}: not done within {timeout:g} s, ended"
-    except BrokenPipeError:  # it need not read what it is told
+    except BrokenPipeError:  # the command need not read its input
         process.wait()
     except BaseException:
         _kill(process)
@@ -174,13 +174,13 @@ def run(
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    if process.returncode is None:  # else the number may be another's
+    if process.returncode is None:  # else another process may have the number
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a command and what it started."""
+    """End a command and its children."""
     _end_group(process)
     process.kill()
     process.wait()
@@ -190,7 +190,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class AlertCommand:
-    """Runs the command at changes, one after the other in a thread of its own, at most MOST a minute.
+    """Runs the command at changes, one after the other in a separate thread, at most MOST per minute.
 
     `target` is the name without secrets. `changes` remembers what was notified. `execute` runs a command with its input
     and returns what went wrong; `clock` is in seconds.
@@ -218,7 +218,7 @@ class AlertCommand:
         self._events: queue.Queue[bytes | None] = queue.Queue(_WAITING)
         self._begins = False
         self._has_ended = threading.Event()
-        """The thread has ended: it is not asked itself, which may not be done by two at a time, nor by a handler."""
+        """The thread has ended. An event, because neither two callers nor a signal handler may join the thread."""
         self.problem = ""
         """What went wrong with the last command, "" if nothing did."""
 
@@ -227,16 +227,16 @@ class AlertCommand:
         self._database = reading.header.database
         self._known = tuple(alerts)
         whole = sees_all(reading)
-        if whole or not self._changes.is_silent:  # what is there at first only shows once there are rates
+        if whole or not self._changes.is_silent:  # the initial alerts are complete only once there are rates
             self._report(self._changes.take(self._known, reading.at.timestamp(), whole=whole))
 
     def lost(self, text: str, at: datetime) -> None:
-        """Take it that the database cannot be reached; nothing has ended by that."""
+        """Report that the database cannot be reached; no alert ends because of that."""
         alert = Alert("bad", "✕", f"No connection: {text}", text, NO_CONNECTION)
         self._report(self._changes.take((*self._known, alert), at.timestamp(), whole=False))
 
     def close(self, seconds: float = 2.0) -> None:
-        """Run the commands that are left, up to a time limit; then end one that still runs with its children."""
+        """Run the remaining commands up to a time limit; then end a command that still runs, with its children."""
         if self._begins:
             with suppress(queue.Full):
                 self._events.put_nowait(None)

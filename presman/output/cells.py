@@ -1,4 +1,4 @@
-"""Cells of files and texts: plain numbers in CSV, nothing that a spreadsheet takes for a formula, aligned tables."""
+"""Cells of files and texts: plain numbers in CSV, no text that a spreadsheet would run as a formula, aligned tables."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from presman.figures.drawing.lines import cells, fit, plain
 from presman.figures.figure import Figure
 
 Cell = str | int | float | bool | datetime | Enum | None
-"""What a column's value may be. None is an empty cell: not known."""
+"""The type of a column's value. None is an empty cell: unknown."""
 
 
 def number(value: float) -> str:
@@ -37,7 +37,7 @@ def instant(at: datetime) -> str:
 
 
 def word(value: Enum) -> str:
-    """Return the stable word of a verdict or a cause: its name in lower case, whatever the screens say."""
+    """Return the stable word of a verdict or a cause: its name in lower case, independent of the screens' words."""
     return value.name.lower()
 
 
@@ -63,21 +63,21 @@ def lines(rows: Iterable[Iterable[Cell]]) -> str:
     return text.getvalue()
 
 
-# ---- JSON lines: the rows of CSV as JSON objects by the same names, one a line; what is not known is null.
+# ---- JSON lines: the rows of CSV as JSON objects with the same names, one per line; unknown values are null.
 
 _DIGITS = 6
-"""Decimals of a number; what is not finite is null."""
+"""Decimals of a number; infinity and NaN become null."""
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Return rows as lines."""
+    """Return rows as JSON lines."""
     return "".join(
         json.dumps(dict(zip(names, map(json_value, row), strict=True)), ensure_ascii=False) + "\n" for row in rows
     )
 
 
 def has_names(line: str, names: Sequence[str]) -> bool:
-    """Whether a line has these names, in this order."""
+    """Return whether a line has these names, in this order."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -94,18 +94,18 @@ def json_value(value: Cell) -> str | int | float | bool | None:
     return word(value) if isinstance(value, Enum) else value
 
 
-# ---- Tables as aligned text, drawn as on the screens: for terminals, pipes and logs alike.
+# ---- Tables as aligned text, formatted as on the screens: for terminals, pipes and logs.
 
 T = TypeVar("T")
 
 _GAP = 2
 _BAR = 24
-"""Cells of a flexible bar where there is no end to the width."""
+"""Cells of a flexible bar if the width is unlimited."""
 _WIDEST = 60
-"""Cells of a flexible text where there is no end to the width."""
+"""Cells of a flexible text if the width is unlimited."""
 _SAME_FOR_ALL = frozenset({"inst_id", "con_id"})
-_SELDOM = frozenset({"session_pool"})
-"""Columns that are left out where no row has a value."""
+_OFTEN_EMPTY = frozenset({"session_pool"})
+"""Columns that are left out if no row has a value."""
 
 
 def table(
@@ -114,11 +114,11 @@ def table(
     width: int | None = None,
     least: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Return heads and rows as aligned lines of at most `width` cells (None: as wide as they need).
+    """Return heads and rows as aligned lines of at most `width` cells (None: unlimited).
 
-    Figures that say the same of every row (the only instance) are left out, and trends: a text has no minutes before.
-    `least` are values that the scales of bars reach up to at least. What does not fit a `width` as a whole has the
-    columns that a screen of it shows.
+    Columns with the same value in each row (the only instance) are left out, and so are trends: a text has no earlier
+    minutes. The scales of bars reach at least the values in `least`. If `width` is too small for all columns, the table
+    has the columns of a screen of that width.
     """
     shown = [figure for figure in figures if not figure.trend and not _is_uninformative(figure, rows)]
     fitted: Fitted = tuple((figure, _needed(figure, rows)) for figure in shown)
@@ -131,13 +131,13 @@ def table(
 
 
 def _is_uninformative(figure: Figure[T], rows: Sequence[T]) -> bool:
-    if figure.key in _SELDOM:
+    if figure.key in _OFTEN_EMPTY:
         return all(figure.show(row) == ABSENT for row in rows)
     return figure.key in _SAME_FOR_ALL and len({figure.show(row) for row in rows}) <= 1
 
 
 def _needed(figure: Figure[T], rows: Sequence[T]) -> int:
-    """Return the cells that a column takes; a bar beside a text has half of them."""
+    """Return the cells that a column needs; a bar beside a text needs as many again."""
     text = max((cells(figure.show(row)) for row in rows), default=0)
     if figure.bar is not None:
         text = _BAR if figure.flexible else 2 * text + 1

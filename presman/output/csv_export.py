@@ -1,4 +1,4 @@
-"""CSV export: what each poll says, appended as it is taken, tidy (one line per item) or wide (one per poll).
+"""CSV export: the rows of each poll, appended as it is taken, tidy (one line per item) or wide (one per poll).
 
 Tidy lines may be JSON instead.
 """
@@ -40,16 +40,16 @@ _FIGURES: Mapping[str, _Figures] = {
         "px_statements_queued": lambda row: row.avg_queued_parallel_stmts,
     },
 }
-"""What the view tells of a measure, by column: means of an interval of about a minute."""
+"""The columns of a measure that the view has: means over an interval of about a minute."""
 
 KNOWN = tuple(_FIGURES)
-"""The measures that it tells of."""
+"""The measures that the view has."""
 
 
 class PastMinute(NamedTuple):
-    """The rows of all groups for intervals that ended at `at`, by column; `named` heads the columns of a wide file.
+    """The rows of all groups for intervals that ended at `at`, by column; `named` are the headings of a wide file.
 
-    The longest of the intervals took so many `seconds`.
+    `seconds` is the longest of the intervals.
     """
 
     at: datetime
@@ -59,7 +59,7 @@ class PastMinute(NamedTuple):
 
 
 def empty_columns(measure: str) -> list[str]:
-    """Return the columns of a measure that the view says nothing of: they stay empty."""
+    """Return the columns of a measure that the view does not have: they stay empty."""
     filled = {figure.key for figure in COMMON} | set(_FIGURES[measure]) | {"inst_id", "con_id", "consumer_group"}
     return [key for key in MEASURES[measure].header() if key not in filled]
 
@@ -91,15 +91,15 @@ def within(minutes: Sequence[PastMinute], start: datetime | None, end: datetime 
 
 Layout = Literal["tidy", "wide"]
 TIME = "DATETIME"
-"""The first heading of a wide file, as presman 1.x wrote it."""
+"""The first heading of a wide file, as in presman 1.x."""
 
 
 class CsvExport:
-    """Appends readings to a CSV file or stream, whole lines at a time, flushed at each reading.
+    """Appends readings to a CSV file or stream in whole lines, flushed after each reading.
 
-    `column` picks the figure of a wide file (default: the measure's own); `as_json` makes JSON lines of a tidy one.
-    Raises OutputError if the target cannot be written or holds other columns (of a wide file that shows at the first
-    `write`: its columns are the groups found then); KeyError for an unknown measure or column.
+    `column` picks the figure of a wide file (default: the measure's own); `as_json` writes tidy rows as JSON lines.
+    Raises OutputError if the target cannot be written or has other columns (for a wide file only at the first `write`,
+    because its columns are the groups of that reading); KeyError for an unknown measure or column.
     """
 
     def __init__(
@@ -115,13 +115,13 @@ class CsvExport:
     ) -> None:
         self._rows = TidyRows(measure)
         self.detail_level = self._rows.measure.detail_level
-        """What has to be read at each poll for it."""
+        """What each poll must read for the measure."""
         self._column = column or self._rows.measure.wide[0]
         if self._column not in self._rows.measure.wide:
             raise KeyError(self._column)
         self._as_json = as_json
         self._new = target if layout == "tidy" and isinstance(target, Path) and not target.exists() else None
-        """The file that is made here, until something is written."""
+        """The file if it is new and no poll has been answered yet."""
         self._tidy: Sink | None = None
         self._wide: WideCsv | None = None
         header = "" if as_json else lines([self._rows.names])
@@ -129,19 +129,19 @@ class CsvExport:
         self._open = partial(open_sink, target, header, durable=durable, note=note, continues=continues)
         if layout == "wide":
             self._wide = WideCsv(target, durable=durable, note=note)
-        elif isinstance(target, Path):  # whoever else writes to it is told at once
+        elif isinstance(target, Path):  # reports another writer of the file at once
             self._tidy = self._open()
 
     def begin(self) -> None:
-        """Take it that there is an answer: from now on the line of names stands there. Raises OutputError."""
+        """Note that a poll was answered, and write the line of names. Raises OutputError."""
         self._new = None
         if self._tidy is None and self._wide is None:
             self._tidy = self._open()
 
     def write(self, reading: Reading) -> int:
-        """Append one reading and return how many lines it made. Raises OutputError.
+        """Append one reading and return the number of lines written. Raises OutputError.
 
-        A reading whose rows are older than its time is left out: nothing in a file would tell.
+        A reading with rows older than its time is left out: a file could not show their age.
         """
         if self._wide is not None:
             measure = self._rows.measure
@@ -154,7 +154,7 @@ class CsvExport:
         return len(rows)
 
     def write_past(self, minute: PastMinute) -> int:
-        """Append what is known of a past minute and return how many lines it made. Raises OutputError."""
+        """Append a past minute and return the number of lines written. Raises OutputError."""
         if self._wide is not None:
             values = (row.get(self._column) for row in minute.rows)
             self._wide.write(minute.at, dict(zip(minute.named, values, strict=True)))
@@ -164,12 +164,15 @@ class CsvExport:
 
     @property
     def name(self) -> str:
-        """Where it goes; the newest part of a wide file."""
+        """The name of the output; of a wide file, its newest part."""
         sink = self._wide or self._tidy
         return sink.name if sink is not None else ""
 
     def close(self) -> None:
-        """Close the file, below what is not over yet; one without an answer goes. Never raises."""
+        """Append the statements that have not ended and close the file. Never raises.
+
+        A new file is removed if no poll was answered.
+        """
         if (rest := self._rows.rest()) and self._tidy is not None:
             with suppress(OutputError):
                 self._append(rest)
@@ -187,11 +190,11 @@ class CsvExport:
 
 
 class WideCsv:
-    """One line per poll, one column per heading. A heading that is new opens the next part: ``cpu-2.csv``.
+    """One line per poll, one column per heading. A new heading begins the next part: ``cpu-2.csv``.
 
-    A stream keeps the columns it began with, for whoever reads it takes its first line alone for names: what is new is
-    left out, and `tell` is told of it. Headings that vanish leave empty cells. Raises OutputError at once if the target
-    cannot be written.
+    A stream keeps its first columns, because its reader takes only the first line for names: a new heading is left out
+    and reported to `note`. Headings that disappear leave empty cells. Raises OutputError at once if the target cannot
+    be written.
     """
 
     def __init__(self, target: Path | TextIO, *, durable: bool = False, note: Note = lambda _line: None) -> None:
@@ -207,7 +210,7 @@ class WideCsv:
 
     @property
     def name(self) -> str:
-        """Where the newest line went."""
+        """The file that has the newest line."""
         return self._sink.name if self._sink is not None else str(self._target)
 
     def write(self, at: Cell, values: Mapping[str, Cell]) -> None:
@@ -255,7 +258,7 @@ def open_sink(
 ) -> Sink:
     """Return `target` ready for lines below `header`. Raises OutputError.
 
-    `continues` tells by the first line whether a file that is there has the same columns, where no header says it.
+    If there is no header, `continues` says by the first line whether an existing file has the same columns.
     """
     if isinstance(target, Path):
         return CsvFile(target, header, durable=durable, note=note, continues=continues)
@@ -264,11 +267,11 @@ def open_sink(
     return sink
 
 
-# ---- Tidy rows: what a measure says of each poll, one row for each group, statement or bucket.
+# ---- Tidy rows: the values of a measure at each poll, one row for each group, statement or bucket.
 
 
 class TidyRows:
-    """Makes the rows of one reading after the other. Raises KeyError for an unknown measure."""
+    """Makes the rows of successive readings. Raises KeyError for an unknown measure."""
 
     def __init__(self, measure: str) -> None:
         self.measure = MEASURES[measure]
@@ -277,7 +280,7 @@ class TidyRows:
         self._last: Reading | None = None
 
     def of(self, reading: Reading) -> list[list[Cell]]:
-        """Return the rows of a reading; none where they are older than its time, which nothing in a file would tell."""
+        """Return the rows of a reading; none if they are older than its time, because a file cannot show their age."""
         if any(each.age is not None for each in late_among(self.measure.figures, reading)):
             return []
         followed = None if self._following is None else self._following.add(reading)
@@ -285,7 +288,7 @@ class TidyRows:
         return self.measure.tidy(reading, followed)
 
     def rest(self) -> list[list[Cell]]:
-        """Return the rows of what is not over at the end."""
+        """Return the rows of the statements that have not ended when the readings do."""
         if self._following is None or self._last is None:
             return []
         return self.measure.tidy(self._last, self._following.rest())

@@ -1,6 +1,6 @@
-"""A CSV file that grows line by line and is whole after each one, whatever happens to the process.
+"""A CSV file that grows line by line and is complete after each line, whatever happens to the process.
 
-Every write hands complete lines to the operating system in one call; a write that fails half way is taken back.
+Each write passes complete lines to the operating system in one call; a write that fails half way is undone.
 """
 
 import errno
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TextIO
 
 POLL_INTERVAL = 0.1
-"""Seconds between two looks whether somebody reads a pipe."""
+"""Seconds between two checks whether a pipe has a reader."""
 
 _LONGEST_LINE = 1 << 20
 
 Note = Callable[[str], None]
-"""What is called with a line for the user."""
+"""Is called with a line for the user."""
 
 
 class OutputError(Exception):
@@ -27,7 +27,7 @@ class OutputError(Exception):
 
 
 class TextSink:
-    """Lines to an open text stream, standard output mostly. BrokenPipeError passes through."""
+    """Lines to an open text stream, usually standard output. BrokenPipeError passes through."""
 
     name = "standard output"
 
@@ -35,7 +35,7 @@ class TextSink:
         self._stream = stream
 
     def write(self, lines: str) -> None:
-        """Write and flush. Raises OutputError, or BrokenPipeError if the reader went away."""
+        """Write and flush. Raises OutputError, or BrokenPipeError if the reader has gone."""
         try:
             self._stream.write(lines)
             self._stream.flush()
@@ -49,14 +49,14 @@ class TextSink:
 
 
 class CsvFile:
-    """Lines appended to a file. An existing file is continued if it begins with `header`, else refused.
+    """Lines appended to a file. An existing file is continued if it begins with `header`, otherwise refused.
 
-    Without a header `continues` tells it by the first line.
+    Without a header, `continues` decides by the first line.
 
-    Nobody else can read a file that is made here: SQL texts and names are in it. It is locked, so that no other presman
-    appends to it at the same time. With `durable` each write also waits for the disk. Of a named pipe the reader is
-    waited for, which `tell` is told. One that was made here and could not be written is gone when it is closed.
-    Raises OutputError.
+    A new file is readable by its owner only: it contains SQL texts and names. It is locked, so that no other presman
+    appends to it at the same time. With `durable` each write also waits for the disk. A named pipe is opened once it
+    has a reader; `note` reports the wait. A new file that could not be written is removed when it is closed. Raises
+    OutputError.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class CsvFile:
             end = start
 
     def write(self, lines: str) -> None:
-        """Append whole lines. Raises OutputError, and then nothing of `lines` is left in a regular file."""
+        """Append whole lines. Raises OutputError, in which case a regular file has none of `lines`."""
         if not lines:
             return
         data = memoryview(lines.encode("utf-8", "replace"))
@@ -143,11 +143,11 @@ class CsvFile:
 
 
 Sink = TextSink | CsvFile
-"""Takes finished lines."""
+"""Takes complete lines."""
 
 
 def check_writable(path: Path) -> None:
-    """Open and close `path` for writing; what was not there is not there afterwards. Raises OutputError."""
+    """Open and close `path` for writing; a file that this creates is removed again. Raises OutputError."""
     if _special(path):
         return
     descriptor, is_new = _open(path)
@@ -157,7 +157,7 @@ def check_writable(path: Path) -> None:
 
 
 def _remove_empty(path: Path, descriptor: int) -> None:
-    """Remove an open file that nothing is in, if that is what its name still leads to."""
+    """Remove an open file if it is empty and still has this name."""
     with suppress(OSError):
         status = os.fstat(descriptor)
         if status.st_size == 0 and os.path.samestat(status, path.stat(follow_symlinks=False)):
@@ -165,7 +165,7 @@ def _remove_empty(path: Path, descriptor: int) -> None:
 
 
 def _open(path: Path) -> tuple[int, bool]:
-    """Open for writing, and say whether the file was made. Raises OutputError."""
+    """Open for writing, and return whether the file was created. Raises OutputError."""
     try:
         if _special(path):
             return os.open(path, os.O_WRONLY), False
@@ -179,7 +179,7 @@ def _open(path: Path) -> tuple[int, bool]:
 
 
 def _open_pipe(path: Path, note: Note) -> int:
-    """Open a named pipe once somebody reads it. Looking for that again and again lets signals through."""
+    """Open a named pipe once it has a reader. Checking repeatedly, unlike a blocking open, lets signals through."""
     is_noted = False
     while True:
         try:
@@ -197,7 +197,7 @@ def _open_pipe(path: Path, note: Note) -> int:
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    """Have the file to ourselves until it is closed. File systems that know no locks go without."""
+    """Lock the file until it is closed. A file system without locks is accepted."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -207,12 +207,12 @@ def _lock(descriptor: int, path: Path) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return what the operating system says, without errno and file name."""
+    """Return the operating system's message, without errno and file name."""
     return error.strerror or str(error)
 
 
 def _special(path: Path) -> bool:
-    """Note whether `path` is a device or a pipe: nothing there to continue, and a pipe must not be opened to read."""
+    """Return whether `path` is a device or a pipe: neither can be continued, and a pipe must not be opened to read."""
     return _is(path, stat.S_ISCHR) or _is_pipe(path)
 
 

@@ -15,17 +15,17 @@ from presman.output.cells import instant, lines, table
 from presman.output.json_document import plain, written
 
 FORMAT = 1
-"""Grows when a name changes its meaning or goes away; new names come without notice."""
+"""The version of the document; it grows when a name changes its meaning or is removed. New names do not change it."""
 
 
 def summary(found: Counter[ConnectionState]) -> str:
-    """Return how many databases are in which state: ``3 databases: 2 live, 1 lost``."""
+    """Return the number of databases in each state: ``3 databases: 2 live, 1 lost``."""
     states = ", ".join(f"{found[state]} {state.value.lower()}" for state in ConnectionState if found[state])
     return f"{counted(sum(found.values()), 'database')}{': ' if states else ''}{states}"
 
 
 def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
-    """Return the fleet as a table below a line that counts them. Ends in a newline."""
+    """Return the fleet as a table below a line with the counts. Ends in a newline."""
     totals = summary(counts(members))
     head = [f"{name}  {totals}"] if width is None or len(name) + 2 + len(totals) <= width else [name, totals]
     body = table(FLEET.columns, members, width) if members else [FLEET.empty]
@@ -37,7 +37,7 @@ def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
 
 
 def _cut_reasons(members: Sequence[Member], shown: str, width: int | None) -> list[str]:
-    """Return in full why databases do not answer, where that finds no room in the table."""
+    """Return the full reasons why databases do not answer, if the table cuts them."""
     cut = [each for each in members if each.connection is not ConnectionState.LIVE and why(each) not in shown]
     reasons = [f"{each.name}: {why(each)}" for each in cut]
     if width is not None:

@@ -1,4 +1,4 @@
-"""A Reading as a JSON document: every figure under the name it has in :mod:`presman.analysis.readings.reading`."""
+"""A Reading as a JSON document: each figure has its name in :mod:`presman.analysis.readings.reading`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ class Sentence(Struct, frozen=True):
 
 
 class Assessment(Struct, frozen=True):
-    """What the pages about CPU, the plan and the containers show besides the reading.
+    """What the pages on CPU, the plan and the containers show in addition to the reading.
 
-    `plan` is that of the first instance, `other_plans` are those that other instances run.
+    `plan` is that of the first instance, `other_plans` are those of other instances.
     """
 
     verdicts: tuple[Sentence, ...]
@@ -59,7 +59,7 @@ class Assessment(Struct, frozen=True):
 
 
 def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> Assessment:
-    """Return the assessment of a reading and the two snapshots it was made of."""
+    """Return the assessment of a reading and of the two snapshots that it was made from."""
     plan = plan_view(reading, current)
     return Assessment(
         verdicts=tuple(Sentence(row.inst_id, row.con_id, row.name, in_words(reading, row)) for row in reading.groups),
@@ -75,13 +75,13 @@ def assess(reading: Reading, previous: Snapshot | None, current: Snapshot) -> As
 
 
 FORMAT = 1
-"""Grows when a name changes its meaning or goes away; new names come without notice."""
+"""The version of the document; it grows when a name changes its meaning or is removed. New names do not change it."""
 
 
 def document(reading: Reading, assessment: Assessment | None = None) -> dict[str, Any]:
     """Return the reading as JSON-ready values: objects by field name, instants as ISO 8601, verdicts as words.
 
-    `assessment` adds what is worked out only when asked for, under the names of its fields.
+    `assessment` adds its own fields, which are computed only on request.
     """
     found = {
         "format": FORMAT,
@@ -110,7 +110,7 @@ def _to_do(found: ToDo | None) -> dict[str, Any] | None:
 
 
 def unblock_document(found: Unblock) -> dict[str, Any]:
-    """Return what would let a head start; a statement is named by its session, its figures are under `running`."""
+    """Return what would let a head start. Its session identifies a statement; its figures are under `running`."""
     who = found.head.statement
     return {
         "con_id": found.head.con_id,
@@ -135,20 +135,20 @@ def _candidate(found: Candidate) -> dict[str, Any]:
 
 
 def _commands(commands: Sequence[Command], proven: Sequence[Proof]) -> list[dict[str, Any]]:
-    """Return commands, each with what is proven of it: none stands without a word of that."""
+    """Return commands, each with the proof of its effect: no command comes without one."""
     words = list(map(word, proven))
     return [{"kind": word(each.kind), "text": each.text, "note": each.note, "proven": words} for each in commands]
 
 
 def dump(reading: Reading, assessment: Assessment | None = None, *, ascii_only: bool = False) -> str:
     """Return the document as indented text that ends in a newline."""
-    # Indented afterwards: while it indents, json makes an object of each word, of 30,000 sessions 200 MB.
+    # Indented afterwards: json, when it indents, makes an object of each word, 200 MB for 30,000 sessions.
     text = json.dumps(document(reading, assessment), ensure_ascii=ascii_only, allow_nan=False)
     return indented(text, indent=2) + "\n"
 
 
 def written(document: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """Return a document of another kind, each of them short, as indented text that ends in a newline."""
+    """Return a short document of another kind as indented text that ends in a newline."""
     return json.dumps(document, indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
 
@@ -156,8 +156,8 @@ _AS_IT_IS = frozenset({type(None), str, int, bool})
 
 
 def plain(value: Any) -> Any:
-    """Return `value` in JSON's own types. Numbers keep six decimals; what is not finite becomes null."""
-    if value.__class__ in _AS_IT_IS:  # nearly all there is: of 30,000 sessions a million values
+    """Return `value` in JSON's own types. Numbers keep six decimals; infinity and NaN become null."""
+    if value.__class__ in _AS_IT_IS:  # nearly all values: a million for 30,000 sessions
         return value
     if isinstance(value, str | int | float | bool | datetime | Enum):
         return json_value(value)
@@ -172,7 +172,7 @@ def plain(value: Any) -> Any:
 
 @cache
 def names(kind: type[Any]) -> tuple[str, ...]:
-    """Return what a record says of itself: its fields, then its properties."""
+    """Return the names of a record's values: its fields, then its properties."""
     fields = tuple(kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields)
     derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
     return fields + derived

@@ -1,4 +1,4 @@
-"""Narration: what happens on a database in lines of words, one for each change, to be read aloud or kept in a log."""
+"""Narration: changes on a database as lines of text, one for each change, to be read aloud or logged."""
 
 import re
 from collections import defaultdict
@@ -21,24 +21,24 @@ from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import availability_notes
 
 SUMMARY = 300.0
-"""Seconds after which all is summed up once more, though nothing has changed."""
+"""Seconds after which a summary is repeated even if nothing has changed."""
 
-_OF_ALERTS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
+_ALERT_KINDS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
 
 _MARGIN = 20.0
-"""Seconds for which one must wait for something else before that is said: queues change from poll to poll."""
+"""Seconds for which another reason to wait must last before it is reported: queues change from poll to poll."""
 
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
 )
-_NARRATED = _OF_ALERTS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
+_NARRATED_KINDS = _ALERT_KINDS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
 """Events that get a sentence: alerts, and what no alert covers."""
 
 
 class Narration:
-    """Takes one reading after the other, judged already, and says what changed.
+    """Takes successive readings, already judged, and reports what changed.
 
-    `summary` seconds after the last one all is summed up. `plain` leaves nothing but ASCII, and words for signs.
+    A summary follows `summary` seconds after the last one. `plain` writes only ASCII, and words for signs.
     """
 
     def __init__(self, summary: float = SUMMARY, *, plain: bool = False) -> None:
@@ -50,10 +50,10 @@ class Narration:
         self._offered = False
         self._since: datetime | None = None
         self._summed: datetime | None = None
-        self._away: dict[tuple[str, str], Turning] = {}
+        self._silent_views: dict[tuple[str, str], Turning] = {}
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
-        """Return the lines for a reading, each with its time of day; `snapshot` is what it was made of."""
+        """Return the lines for a reading, each with its time of day; the reading was made from `snapshot`."""
         lines = [*self._first(reading), *self._sentences(reading, snapshot)]
         return [f"{clock(reading.at)}  {self._written(line)}" for line in lines]
 
@@ -67,12 +67,12 @@ class Narration:
 
     def _sentences(self, reading: Reading, snapshot: Snapshot) -> Iterator[str]:
         events = self._events.add(reading, snapshot)
-        narrated = sorted((each for each in events if each.kind in _NARRATED), key=attrgetter("at"))
-        yield from (_told(each.at, each.text, reading.at) for each in narrated)
+        narrated = sorted((each for each in events if each.kind in _NARRATED_KINDS), key=attrgetter("at"))
+        yield from (_dated(each.at, each.text, reading.at) for each in narrated)
         yield from self._changed_troubles(reading)
         yield from self._step_now(reading)
         alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
-        ended = not self._events.has_alerts and any(each.kind in _OF_ALERTS for each in events)
+        ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
         if self._is_time(reading) or ended:
             self._summed = reading.at
             yield f"now: {summary(totals(reading), len(alerts), reading.header.target)}"
@@ -82,9 +82,9 @@ class Narration:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
-        """Say which views give no answer any more and which do again, those alike in one line."""
+        """Report the views that stopped answering and those that answer again, with the same reason in one line."""
         now = {(each.view or each.query, f"{each.text} {each.cure}".rstrip()): None for each in reading.troubles}
-        away, views = self._away, {view for view, _ in now}
+        away, views = self._silent_views, {view for view, _ in now}
         began: defaultdict[str, list[str]] = defaultdict(list)
         ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
         for view, why in (*now, *(each for each in away if each not in now)):
@@ -92,17 +92,18 @@ class Narration:
             turn = course.turn(int((view, why) in now), reading.at)
             if turn == BEGAN:
                 began[why].append(view)
-            elif turn == ENDED and view not in views:  # not: unseen for another reason
+            elif turn == ENDED and view not in views:  # not if the view is unavailable for another reason
                 ended[course.since, course.began].append(view)
         yield from (f"not seen: {', '.join(those)}: {why}" for why, those in began.items())
         for (since, first), those in ended.items():
             text = f"seen again after {spelled((since - first).total_seconds())}: {', '.join(those)}"
-            yield _told(since, text, reading.at)
+            yield _dated(since, text, reading.at)
 
     def _step_now(self, reading: Reading) -> Iterator[str]:
-        """Say what to do when it is something else, or about others, than was said last: times in it make no news.
+        """Report what to do if it has changed in kind or subject: new times in the text do not count.
 
-        Nor does it which queues want at an instant what a session keeps. A withdrawn command is news at once.
+        Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
+        at once.
         """
         step = to_do(reading)
         now = None if step is None else _about(step, reading)
@@ -121,7 +122,7 @@ class Narration:
 
 
 def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
-    """Return what a step is about: its commands, else whom it names first who holds servers, else its subject."""
+    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject."""
     if step.commands:
         return step.step, step.commands
     words = step.short if step.beside else step.text
@@ -130,18 +131,18 @@ def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
     return step.step, min(named)[1] if named else step.subject
 
 
-def _told(since: datetime, text: str, at: datetime) -> str:
-    """Return what happened in words; of what came and went it is known later that it has ended."""
+def _dated(since: datetime, text: str, at: datetime) -> str:
+    """Return an event in words, with its time if that has passed: the end of what comes and goes is noticed later."""
     return text if since == at else f"at {clock(since)}: {text}"
 
 
 def summary(now: Totals, alerts: int, target: str) -> str:
-    """Return how a database is, in one sentence; what is not known is left out. The `target` is in words."""
+    """Return the state of a database in one sentence, without what is unknown. The `target` is in words."""
     parts = []
     if now.used is not None:
         of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
         parts.append(f"{number(now.used)}{of_all} CPUs used")
-    if now.waiting is not None and not now.held:  # who is held wants CPU, too
+    if now.waiting is not None and not now.held:  # sessions held by a quiesce also want CPU
         parts.append("hardly any waited for" if now.waiting < 0.05 else f"{number(now.waiting)} waited for")
     of_target = f" of target {target}" if now.target is not None else ""
     if now.servers is not None:

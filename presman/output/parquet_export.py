@@ -1,7 +1,7 @@
 """Parquet export: the rows of CSV as a Parquet file, with types. It needs pyarrow, which is an extra.
 
-A Parquet file can only be read once its end is written, so it is made beside its name and gets that when it is whole:
-at the end, at Ctrl-C and at SIGTERM. After SIGKILL there is none; what must survive that is recorded first.
+A Parquet file can only be read once its end is written, so it is written beside its final name and renamed when it is
+complete: at the end, at Ctrl-C and at SIGTERM. SIGKILL leaves no file; data that must survive that is recorded first.
 """
 
 import os
@@ -19,12 +19,12 @@ from presman.output.cells import Cell, word
 from presman.output.csv_export import TidyRows
 from presman.output.csv_file import OutputError, reason
 
-AT_ONCE = 20_000
-"""Rows of a row group: some megabytes of memory."""
+ROW_GROUP = 20_000
+"""Rows of a row group: a few megabytes of memory."""
 
 
 class ParquetExport:
-    """Writes readings to a new Parquet file. Raises OutputError where it cannot be written, or pyarrow is missing."""
+    """Writes readings to a new Parquet file. Raises OutputError if it cannot be written, or if pyarrow is missing."""
 
     def __init__(self, path: Path, measure: str) -> None:
         try:
@@ -40,45 +40,45 @@ class ParquetExport:
         self._waiting: list[list[Cell]] = []
         self._has_begun = False
         self._schema = arrow.schema([(each.key, _type(arrow, each)) for each in (*COMMON, *self._rows.measure.figures)])
-        self._path, self._beside = path, path.with_name(f".{path.name}.{os.getpid()}")
+        self._path, self._temporary = path, path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            self._file = os.fdopen(os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+            self._file = os.fdopen(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         except OSError as error:
             raise OutputError(f"cannot write {path}: {reason(error)}") from error
         self._writer: Any = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def begin(self) -> None:
-        """Take it that there will be a file, though it may have no row."""
+        """Note that there will be a file, even if it has no rows."""
         self._has_begun = True
 
     def write(self, reading: Reading) -> int:
-        """Take one reading and return how many rows it made. Raises OutputError."""
+        """Take one reading and return the number of rows it has. Raises OutputError."""
         self.begin()
         rows = self._rows.of(reading)
         self._waiting += rows
-        if len(self._waiting) >= AT_ONCE:
+        if len(self._waiting) >= ROW_GROUP:
             self._flush()
         return len(rows)
 
     def close(self) -> None:
-        """End the file and give it its name; without a beginning there is none. Raises OutputError."""
+        """Complete and rename the file, or remove it if nothing was begun. Raises OutputError."""
         if self._writer is None:
             return
         if not self._has_begun:
-            self._beside.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
         try:
             self._waiting += self._rows.rest()
             self._flush()
             self._writer.close()
             self._file.close()
             if self._has_begun:
-                self._beside.rename(self._path)
+                self._temporary.rename(self._path)
         except (OSError, self._arrow.ArrowException) as error:
             raise OutputError(f"cannot write {self.name}: {_message(error)}") from error
         finally:
             self._writer = None
             self._file.close()
-            self._beside.unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
 
     def _flush(self) -> None:
         rows, self._waiting = self._waiting, []

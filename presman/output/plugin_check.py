@@ -1,4 +1,4 @@
-"""Check of a monitoring plug-in: the line that `presman check` prints, and what it remembers between two runs."""
+"""Check of a monitoring plug-in: the line that `presman check` prints, and the state between two runs."""
 
 import fcntl
 import hashlib
@@ -36,7 +36,7 @@ Kept = TypeVar("Kept", Mark, ReportedAlert)
 
 
 class CheckState(Struct, frozen=True):
-    """What a run leaves for the next: marks of alerts and what was reported, by key and subject."""
+    """The state that a run leaves for the next: marks of alerts and reported alerts, by key and subject."""
 
     format: int = FORMAT
     target: str = ""
@@ -45,9 +45,9 @@ class CheckState(Struct, frozen=True):
 
 
 class StateFile:
-    """The state of checks of one target. Opened while it is locked, so that runs at the same time wait for each other.
+    """The state of checks of one target. It is locked while open, so that concurrent runs wait for each other.
 
-    `problem` says why it was reset, "" if it was not.
+    `problem` says why the state was reset, "" if it was not.
     """
 
     def __init__(self, target: str, folder: Path) -> None:
@@ -57,7 +57,7 @@ class StateFile:
         self.problem = ""
 
     def load(self) -> CheckState:
-        """Return what the last run left; nothing where that cannot be read."""
+        """Return the state of the last run; an empty one if it cannot be read."""
         try:
             found = msgspec.json.decode(read_private(self._path, _LARGEST), type=CheckState)
         except FileNotFoundError:
@@ -70,25 +70,25 @@ class StateFile:
         return found if same else CheckState(target=self._target)
 
     def save(self, state: CheckState) -> None:
-        """Put the state in place of the one before, whole or not at all. Raises OSError."""
+        """Replace the previous state, completely or not at all. Raises OSError."""
         state = CheckState(FORMAT, self._target, _newest(state.marks), _newest(state.reported))
         replace_private(self._path, msgspec.json.encode(state))
 
     @property
     def lock(self) -> Path:
-        """The file that whoever reads and writes the state locks."""
+        """The file that readers and writers of the state lock."""
         return self._path.with_suffix(".lock")
 
 
 def _newest(kept: dict[str, Kept]) -> dict[str, Kept]:
-    """Return what was seen last, a thousand at most."""
+    """Return the entries seen last, at most a thousand."""
     newest = sorted(kept.items(), key=lambda item: -item[1].seen)
     return dict(newest[:_MOST])
 
 
 @contextmanager
 def state_of(target: str) -> Iterator[StateFile]:
-    """Give the state of checks of a target while no other run has it. Raises OSError where there can be none."""
+    """Yield the state of checks of a target while no other run has it. Raises OSError if no state can be kept."""
     file = StateFile(target, state_folder() / "check")
     descriptor = open_private(file.lock, 0)
     try:
@@ -113,7 +113,7 @@ def _locked(descriptor: int) -> None:
 
 
 class CheckedTarget(NamedTuple):
-    """A target that is checked now and then: its `name`, the `command` at its alerts, where notes go."""
+    """A target that is checked repeatedly: its `name`, the `command` for its alerts, the function for notes."""
 
     name: str
     command: tuple[str, ...]
@@ -122,10 +122,10 @@ class CheckedTarget(NamedTuple):
     def judged(
         self, reading: Reading, settings: AlertSettings, seconds: float, *, endless: bool
     ) -> tuple[Reading, tuple[str, ...], list[str]]:
-        """Return the reading with its alerts, what could not be told, and problems of the state and of `on_alert`.
+        """Return the reading with its alerts, what is unknown, and problems with the state and `on_alert`.
 
-        Where no state can be kept, how long something lasts is not known: then it counts at once.
-        Commands may take `seconds`.
+        If no state can be kept, the duration of an alert is unknown: then it counts at once. Commands may take
+        `seconds`.
         """
         judge = Judge(settings, None)
         if not endless or not (self.command or any(each.hold or each.clear is not None for each in settings)):
@@ -152,7 +152,7 @@ class CheckedTarget(NamedTuple):
     def _changed(
         self, reading: Reading, reported: dict[str, ReportedAlert]
     ) -> tuple[dict[str, ReportedAlert], list[AlertChange]]:
-        """Return what is reported now, and what changed since the last run."""
+        """Return the alerts reported so far, and the changes since the last run."""
         if not self.command:
             return reported, []
         changes = AlertChanges(reported)
@@ -162,7 +162,8 @@ class CheckedTarget(NamedTuple):
     def _notify(self, changes: Sequence[AlertChange], reading: Reading, seconds: float) -> list[str]:
         """Run the command for each change within a time limit; changes left over are kept for the next run.
 
-        What went wrong is noted, once: the next command would fail in the same way, and take as long.
+        After a failure the rest is skipped and noted once: the next command would fail in the same way, and take as
+        long.
         """
         from presman.output.alert_notifier import MOST, TIMEOUT, event, run
 
@@ -176,7 +177,7 @@ class CheckedTarget(NamedTuple):
             done += 1
         if done == len(changes):
             return []
-        with suppress(OSError), state_of(self.name) as file:  # the next run tells what this one could not
+        with suppress(OSError), state_of(self.name) as file:  # the next run reports what this one could not
             state = file.load()
             file.save(replace(state, reported=put_back(state.reported, changes[done:])))
         sent = f"{done} of {counted(len(changes), 'event')} sent, the next check tries the rest"
@@ -186,14 +187,14 @@ class CheckedTarget(NamedTuple):
 
 
 LONGEST = 400
-"""Characters of the text: all of it is in the long output."""
+"""Characters of the text: the long output has all of it."""
 
 _OTHERS = 3
 _VIEWS = 2
 
 
 class PluginState(IntEnum):
-    """What a plug-in ends with."""
+    """The exit code of a plug-in."""
 
     OK = 0
     WARNING = 1
@@ -202,7 +203,7 @@ class PluginState(IntEnum):
 
 
 class PluginResult(NamedTuple):
-    """What a check says: its state, its one line, and what follows it when more is wanted."""
+    """The result of a check: its state, its line, and the lines of the long output."""
 
     state: PluginState
     line: str
@@ -217,12 +218,12 @@ def unknown(text: str) -> PluginResult:
 def result(
     reading: Reading, settings: AlertSettings, lacking: tuple[str, ...], *, verbose: bool = False
 ) -> PluginResult:
-    """Return what a judged reading comes to. `lacking` is what config.ini asks for and could not be checked.
+    """Return the result of a judged reading. `lacking` is what config.ini asks for and could not be checked.
 
-    `verbose` leaves the sentences of alerts to the lines below: the first line has all of them in short.
+    With `verbose` the sentences of alerts are in the lines below, and the first line has all alerts in short.
 
-    The worst alert decides. Where there is none, an OK names what it rests on; where something could not be seen, it
-    is UNKNOWN, unless `not_known` is off.
+    The worst alert decides. Without alerts, an OK names what it rests on; if something could not be seen, the result is
+    UNKNOWN unless `not_known` is off.
     """
     found = worst_first(wrong(reading))
     unavailable = (*_unavailable(reading), *lacking)
@@ -249,9 +250,9 @@ def _unavailable(reading: Reading) -> tuple[str, ...]:
 def _summary(
     state: PluginState, found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading, *, verbose: bool
 ) -> str:
-    """Return the text of the line: the worst in full unless that follows, others in short, and what is not known.
+    """Return the text of the line: the worst alert (in full unless that follows), the others in short, the unknown.
 
-    Where there is no room for all, the last clauses of the worst go before another alert does.
+    If it is too long, the last clauses of the worst alert are dropped before another alert is.
     """
     wrongs = [alert for alert in found if alert.state in {"bad", "warn"}]
     parts = _others(wrongs[1:])
@@ -269,32 +270,32 @@ def _summary(
 
 
 def _others(found: Sequence[Alert]) -> list[str]:
-    """Return the alerts behind the worst in short: every queue, and so many of the others."""
-    told = [each for index, each in enumerate(found) if index < _OTHERS or each.key == "queue_waits"]
-    return [each.short for each in told] + [f"and {len(found) - len(told)} more"] * (len(found) > len(told))
+    """Return the alerts after the worst in short: each queue, and the first of the others."""
+    shown = [each for index, each in enumerate(found) if index < _OTHERS or each.key == "queue_waits"]
+    return [each.short for each in shown] + [f"and {len(found) - len(shown)} more"] * (len(found) > len(shown))
 
 
 def _shorter_and_shorter(alert: Alert) -> list[str]:
-    """Return the sentence of an alert, with ever fewer of its last clauses, and its short words."""
+    """Return the sentence of an alert with ever fewer of its last clauses, and finally its short text."""
     clauses = _in_full(alert).split("; ")
     return ["; ".join(clauses[:count]) for count in range(len(clauses), 0, -1)] + [alert.short]
 
 
 def _whole_words(text: str) -> str:
-    """Return a text that is not longer than a line, cut between two words."""
+    """Return a text cut between two words to the length of a line."""
     cut = one_line(text, LONGEST)
     return cut if len(text) <= LONGEST else f"{cut.rpartition(' ')[0] or cut.removesuffix('…')} …"
 
 
 def _in_full(alert: Alert) -> str:
-    """Return the sentence of an alert; of a queue first how many wait, and how long."""
+    """Return the sentence of an alert; for a queue, preceded by how many wait and how long."""
     if alert.key != "queue_waits" or alert.text.startswith(alert.short):
         return alert.text
     return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
-    """Return the long output: alerts with their keys, what to do, what is known not to be there, what is not known."""
+    """Return the long output: alerts with their keys, what to do, what the views rule out, what is unknown."""
     words = {"bad": "CRITICAL", "warn": "WARNING", "note": "note", "good": "OK"}
     lines = [f"{words[alert.state]} {alert.key}: {alert.text}" for alert in found]
     lines += step.lines if (step := to_do(reading)) is not None else ()
@@ -314,7 +315,7 @@ def _line(state: PluginState, text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a line as plug-ins may have it: what comes behind a bar is taken for performance data."""
+    """Return a line without bars, because a plug-in's text after a bar is performance data."""
     return one_line(text, 2 * LONGEST).replace("|", "/")
 
 
@@ -322,7 +323,7 @@ def _plain(text: str) -> str:
 
 
 def perfdata(reading: Reading, settings: AlertSettings) -> str:
-    """Return ``label=value[unit];warning;critical;least;most`` for each figure; U for what is not known."""
+    """Return ``label=value[unit];warning;critical;least;most`` for each figure; U if it is unknown."""
     now = totals(reading)
     found = [
         _figure("queued", now.queued, "", _limits(settings, "queue_length")),
@@ -342,11 +343,11 @@ def perfdata(reading: Reading, settings: AlertSettings) -> str:
 
 
 _ALWAYS = frozenset({"own_cost"})
-"""Rules whose amount is among the figures that are always there."""
+"""Rules whose amount is always among the figures."""
 
 
 def _asked(alert: Alert, settings: AlertSettings) -> str:
-    """Return the figure that a threshold was set for, the label quoted where it needs to be."""
+    """Return the figure that a threshold was set for, with a quoted label if needed."""
     setting, unit = setting_for(settings, alert.key, alert.subject), RULE_BOOK[alert.key].unit or ""
     label = one_line(f"{alert.key} {alert.subject}".strip(), 80)
     plain = "".join(sign for sign in label if sign not in "'=|")
@@ -370,7 +371,7 @@ def _figure(
 
 
 def _number(value: float | None) -> str:
-    """Return a number without exponent, "" for none."""
+    """Return a number without exponent, "" for None."""
     if value is None:
         return ""
     text = f"{value:.3f}" if abs(value) >= 1 else f"{value:.6f}"

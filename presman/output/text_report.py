@@ -1,4 +1,4 @@
-"""A Reading as text without a screen: for pipes, logs, mails and terminals that can do nothing else."""
+"""A Reading as text without a screen: for pipes, logs, mails and simple terminals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Pair, Rows, servers_scale
 
 _SIGNS = {"█": "used", "▒": "waiting", "│": "entitled", "┊": "limit", "▶": "over the edge"}
-"""What the parts of a bar mean; its full width is all there is."""
+"""The meaning of the parts of a bar; its full width is all of a resource."""
 
 
 def brief(reading: Reading, width: int | None = None) -> str:
@@ -40,8 +40,8 @@ def brief(reading: Reading, width: int | None = None) -> str:
 def full(reading: Reading, width: int | None = None, snapshots: Pair | None = None, watch: Watch | None = None) -> str:
     """Return one reading with the tables of all tabs. Ends in a newline.
 
-    Without the `snapshots` it was made of, what is worked out from those is left out. `watch` has what was seen before
-    it, where something was.
+    Without the `snapshots` that it was made from, what is computed from them is left out. `watch` has what was seen
+    before it, if anything.
     """
     lines = _head(reading, width)
     if snapshots is not None:
@@ -55,19 +55,19 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
             lines += ["", *_wrapped(f"-- {part.table.title}{how_many}", width)]
             made = _table(part.table, rows, width, unavailable, part.least(moment))
             has_forecast = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
-            lines += [*made, *(_wrapped(_foreseen(reading), width) if has_forecast else ())]
+            lines += [*made, *(_wrapped(_forecast_line(reading), width) if has_forecast else ())]
     for found in reading.outliers:
         lines += ["", *_outliers(found, width)]
     return _join(lines)
 
 
-def _foreseen(reading: Reading) -> str:
-    """Return how good the forecasts of the queue have been; why there are none, where there are none."""
+def _forecast_line(reading: Reading) -> str:
+    """Return how accurate the forecasts of the queue have been, or why there are none."""
     return forecast_record(reading, since=True) or why_unforeseen(reading)
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:
-    """Return what a view of I/O outliers says, and why its latencies are not believed."""
+    """Return the rows of a view of I/O outliers, and the reasons to doubt its latencies."""
     lines = _wrapped(f"-- {found.view} ({len(found.rows)})", width)
     lines += [piece for why in found.doubts for piece in _wrapped(f"! latencies not plausible: {why}", width)]
     return [*lines, *_table(OUTLIERS, found.rows, width)]
@@ -101,10 +101,9 @@ def _verdicts(reading: Reading, snapshots: Pair, width: int | None) -> list[str]
 
 
 def _tables(reading: Reading, snapshots: Pair | None, watch: Watch) -> Iterator[tuple[Rows, Sequence[Any], Moment]]:
-    """Return the tables of all tabs with their rows and their moment.
+    """Yield the tables of all tabs with their rows and their moment.
 
-    The first tab sums up the cluster, the others do not. Tables that need the snapshots themselves have no rows without
-    them.
+    The first tab sums up the cluster, the others do not. Without snapshots, tables that need them have no rows.
     """
     events = () if snapshots is None else tuple(before_first(reading, snapshots[1]))
     for name in tab_names():
@@ -132,7 +131,7 @@ def _table(
     unavailable: str = "",
     least: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Return a table, or the sentence for none, and what the bars in it mean."""
+    """Return a table with the meaning of its bars, or the sentence for an empty table."""
     if not rows:
         return _wrapped(unavailable or shown.empty, width)
     lines = table(shown.columns, rows, width, least)
@@ -180,7 +179,7 @@ def servers(header: Header) -> str:
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:
-    """Return a sentence in lines of at most `width`; a word that is longer is broken."""
+    """Return a sentence in lines of at most `width`; a longer word is broken."""
     if width is None or len(line) <= width:
         return [line]
     from textwrap import wrap

@@ -1,8 +1,8 @@
-"""The four tables of presman 1.x, for those who still read them or feed scripts with them, and its screen as text.
+"""The four tables of presman 1.x, for users and scripts that still read them, and its screen as text.
 
-Columns and their order are those of 2015. What was wrong then is right here: CPU percent is of the CPUs there
-are (not of what was consumed), the interval is the measured one, instances are kept apart, and I/O percent is of
-the I/O of all groups on the same instance.
+The columns and their order are those of 2015. Their errors are corrected: CPU percent is of all CPUs (not of what was
+consumed), the interval is the measured one, instances are separate, and I/O percent is of the I/O of all groups on the
+same instance.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,18 +21,18 @@ from presman.rows.snapshot import Snapshot
 Value = int | float | str | None
 
 PARAMETERS = ("resource_manager_plan", "resource_manager_cpu_allocation", "cpu_count")
-"""What 1.x printed above every table (V$SYSTEM_PARAMETER)."""
+"""The parameters that 1.x printed above each table (V$SYSTEM_PARAMETER)."""
 
 
 class V1Table(Struct, frozen=True):
-    """One table: headings, rows, the index of the column with the groups' names; behind it are numbers."""
+    """One table: headings, rows, and the index of the column with the groups' names, which is followed by numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     name: int
 
     def values(self, column: int) -> dict[str, Value]:
-        """Return the value of `column` per group; where there are several instances, per ``GROUP@instance``."""
+        """Return the value of `column` per group; with several instances, per ``GROUP@instance``."""
         several_instances = self.name > 0 and len({row[0] for row in self.rows}) > 1
         found: dict[str, Value] = {}
         for row in self.rows:
@@ -59,14 +59,14 @@ EMPHASIS = ("GROUP_OR_SUBPLAN", *(f"MGMT_P{level}" for level in range(1, LEVELS 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "cpu": CPU, "session_io": SESSION_IO, "parallel": PARALLEL, "emphasis": EMPHASIS,
 }  # fmt: skip
-"""The headings of each measure, known before anything is read."""
+"""The headings of each measure, which do not depend on the data."""
 
 NOTES = {"cpu": "(the last whole minute; HOST_CPU: since the last poll, so it may be less than ORACLE_CPU)"}
-"""What must be known of a table's figures, by measure."""
+"""Remarks on a table's figures, by measure."""
 
 
 def parameters(snapshot: Snapshot) -> dict[str, str]:
-    """Return the parameters of the head: one value, or several with a slash where instances differ."""
+    """Return the parameters of the head: one value, or several with slashes if instances differ."""
     found: dict[str, list[str]] = {name: [] for name in PARAMETERS}
     seen: set[tuple[int, str]] = set()
     for row in sorted(snapshot.rows(Parameter), key=lambda row: row.con_id):
@@ -80,8 +80,8 @@ def parameters(snapshot: Snapshot) -> dict[str, str]:
 def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
     """Return CPU per group in the last whole minute (V$RSRCMGRMETRIC).
 
-    CONSUMED_CPU and THROTTLED_CPU are seconds; CONSUMED_CPU_PERCT is percent of N_CPUS x the interval; ORACLE_CPU
-    is the group's and HOST_CPU everybody's percent of the host's CPUs, the latter since the last poll (V$OSSTAT).
+    CONSUMED_CPU and THROTTLED_CPU are seconds; CONSUMED_CPU_PERCT is percent of N_CPUS x the interval; ORACLE_CPU is
+    the group's percent of the host's CPUs, HOST_CPU that of all processes, since the last poll (V$OSSTAT).
     """
     host_cpus = {row.inst_id: row.value for row in snapshot.rows(Osstat) if row.stat_name == "NUM_CPUS"}
     busy = {instance.inst_id: instance.host_busy for instance in reading.header.instances}
@@ -103,7 +103,7 @@ def cpu(snapshot: Snapshot, reading: Reading) -> V1Table:
 
 
 def session_io(snapshot: Snapshot, _reading: Reading) -> V1Table:
-    """Return the I/O of the sessions now connected, in MB since they logged on (V$RSRC_SESSION_INFO)."""
+    """Return the I/O of the currently connected sessions, in MB since they logged on (V$RSRC_SESSION_INFO)."""
     names = {row.consumer_group_id: row.consumer_group for row in snapshot.rows(ConsumerGroupDefinition)}
     sessions = snapshot.rows(SessionInfo)
     label = _labels(row.con_id for row in sessions)
@@ -127,8 +127,8 @@ _MEGABYTES = attrgetter(
 def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
     """Return parallel statements per group (V$RSRC_CONSUMER_GROUP).
 
-    PX_STMT, PX_QUEUED_SESSIONS and PX_SERVERS are now; the rest counts since the plan was activated:
-    PX_STMT_ACTIVE_SECS in seconds, PX_SESSIONS_QUEUE_TIME in milliseconds as 1.x had it.
+    PX_STMT, PX_QUEUED_SESSIONS and PX_SERVERS are current; the others count from the activation of the plan:
+    PX_STMT_ACTIVE_SECS in seconds, PX_SESSIONS_QUEUE_TIME in milliseconds as in 1.x.
     """
     found = snapshot.rows(ConsumerGroup)
     label = _labels(row.con_id for row in found)
@@ -143,7 +143,7 @@ def parallel(snapshot: Snapshot, _reading: Reading) -> V1Table:
 
 
 def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
-    """Return what each group and subplan of the active plan gets at each level, in percent of all CPU.
+    """Return the percentage of all CPU that each group and subplan of the active plan gets at each level.
 
     A level shares what the levels above it leave; a subplan's groups share what the subplan gets, those of a container
     what the container gets. In a share-based plan level 1 holds shares.
@@ -158,7 +158,7 @@ def emphasis(snapshot: Snapshot, reading: Reading) -> V1Table:
 
 
 def _labels(containers: Iterable[int]) -> Callable[[str, int], str]:
-    """Return how groups are called: with their container only where several containers are seen."""
+    """Return a function that names groups: with their container only if there are several containers."""
     several = len(set(containers)) > 1
     return lambda name, con_id: f"{name}#{con_id}" if several else name
 
@@ -190,7 +190,7 @@ def head(target: str, parameters: Mapping[str, str]) -> str:
 
 
 def boxed(table: V1Table) -> str:
-    """Return the table with its frame, numbers to the right."""
+    """Return the table with its frame, numbers right-aligned."""
     texts = [[_text(value) for value in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.columns, *texts, strict=True)]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
@@ -206,7 +206,7 @@ def boxed(table: V1Table) -> str:
 
 
 def bars(table: V1Table, column: int) -> str:
-    """Return one line per group: ``BATCH    [ 12.34%] ############``, one # per unit, 100 at most."""
+    """Return one line per group: ``BATCH    [ 12.34%] ############``, one # per unit, at most 100."""
     values = table.values(column)
     width = max(map(len, values), default=0)
     return "".join(f"{name:{width}}  {_bar(value)}".rstrip() + "\n" for name, value in values.items())

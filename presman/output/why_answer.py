@@ -1,4 +1,4 @@
-"""Answer to why one statement has not started: for a chat or a ticket, as text or JSON."""
+"""Answer to the question why a statement has not started: for a chat or a ticket, as text or JSON."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from presman.output.json_document import plain, unblock_document, written
 from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT
 
 _SESSION = re.compile(r"(?:(\d{1,4}):)?(\d{1,6})(?:,\d{1,6})?", re.ASCII)
-_NAMED = 3
-"""Ways to let it start that are named."""
+_MOST_WAYS = 3
+"""The most ways to let it start that are named."""
 _MOST_TURNS, _LAST_TURNS = 6, 2
-"""Reasons of one statement that are all named, and how many of more."""
+"""The most reasons of one statement that are all named, and how many of more are."""
 
 _RESTS_ON = frozenset({"V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"})
-"""Views that say who waits, and for what."""
+"""Views that show which sessions wait, and for what."""
 
 
 class AskedStatement(NamedTuple):
-    """Who is asked about: a SQL_ID, else a SID, of one instance or of any (0)."""
+    """The statement of the question: its SQL_ID, else its SID, on one instance or on any (0)."""
 
     sql_id: str = ""
     sid: int = 0
@@ -56,7 +56,7 @@ class AskedStatement(NamedTuple):
         return cls(sid=int(found[2]), inst_id=int(found[1] or 0))
 
     def is_about(self, row: ParallelStatement | SessionReading) -> bool:
-        """Whether it is that statement."""
+        """Return whether a row is that statement."""
         if self.sql_id:
             return row.sql_id.lower() == self.sql_id
         return row.sid == self.sid and self.inst_id in {0, row.inst_id}
@@ -67,19 +67,19 @@ class AskedStatement(NamedTuple):
 
 
 class ReasonSince(NamedTuple):
-    """Since when a statement was seen to wait for that reason."""
+    """A reason for which a statement waited, and the time from which that was seen."""
 
     since: datetime
     reason: QueueReason
 
 
 def _outdated(reading: Reading) -> list[LateView]:
-    """Return the views of which an answer tells what they were before: they did not answer at this poll."""
+    """Return the views whose rows are older than the poll, because they did not answer at it."""
     return [each for each in reading.late if each.age is not None and each.view.removeprefix("G") in _RESTS_ON]
 
 
-class UnseenSpan(NamedTuple):
-    """The polls in a row at which views did not answer that say who waits, and for what."""
+class UnansweredSpan(NamedTuple):
+    """Successive polls at which the views of waiting sessions did not answer."""
 
     since: datetime
     until: datetime
@@ -90,27 +90,27 @@ class UnseenSpan(NamedTuple):
 
 
 class ReasonHistory:
-    """The reasons for which each statement waited, while one watched: `begun` is the first reading, None before it.
+    """The reasons for which each statement waited since `begun`, the first reading (None before it).
 
-    `sparse_to` is up to when one poll in `apart` was read only, None where each was. Of a poll at which a view did not
-    answer there is no reason: its rows are those of a poll before. `unseen` are the spans of such polls.
+    Up to `sparse_to` only one poll in `step` was read; None if each was. A poll at which a view did not answer has no
+    reason, because its rows are those of an earlier poll. `gaps` are the spans of such polls.
     """
 
     def __init__(self) -> None:
         self._reasons: dict[Executing, list[ReasonSince]] = {}
-        self.unseen: list[UnseenSpan] = []
-        self._is_unseen = False
+        self.gaps: list[UnansweredSpan] = []
+        self._is_in_gap = False
         self.begun: datetime | None = None
         self.sparse_to: datetime | None = None
-        self.apart = 1
+        self.step = 1
 
     def add(self, reading: Reading) -> None:
         """Take the next reading."""
         views = frozenset(each.view for each in _outdated(reading))
-        was_unseen, self._is_unseen = self._is_unseen, bool(views)
+        was_in_gap, self._is_in_gap = self._is_in_gap, bool(views)
         if views:
-            last = self.unseen.pop() if was_unseen else UnseenSpan(reading.at, reading.at, views)
-            self.unseen.append(UnseenSpan(last.since, reading.at, last.views | views))
+            last = self.gaps.pop() if was_in_gap else UnansweredSpan(reading.at, reading.at, views)
+            self.gaps.append(UnansweredSpan(last.since, reading.at, last.views | views))
             return
         self.begun = self.begun or reading.at
         for row in reading.queue:
@@ -118,8 +118,8 @@ class ReasonHistory:
             if not reasons or reasons[-1].reason is not row.reason:
                 reasons.append(ReasonSince(reading.at, row.reason))
 
-    def precede(self, earlier: Iterable[Reading], apart: int) -> None:
-        """Take readings from before all others, so many polls apart."""
+    def precede(self, earlier: Iterable[Reading], step: int) -> None:
+        """Take readings from before all others, one in `step` polls."""
         before = ReasonHistory()
         for reading in earlier:
             before.add(reading)
@@ -129,25 +129,25 @@ class ReasonHistory:
             later = self._reasons.get(key, [])
             is_same = bool(later) and later[0].reason is reasons[-1].reason
             self._reasons[key] = reasons + later[is_same:]
-        if before._is_unseen and self.unseen and (self.begun is None or self.unseen[0].since < self.begun):
-            last, first = before.unseen.pop(), self.unseen.pop(0)
-            before.unseen.append(UnseenSpan(last.since, first.until, last.views | first.views))
-        self.unseen = before.unseen + self.unseen
-        self.sparse_to, self.apart = self.begun if apart > 1 else None, apart
+        if before._is_in_gap and self.gaps and (self.begun is None or self.gaps[0].since < self.begun):
+            last, first = before.gaps.pop(), self.gaps.pop(0)
+            before.gaps.append(UnansweredSpan(last.since, first.until, last.views | first.views))
+        self.gaps = before.gaps + self.gaps
+        self.sparse_to, self.step = self.begun if step > 1 else None, step
         self.begun = before.begun
 
     def of(self, row: ParallelStatement) -> tuple[ReasonSince, ...]:
-        """Return those of a statement, the oldest first."""
+        """Return the reasons of a statement, oldest first."""
         return tuple(self._reasons.get(row.executing(), ()))
 
     def was_there(self, row: ParallelStatement) -> bool:
-        """Whether a statement may have waited before the first reading that tells of it: for what is not known."""
+        """Return whether a statement may have waited before the first reading that has it: for an unknown reason."""
         reasons = self.of(row)
         return not reasons or reasons[0].since == self.begun
 
 
 def found_in(reading: Reading, asked: AskedStatement) -> QueuedStatement | RunningStatement | None:
-    """Return who is asked about: who has been queued for longest, else one that runs."""
+    """Return the statement of the question: the one that has queued for longest, else one that runs."""
     queued = sorted(
         (row for row in reading.queue if asked.is_about(row)), key=lambda row: (-(row.waited or 0.0), row.position)
     )
@@ -159,7 +159,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     """Return the answer in a few lines. Ends in a newline."""
     row, late = found_in(reading, asked), _outdated(reading)
     if row is None:
-        lines: Iterable[str] = _nobody(reading, asked)
+        lines: Iterable[str] = _not_found(reading, asked)
     elif isinstance(row, RunningStatement):
         lines = _running(row, why_unseen(reading, asked), history)
     else:
@@ -171,7 +171,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
 
 
 def _held(reading: Reading, asked: AskedStatement) -> SessionReading | None:
-    """Return the session that a quiesce of the database holds, the longest if several do what is asked about."""
+    """Return the session of the question that a quiesce of the database holds, of several the one held longest."""
     if reading.quiesce is None:
         return None
     held = (row for row in reading.sessions if row.event == POOL_WAIT and asked.is_about(row))
@@ -179,14 +179,14 @@ def _held(reading: Reading, asked: AskedStatement) -> SessionReading | None:
 
 
 def _quiescer(reading: Reading, asked: AskedStatement) -> SessionReading | None:
-    """Return the session that quiesces the database, or was seen to, if that is asked about."""
+    """Return the session that quiesces or was seen to quiesce the database, if the question is about it."""
     names = () if reading.quiesce is None else reading.quiesce.by + reading.quiesce.was_by
     found = (row for row in reading.sessions if asked.is_about(row))
     return next((row for row in found if f"{row.user or 'session'} {row.inst_id}:{row.sid}" in names), None)
 
 
 def why_unseen(reading: Reading, asked: AskedStatement) -> str:
-    """Return why it cannot be told whether, or how, a statement is queued or runs; "" where it can."""
+    """Return why it is unknown whether, or how, a statement is queued or runs; "" if it is known."""
     row = found_in(reading, asked)
     if isinstance(row, QueuedStatement) or (row is None and (_held(reading, asked) or _quiescer(reading, asked))):
         return ""
@@ -195,7 +195,7 @@ def why_unseen(reading: Reading, asked: AskedStatement) -> str:
     return listed_views(filter(None, (reading.why_unknown("queue"), reading.why_unavailable("V$PX_SESSION"))))
 
 
-def _nobody(reading: Reading, asked: AskedStatement) -> Iterator[str]:
+def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
     if row := _held(reading, asked):
         waits = f"{QueueReason.QUIESCED.value} ({word(QueueReason.QUIESCED)})"
         yield f"{_session(row)} has waited for {spelled(row.waited)}: {waits}"
@@ -217,7 +217,7 @@ def _session(row: SessionReading) -> str:
 
 
 def _quiesces(row: SessionReading) -> str:
-    """Return what a session does that quiesces the database, and what ends it."""
+    """Return how a session quiesces the database, and what it waits for."""
     if row.event != QUIESCE_WAIT:
         return "was seen to quiesce the database, and waits for that no more"
     since = f"has waited for {spelled(row.waited)} until" if row.waited is not None else "waits until"
@@ -230,10 +230,10 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
         yield f"  cannot tell whether it runs or is idle, nor of whom it is: {unseen}"
         return
     if row.orphaned:
-        yield f"{_who(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
+        yield f"{_describe(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
         return
     state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
-    yield f"{_who(row)} has started: it {state} {counted(row.servers, 'server')}"
+    yield f"{_describe(row)} has started: it {state} {counted(row.servers, 'server')}"
     yield from _past(row, history)
 
 
@@ -241,7 +241,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     since = (
         "is queued, for how long is not known" if row.waited is None else f"has been queued for {spelled(row.waited)}"
     )
-    yield f"{_who(row)} {since}: {row.reason.value} ({word(row.reason)})"
+    yield f"{_describe(row)} {since}: {row.reason.value} ({word(row.reason)})"
     alike = [each for each in reading.queue if asked.is_about(each)]
     if len(alike) > 1:
         who = f"{len(alike)} are queued with {asked}" if asked.sql_id else f"{_sessions(alike)} are queued"
@@ -261,7 +261,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     offered = {each.executing() for way in (found.answers if found else ()) for each in way}
     idle = (each for each in reading.running if each.idle is not None and each.executing() not in offered)
     useless = ((each, no_use(each, reading).get(group_title(row))) for each in idle)
-    for each, why in [one for one in useless if one[1]][:_NAMED]:
+    for each, why in [one for one in useless if one[1]][:_MOST_WAYS]:
         yield f"    ending {_holder(each)} does not help: {why}"
     yield from _past(row, history, None if row.waited is None else reading.at - timedelta(seconds=row.waited))
 
@@ -272,19 +272,19 @@ def _sessions(rows: Sequence[QueuedStatement]) -> str:
 
 
 def _which(row: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
-    """Return which of several the answer is about."""
+    """Return which of several statements the answer is about."""
     longest = sum(each.waits_like(row) for each in alike)
     if any(each.waited is None for each in alike):
         return "this is one of them, and which has waited longest is not known"
     return f"this is {f'one of the {longest} that have' if longest > 1 else 'the one that has'} waited longest"
 
 
-def _ways(found: Unblock | None, whom: str) -> Iterator[str]:
-    """Yield whose end would let it, or the head before it, start."""
+def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
+    """Yield the sessions whose end would let it, or the head before it, start."""
     if found is None:
         return
     unproven = found.turns and not found.answers and not found.looks_first and not found.only_waits
-    yield f"  {'no end is sure to start' if unproven else 'to start'} {whom}: {found.sentence}"
+    yield f"  {'no end is sure to start' if unproven else 'to start'} {subject}: {found.sentence}"
     for way in found.answers:
         effects = [each.effect for each in found.candidates if way == (each.statement,)]
         effect = effect_words(effects[0] if effects else found.effect)
@@ -299,31 +299,31 @@ def _holder(each: RunningStatement) -> str:
 
 
 def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None = None) -> Iterator[str]:
-    """Yield the reasons for which it waited; one at the first poll looked at may have been so before."""
+    """Yield the reasons for which it waited; one at the first poll may have begun earlier."""
     reasons = history.of(row)
     from_start = history.was_there(row)
     if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
-        first, looked = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        first, remark = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
-            looked += f"; up to {clock(history.sparse_to)} one poll in {history.apart} was read"
-        spans = [str(span) for span in history.unseen if span.until > (came or reasons[0].since)]
-        looked += f"; not known {listed(spans)}" if spans else ""
-        yield f"  it waited: {_turns(reasons, first)}{looked}"
+            remark += f"; up to {clock(history.sparse_to)} one poll in {history.step} was read"
+        spans = [str(span) for span in history.gaps if span.until > (came or reasons[0].since)]
+        remark += f"; not known {listed(spans)}" if spans else ""
+        yield f"  it waited: {_turns(reasons, first)}{remark}"
 
 
 def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
-    """Return reasons in their order, `first` behind the oldest one; of many turns only the last are named."""
-    told = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
-    told[0] += first
-    if len(told) <= _MOST_TURNS:
-        return ", ".join(told)
+    """Return reasons in order, with `first` after the oldest one; of many turns only the last are named."""
+    turns = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
+    turns[0] += first
+    if len(turns) <= _MOST_TURNS:
+        return ", ".join(turns)
     kinds = listed([*dict.fromkeys(word(each.reason) for each in reasons)])
     since = clock(reasons[0].since)
-    return f"{kinds}, {len(told)} turns from {since}{first}; the last: {', '.join(told[-_LAST_TURNS:])}"
+    return f"{kinds}, {len(turns)} turns from {since}{first}; the last: {', '.join(turns[-_LAST_TURNS:])}"
 
 
-def _who(row: QueuedStatement | RunningStatement) -> str:
+def _describe(row: QueuedStatement | RunningStatement) -> str:
     session = f"{row.inst_id}:{row.sid},{row.serial}"
     return f"{row.sql_id or 'a statement'} of {row.user or '?'} in {group_title(row)} ({session})"
 

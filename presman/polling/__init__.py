@@ -1,1 +1,1 @@
-"""Polls: what is due, the thread that asks, the texts and plans of statements on show, the polls so far."""
+"""Polling: which queries are due, the thread that runs them, the texts and plans of shown statements, past polls."""

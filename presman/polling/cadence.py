@@ -1,4 +1,4 @@
-"""Cadence of queries: what was answered last, and whether it is to be asked again."""
+"""Cadence of queries: the last answer to each, and whether it is due again."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -9,13 +9,13 @@ from presman.rows.queries import Cadence, DetailLevel, Query
 from presman.rows.snapshot import Section
 
 MINUTE = timedelta(seconds=60)
-"""How often a `minute` query runs and a failed one is tried again, on the source's clock."""
+"""Interval at which a `minute` query runs and a failed query is retried, on the source's clock."""
 
 
 class LastAnswer(Struct, frozen=True):
-    """The last answer to one query: when on the source's clock, in which poll, and what.
+    """The last answer to one query: its time on the source's clock, the number of its poll, and its section.
 
-    `late` counts how often in a row there was none in time; the rows are then those of the last one that came.
+    `late` counts the consecutive timeouts since; the rows are then those of the last answer that arrived.
     """
 
     at: datetime
@@ -24,14 +24,14 @@ class LastAnswer(Struct, frozen=True):
     late: int = 0
 
     def rests(self, now: datetime | None) -> bool:
-        """Return whether a query that failed is not to be asked again yet at `now` (None: not known)."""
+        """Return whether a failed query must not be retried yet at `now` (None: not known)."""
         if not self.late and not self.section.problem:
             return False
         return now is None or now - self.at < (rest_after(self.late) if self.late else MINUTE)
 
 
 def cadence_in(query: Query, detail_level: DetailLevel) -> Cadence:
-    """Return how often a query runs in polls of this level of detail."""
+    """Return how often a query runs in polls at this level of detail."""
     return query.cadence if query.shown in detail_level else Cadence.MINUTE
 
 
@@ -40,8 +40,8 @@ def is_due(
 ) -> bool:
     """Return whether `query` should run at `now` (None: not known yet), given its last answer.
 
-    A failed one rests for a minute, so that a missing grant does not fill the audit trail; one that was late rests
-    the longer, the more often it was.
+    A failed query rests for a minute, so that a missing grant does not fill the audit trail. A query that timed out
+    rests longer with each timeout.
     """
     if query.cadence is Cadence.DEMAND:
         return False
@@ -57,26 +57,26 @@ def is_due(
 def is_within_cadence(
     query: Query, section: Section, now: datetime, detail_level: DetailLevel = DetailLevel.WHOLE
 ) -> bool:
-    """Return whether rows that are asked for each minute are no older than two."""
+    """Return whether `query` runs once a minute and the rows of `section` are less than two minutes old."""
     return (
         cadence_in(query, detail_level) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
     )
 
 
-# ---- The time a poll may take, and how long a view that did not answer in it is left alone.
+# ---- The time budget of a poll, and how long a view rests that did not answer within it.
 
 LEAST, MOST = 5.0, 30.0
-"""Seconds that a poll has at least and at most, unless somebody chose otherwise."""
+"""Smallest and largest default time budget of a poll, in seconds."""
 
 INTERVALS = 3.0
-"""Intervals between two polls that a poll may take."""
+"""Default time budget of a poll, in refresh intervals."""
 
 RESTS = tuple(timedelta(seconds=seconds) for seconds in (5, 10, 20, 40, 60))
-"""How long a view rests that did not answer once, twice, … in a row: whoever is slow is asked rarely."""
+"""How long a view rests after one, two, … timeouts in a row: a slow view is queried less often."""
 
 
 def budget_of(refresh: float, chosen: float | None = None) -> float:
-    """Return the seconds that a poll may take if there is one every `refresh` seconds.
+    """Return the seconds that a poll may take if polls run every `refresh` seconds; `chosen` overrides the default.
 
     >>> budget_of(2.0), budget_of(0.5), budget_of(60.0), budget_of(2.0, 12.0)
     (6.0, 5.0, 30.0, 12.0)
@@ -85,22 +85,23 @@ def budget_of(refresh: float, chosen: float | None = None) -> float:
 
 
 def rest_after(times: int) -> timedelta:
-    """Return how long a view rests that did not answer `times` in a row."""
+    """Return how long a view rests after `times` timeouts in a row."""
     return RESTS[min(times, len(RESTS)) - 1]
 
 
-# ---- Needs of whoever polls: what of the dear parts of a poll somebody makes use of.
+# ---- Needs of a poller's caller: which expensive parts of a poll it uses.
 
 MOST_ANSWERS, MOST_KEPT = 1000, 32_000_000
-"""Answers about statements that are kept, and characters of texts and plans, however many they are of."""
+"""Default limits of the cache of lookups: its answers, and the characters of their texts and plans together."""
 
 
 class PollNeeds(NamedTuple):
-    """Of how many statements on show plans are looked up (None: of all), and whether their texts are, too.
+    """What a poller looks up and keeps.
 
-    `most` is how many of the answers are kept, `largest` how many characters; `few` says that of statements no longer
-    on show hardly any are kept: one of many databases should. `idle_sessions` tells whether idle sessions are listed
-    once a minute. Those that others name are read in any case.
+    `statements` limits the shown statements whose plans are looked up (None: no limit); `texts` is whether their SQL
+    texts are looked up, too. At most `most` answers with `largest` characters together are kept. With `few` hardly any
+    answers about statements no longer shown are kept: meant for one of many databases. `idle_sessions` is whether all
+    idle sessions are listed once a minute; those that other sessions name are always read.
     """
 
     statements: int | None = None

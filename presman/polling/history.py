@@ -1,7 +1,7 @@
-"""The snapshots of the last while, for scrolling back, bounded by count and by bytes.
+"""The recent snapshots, for scrolling back, bounded by count and by bytes.
 
-All but the newest two are kept in temporary files without a name, so that hours of them take no memory and nothing
-stays behind whatever becomes of the process. They are written as recordings are: each compressed with the one before.
+All but the newest two are kept in unnamed temporary files, so that hours of history take no memory and no file is left
+behind, however the process ends. The format is that of recordings: each snapshot is compressed with the one before.
 """
 
 import io
@@ -18,17 +18,17 @@ from presman.rows.snapshot import Snapshot
 
 MEBIBYTE = 1 << 20
 LIVE = 2
-"""Newest snapshots kept as they are: the pair on show."""
+"""Newest snapshots that are kept as objects: the pair on show."""
 
 PARTS = 4
-"""Files that a full history fills; when one more is begun the oldest goes, and all that was in it."""
+"""Files of a full history; when one more is begun, the oldest is deleted with all its snapshots."""
 
 CHAIN = 64
-"""Snapshots of a chain, in which each is compressed with the one before; fewer where they are large."""
+"""Snapshots in a chain, in which each is compressed with the one before; large snapshots make shorter chains."""
 
 
 class _File:
-    """Some snapshots in a row, each readable with what is in this file alone. Written at the end, read anywhere."""
+    """Consecutive snapshots in one self-contained file: appended at the end, read at any index."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -52,16 +52,16 @@ class _File:
         self._write(self._encoder.add(snapshot))
 
     def read(self, index: int) -> Snapshot:
-        """Return the snapshot at an index, as it was."""
+        """Return the snapshot at an index, unchanged."""
         number = bisect_right(self._firsts, index) - 1
         first, after = self._firsts[number], (*self._firsts[number + 1 :], len(self))[0]
         if self._decoder is None or self._decoder[0] != first or index - first >= len(self._decoder[1]):
-            # Our own bytes, from a file that nobody else can open.
+            # Trusted: presman wrote these bytes, to a file that no other process can open.
             self._decoder = (first, FrameDecoder([self._frame(each) for each in range(first, after)], trusted=True))
         return self._decoder[1].snapshot(index - first)
 
     def finish(self) -> None:
-        """Let go of what only the next snapshot would have needed."""
+        """Free the encoder and decoder, because no further snapshot is appended."""
         self._encoder = self._decoder = None
 
     def _write(self, frame: bytes) -> None:
@@ -77,10 +77,10 @@ class _File:
 
 
 class History:
-    """Snapshots in order of time; index 0 is the oldest that is left.
+    """Snapshots in order of time; index 0 is the oldest that is still kept.
 
-    Bounded by `count` snapshots and by `size` bytes of temporary files. Where those cannot be had or written (a full
-    disk), by `memory` bytes there. Not thread safe.
+    Bounded by `count` snapshots and by `size` bytes of temporary files. Where no temporary file can be created or
+    written (a full disk), up to `memory` bytes are kept in memory. Not thread safe.
     """
 
     def __init__(self, count: int = 3600, size: int = 128 * MEBIBYTE, memory: int = 4 * MEBIBYTE) -> None:
@@ -94,7 +94,7 @@ class History:
 
     @property
     def used(self) -> int:
-        """Bytes that the snapshots which are not live take, in files or in memory."""
+        """Bytes of all compressed snapshots, in files or in memory."""
         return sum(file.size for file in self._files)
 
     def append(self, snapshot: Snapshot) -> None:
@@ -104,7 +104,7 @@ class History:
             self._keep(self._live.popleft())
 
     def pair(self, index: int) -> tuple[Snapshot | None, Snapshot]:
-        """Return the snapshot at `index` and the one before it (None at the oldest); negative counts from the end.
+        """Return the snapshot before `index` (None for the oldest) and the one at it. Negative counts from the end.
 
         Raises IndexError.
         """

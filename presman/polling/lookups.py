@@ -1,11 +1,11 @@
-"""Lookups of texts and plans: for which statements to fetch them, and what is known of them.
+"""Lookups of SQL texts and plans: the statements to fetch them for, and the answers so far.
 
-V$SQL and V$SQL_PLAN are dear to search, so they are asked only for statements on show, by full key, a few at each
-poll (where that goes to a database), and once: answers are kept, and what was not found or failed is not asked again
-for a minute.
+V$SQL and V$SQL_PLAN are expensive to search, so they are queried only for statements on show, by full key, and once.
+A poll of a database looks up only a few statements. Answers are kept; a statement that was not found, or whose lookup
+failed, is retried after a minute.
 
-The queue and what runs in parallel are looked up one by one. Of the other statements, those that are active most, only
-the text is wanted, so several are asked for together: one statement in one round trip, at most once a minute.
+Queued and parallel statements are looked up one by one. Of the busiest other statements only the text is needed, so one
+query, in one round trip and at most once a minute, fetches several texts.
 """
 
 from collections import Counter, OrderedDict
@@ -24,25 +24,25 @@ from presman.rows.snapshot import Problem, Section
 from presman.sources import Request
 
 AT_ONCE = 20
-"""Statements whose texts are asked for together."""
+"""Statements whose texts one query fetches."""
 
 MOST_RANKED = 40
-"""Statements whose texts go along with each poll: those of the queue and of what runs come besides."""
+"""Busiest statements whose texts each snapshot contains, besides those of queued and running parallel statements."""
 
 MOST_COUNTED = 500
-"""Statements that are counted; beyond that the least busy half is forgotten."""
+"""Statements that are counted; beyond this limit the least busy half is dropped."""
 
 EVERY = timedelta(seconds=60)
-"""How often texts are asked for, and how often older samples come to count half."""
+"""How often texts are fetched, and how often the weight of older samples is halved."""
 
 COUNTED = timedelta(seconds=5)
-"""How long is counted before texts are asked for at first: one sample says little of who is busy."""
+"""How long sessions are counted before texts are first fetched: one sample says little about which are busy."""
 
 LONGEST_REST = timedelta(hours=1)
-"""How long nothing is asked at most where V$SQL takes too long to be searched for several statements."""
+"""Longest pause between fetches where searching V$SQL for several statements takes too long."""
 
 _LEAST = 0.25
-"""Samples below which a statement is no longer busy: two to three minutes after it was seen once."""
+"""Samples below which a statement no longer counts as busy: reached two to three minutes after a single sample."""
 
 
 class CursorKey(NamedTuple):
@@ -54,41 +54,41 @@ class CursorKey(NamedTuple):
 
 
 class TextsLookup(NamedTuple):
-    """One question about the texts of several statements of one instance."""
+    """One request for the texts of several statements on one instance."""
 
     statements: tuple[CursorKey, ...]
     request: Request
 
 
 class BusyTexts:
-    """Counts in how many sessions each statement is active, and says whose texts to ask for, and when.
+    """Counts the sessions in which each statement is active, and decides which texts to fetch, and when.
 
-    A statement is counted once for all its cursors: they have the same text. With `at_once` there is nobody whom
-    asking costs anything, and no minute to wait for.
+    All cursors of a statement are counted together, because they have the same text. With `at_once` fetching is free
+    (no database is queried), so there is no pause between fetches.
     """
 
     def __init__(self, *, at_once: bool = False) -> None:
         self._at_once = at_once
         self._samples: Counter[str] = Counter()
         self._cursors: dict[str, CursorKey] = {}
-        self._faded: datetime | None = None
+        self._halved_at: datetime | None = None
         self._asked: datetime | None = None
         self._rest = COUNTED
 
     def add(self, sessions: Iterable[Session], now: datetime) -> None:
-        """Count the sessions that are active, parallel servers among them."""
+        """Count the active sessions, including parallel servers."""
         for row in sessions:
             if row.status == "ACTIVE" and row.sql_id and row.type != BACKGROUND:
                 self._samples[row.sql_id] += 1
                 self._cursors.setdefault(row.sql_id, _present(row))
         self._asked = self._asked or now
-        if self._faded is None or now - self._faded >= EVERY or now < self._faded:
-            self._fade()
-            self._faded = now
+        if self._halved_at is None or now - self._halved_at >= EVERY or now < self._halved_at:
+            self._halve()
+            self._halved_at = now
         elif len(self._samples) > MOST_COUNTED:
             self._keep(self._samples.most_common(MOST_COUNTED // 2))
 
-    def _fade(self) -> None:
+    def _halve(self) -> None:
         halved = ((sql_id, samples / 2) for sql_id, samples in self._samples.most_common(MOST_COUNTED))
         self._keep([(sql_id, left) for sql_id, left in halved if left >= _LEAST])
 
@@ -98,54 +98,55 @@ class BusyTexts:
 
     @property
     def ranked(self) -> list[CursorKey]:
-        """The busiest statements, the first before the others."""
+        """The busiest statements, in descending order of activity."""
         return [self._cursors[sql_id] for sql_id, _ in self._samples.most_common(MOST_RANKED)]
 
     def is_due(self, now: datetime | None) -> bool:
-        """Return whether texts may be asked for at `now` (None: not known)."""
+        """Return whether texts may be fetched at `now` (None: not known)."""
         since = None if now is None or self._asked is None else now - self._asked
         return self._at_once or (since is not None and since >= self._rest)
 
     def lookup(self, wanted: Sequence[CursorKey], query: Query, now: datetime) -> TextsLookup:
-        """Return the question about the first of the statements `wanted` and others on its instance."""
+        """Return the request for the first statement in `wanted` and for others on the same instance."""
         self._asked = now
         chosen = tuple(each for each in wanted if each.inst_id == wanted[0].inst_id)[:AT_ONCE]
         binds: dict[str, object] = {"at_inst_id": chosen[0].inst_id}
-        for number in range(AT_ONCE):  # the last one again in place of those that are missing: one text for all numbers
+        for number in range(AT_ONCE):  # padded with the last statement, so that the SQL text is always the same
             each = chosen[min(number, len(chosen) - 1)]
             binds |= {f"sql_id_{number}": each.sql_id, f"child_number_{number}": each.child_number}
         return TextsLookup(chosen, Request(for_several(query, AT_ONCE), binds))
 
     def answered(self, section: Section) -> None:
-        """Take note of an answer: a view that takes too long is left alone, ever longer."""
+        """Record an answer: each timeout doubles the pause before the next fetch."""
         late = section.problem is not None and section.problem.late
         self._rest = min(LONGEST_REST, 2 * max(EVERY, self._rest)) if late else EVERY
 
 
 def text_of(statement: CursorKey, rows: Iterable[SqlText]) -> tuple[SqlText, ...]:
-    """Return the text of a statement among those of several: its own cursor's, or else that of another of its own."""
+    """Return the row with the text of `statement`: of its cursor if possible, else of another child; () if none."""
     texts = [row for row in rows if row.sql_id == statement.sql_id]
     return tuple(sorted(texts, key=lambda row: row.child_number != statement.child_number)[:1])
 
 
 MOST_HELD = 5
-"""Statements held off CPU that are looked up: those of most sessions."""
+"""Statements held off CPU that are looked up: those with the most such sessions."""
 
 RETRY = timedelta(seconds=60)
-"""When a statement that was not found, or a view that could not be read, is asked again."""
+"""Time until a statement that was not found, or a view that could not be read, is queried again."""
 STALE = timedelta(hours=1)
-"""When a known statement is asked again: a child number may have got another plan since."""
+"""Time until a statement that was found is looked up again: its child number may have another plan by then."""
 
 
 def statements_on_show(
     sessions: Iterable[Session], px_sessions: Iterable[PxSession], servers: ServerProcesses = ALL_STATEMENTS
 ) -> list[CursorKey]:
-    """Return what the queue and the running parallel statements execute, each once, what matters most first.
+    """Return the cursors of the queued and the running parallel statements, each once, the most important first.
 
-    First come the heads of the queues, then who holds most servers, then the rest of the queue, the longest waiting
-    first, last the few statements whose sessions are held off CPU most. `servers` tells whose servers are a GV$
-    query's. What a running statement is, its servers tell; where theirs cannot be seen, its coordinator, which shows
-    the statement it ran last if it is idle. A child number that is not known is taken for 0.
+    First come the heads of the queues, then the running statements by the servers they hold, then the other queued
+    statements by their wait, last the few statements with the most sessions held off CPU. `servers` identifies the
+    servers of GV$ queries, which are left out. A running statement is identified by its servers; where their SQL_ID is
+    not known, by its coordinator, which shows its previous statement if it is idle. An unknown child number counts
+    as 0.
     """
     coordinators = {
         (row.inst_id, row.sid): (row.qcinst_id or row.inst_id, row.qcsid)
@@ -175,7 +176,7 @@ def statements_on_show(
 
 
 def behind_page(shown: Sequence[CursorKey], page: Focus | None) -> Sequence[CursorKey]:
-    """Return these statements behind the one that a page is about, if it is about one: that is looked up first."""
+    """Return `shown` with the statement of an open page, if there is one, moved to the front: it is looked up first."""
     if page is None or not page.inst_id or not page.sql_id:
         return shown
     about = CursorKey(page.inst_id, page.sql_id, page.child or 0)
@@ -183,7 +184,7 @@ def behind_page(shown: Sequence[CursorKey], page: Focus | None) -> Sequence[Curs
 
 
 def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list[CursorKey]]:
-    """Return what the first of each group's queue executes, and what the others do; the longest waiting first."""
+    """Return the statements at the head of each group's queue, and the other queued ones; longest wait first."""
     heads: dict[tuple[int, str], CursorKey] = {}
     others = []
     for session in sorted(waiting, key=lambda each: (each.event != NEXT_IN_LINE, -(each.wait_time_micro or 0))):
@@ -194,14 +195,17 @@ def _heads_and_others(waiting: Iterable[Session]) -> tuple[list[CursorKey], list
 
 
 def _held_for(shown: Sequence[CursorKey], present: CursorKey | None) -> CursorKey | None:
-    """Return the statement that servers are held for: theirs, as the cursor of their coordinator's instance."""
+    """Return the statement that servers are held for: `present` is theirs, `shown` lists their coordinator's.
+
+    The coordinator's cursor of the same SQL_ID is preferred, because it is the one on the coordinator's instance.
+    """
     if present is None:
         return shown[0] if shown else None
     return next((each for each in shown if each.sql_id == present.sql_id), present)
 
 
 def _shown_by(session: Session) -> list[CursorKey]:
-    """Return what a coordinator executes, and what it executed before."""
+    """Return the statement that a coordinator executes, and the one it executed before."""
     found = [_present(session)] if session.sql_id else []
     return [*found, _previous(session)] if session.prev_sql_id else found
 
@@ -215,14 +219,14 @@ def _previous(session: Session) -> CursorKey:
 
 
 class Lookup(NamedTuple):
-    """One question about one statement; `record` is PlanXml, PxPlanLine or SqlText."""
+    """One request about one statement; `record` is PlanXml, PxPlanLine or SqlText."""
 
     record: type[Any]
     statement: CursorKey
     request: Request
 
 
-class _Known(Struct, frozen=True):
+class _Answer(Struct, frozen=True):
     at: datetime
     rows: tuple[Any, ...]
     size: int
@@ -230,18 +234,19 @@ class _Known(Struct, frozen=True):
 
 
 PER_POLL = 8
-"""Statements that a database is asked about at each poll."""
+"""Statements that one poll of a database looks up."""
 
 
 FEW_ANSWERS, FEW_KEPT = 90, 200_000
-"""Answers and characters that one of many databases keeps, beside those on show."""
+"""Answers and characters that are kept for one of many databases, besides those about statements on show."""
 
 
 class Lookups:
-    """What is known of the statements on show. Asks for `per_poll` statements at once, for all if that is None.
+    """The answers about the statements on show. At most `per_poll` statements are looked up at a time; None: all.
 
-    `needs` say how many answers and characters of them are kept at most, the ones on show longest; with `few` hardly
-    more than those on show, which it never lets go of before the others: they would be asked for at each poll.
+    `needs` limits the answers that are kept and their characters; the least recently shown are dropped first. With
+    `few`, hardly more is kept than the answers about statements on show. Those are never dropped, because they would be
+    looked up again at each poll.
     """
 
     def __init__(self, per_poll: int | None = PER_POLL, needs: PollNeeds = EVERYTHING) -> None:
@@ -250,11 +255,11 @@ class Lookups:
         self._needs = needs
         self._shown: frozenset[CursorKey] = frozenset()
         self._size = 0
-        self._known: OrderedDict[tuple[type[Any], CursorKey], _Known] = OrderedDict()
+        self._answers: OrderedDict[tuple[type[Any], CursorKey], _Answer] = OrderedDict()
         self._failed: dict[type[Any], tuple[datetime, Problem]] = {}
 
     def wanted(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query], now: datetime) -> list[Lookup]:
-        """Return what to ask at `now` about the statements `shown`, the first few that are not known yet."""
+        """Return the lookups to make at `now` for the first few of the statements `shown` that lack an answer."""
         self._shown = frozenset(shown) if self._needs.few else self._shown
         found: list[Lookup] = []
         asked = 0
@@ -271,29 +276,29 @@ class Lookups:
         return found
 
     def texts_due(self, statements: Iterable[CursorKey], now: datetime) -> list[CursorKey]:
-        """Return those of the statements whose texts are to be asked for at `now`."""
+        """Return the statements whose texts are due at `now`."""
         return [each for each in statements if self._is_due(SqlText, each, now)]
 
     def learn_texts(self, lookup: TextsLookup, section: Section, now: datetime) -> None:
-        """Keep the texts of several statements. That V$SQL took too long for all of them says nothing of one."""
+        """Keep the texts of several statements. A timeout is ignored: a search for one statement may still succeed."""
         if section.problem is None:
             for each in lookup.statements:
                 rows = text_of(each, section.rows)
-                self._keep((SqlText, each), _Known(now, rows, _size(rows)))
+                self._keep((SqlText, each), _Answer(now, rows, _size(rows)))
         elif not section.problem.late:
             self._failed[SqlText] = (now, section.problem)
 
     def to_come(self, shown: Sequence[CursorKey], queries: Mapping[type[Any], Query]) -> int:
-        """Return how many of the statements `shown` have not been asked about yet; views that failed do not count."""
+        """Return how many of the statements `shown` have not been looked up yet; views that failed do not count."""
         records = [record for record in self.RECORDS if record in queries and record not in self._failed]
-        return sum(any((record, statement) not in self._known for record in records) for statement in shown)
+        return sum(any((record, statement) not in self._answers for record in records) for statement in shown)
 
     def learn(self, lookups: Sequence[Lookup], sections: Sequence[Section], now: datetime) -> None:
-        """Keep the answers to `lookups`. A view fails as a whole if none of its questions was answered."""
+        """Keep the answers to `lookups`. A view counts as failed if all its lookups failed."""
         pairs = list(zip(lookups, sections, strict=True))
         for lookup, section in pairs:
-            known = _Known(now, section.rows, _size(section.rows), section.problem is not None)
-            self._keep((lookup.record, lookup.statement), known)
+            answer = _Answer(now, section.rows, _size(section.rows), section.problem is not None)
+            self._keep((lookup.record, lookup.statement), answer)
         for record in self.RECORDS:
             problems = [section.problem for lookup, section in pairs if lookup.record is record]
             if problems and all(problems):
@@ -301,40 +306,40 @@ class Lookups:
             elif problems:
                 self._failed.pop(record, None)
 
-    def _keep(self, key: tuple[type[Any], CursorKey], known: _Known) -> None:
-        """Keep an answer, and let go of those that were on show longest ago."""
-        before = self._known.pop(key, None)
-        self._known[key] = known
-        self._size += known.size - (before.size if before else 0)
+    def _keep(self, key: tuple[type[Any], CursorKey], answer: _Answer) -> None:
+        """Keep an answer, and drop those that have not been shown for the longest time."""
+        before = self._answers.pop(key, None)
+        self._answers[key] = answer
+        self._size += answer.size - (before.size if before else 0)
         while self._has_too_many():
-            self._size -= self._known.popitem(last=False)[1].size
+            self._size -= self._answers.popitem(last=False)[1].size
 
     def _has_too_many(self) -> bool:
-        if len(self._known) > self._needs.most or (self._size > self._needs.largest and len(self._known) > 1):
+        if len(self._answers) > self._needs.most or (self._size > self._needs.largest and len(self._answers) > 1):
             return True
-        if not self._needs.few or (len(self._known) <= FEW_ANSWERS and self._size <= FEW_KEPT):
+        if not self._needs.few or (len(self._answers) <= FEW_ANSWERS and self._size <= FEW_KEPT):
             return False
-        _, oldest = next(iter(self._known))
+        _, oldest = next(iter(self._answers))
         return oldest not in self._shown
 
     def sections(self, shown: Sequence[CursorKey], busy: Sequence[CursorKey] = ()) -> dict[type[Any], Section]:
-        """Return all that is known of the statements `shown`, by record, and the texts of the `busy` ones."""
+        """Return all answers about the statements `shown`, by record, and the texts of the `busy` ones."""
         texts = list(dict.fromkeys([*shown, *busy]))
         return {record: self._section(record, texts if record is SqlText else shown) for record in self.RECORDS}
 
     def _section(self, record: type[Any], shown: Sequence[CursorKey]) -> Section:
-        known = {statement: found for statement in shown if (found := self._known.get((record, statement)))}
-        for statement in known:
-            self._known.move_to_end((record, statement))
+        answers = {statement: found for statement in shown if (found := self._answers.get((record, statement)))}
+        for statement in answers:
+            self._answers.move_to_end((record, statement))
         failure = self._failed.get(record)
         rows: list[Any] = []
-        for statement, found in known.items():
+        for statement, found in answers.items():
             rows += found.rows
             if record is SqlText and not found.rows and not found.failed:
                 rows.append(SqlText(*statement, sql_text=""))
         return Section(
             tuple(rows),
-            at=max((found.at for found in known.values()), default=None),
+            at=max((found.at for found in answers.values()), default=None),
             problem=failure[1] if failure else None,
         )
 
@@ -342,8 +347,8 @@ class Lookups:
         failure = self._failed.get(record)
         if failure and now - failure[0] < RETRY:
             return False
-        known = self._known.get((record, statement))
-        return known is None or now - known.at >= (STALE if known.rows else RETRY)
+        answer = self._answers.get((record, statement))
+        return answer is None or now - answer.at >= (STALE if answer.rows else RETRY)
 
 
 def _size(rows: tuple[Any, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Poll events: what a sampler tells of the database that it polls."""
+"""Poll events: what a sampler reports about the database that it polls."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -21,15 +21,15 @@ class Polled(Struct, frozen=True):
 
 
 class FirstLook(Struct, frozen=True):
-    """What the first poll has read before it is whole. A whole one follows, or the loss of the source."""
+    """A partial snapshot, posted while the first poll is still reading. Polled follows, or SourceLost."""
 
     snapshot: Snapshot
 
 
 class PreviewCame(Struct, frozen=True):
-    """A preview came: what the source's process made of it ahead of the first poll. That follows, or the loss.
+    """A preview arrived, which the source's process made ahead of the first poll. Polled follows, or SourceLost.
 
-    `begun` is when it began to be read, in seconds of the monotonic clock.
+    `begun` is when reading began, in seconds of the monotonic clock.
     """
 
     seen: Any
@@ -39,10 +39,11 @@ class PreviewCame(Struct, frozen=True):
 class SourceLost(Struct, frozen=True):
     """The source cannot be opened or was lost; `text` is one line free of secrets.
 
-    `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means none without
-    `poll_now`, because trying again cannot help (a wrong password locks accounts). `since` is when it was lost.
-    `refusal` tells that it is there and lets nobody in: then the next attempt is for another password, or far off.
-    `has_run_out`: not the source is to blame, this machine allows no thread, file or memory for it, and never did.
+    `code` is Oracle's or the driver's, or "". The next attempt is in `retry_in` seconds; None means that only
+    `poll_now` starts one, because a retry cannot help (a wrong password locks accounts). `since` is when it was lost.
+    `refusal` is set where the database answers but refuses the login: the next attempt then waits for another password,
+    or comes much later. `has_run_out` is set where this machine, not the source, is the cause: it has no thread, file
+    or memory to spare for it.
     """
 
     text: str
@@ -54,12 +55,12 @@ class SourceLost(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """Why, with the code where the text lacks it."""
+        """The text, preceded by the code if it does not contain it."""
         return self.text if self.code in self.text else one_line(f"{self.code} {self.text}", 500)
 
     @property
     def outlook(self) -> str:
-        """What follows, where that is not one attempt after the other; else ""."""
+        """When it is tried again, in words; "" for ordinary retries."""
         if self.retry_in is None:
             return "not tried again"
         if self.refusal is LoginRefusal.LOCKED:
@@ -70,7 +71,7 @@ class SourceLost(Struct, frozen=True):
 
     @property
     def next_try(self) -> datetime | None:
-        """When it is tried next, counted from now, by the clock of this machine; None if it is not."""
+        """The time of the next attempt on this machine's clock, counted from now; None if there is none."""
         return None if self.retry_in is None else datetime.now(UTC) + timedelta(seconds=self.retry_in)
 
 
@@ -79,7 +80,10 @@ class SourceEnded(Struct, frozen=True):
 
 
 class ActionResult(Struct, frozen=True):
-    """A command was carried out, or was not: `text` is one line about it. One that was not `tried` is in no log yet."""
+    """The result of a command: `done` is whether it was carried out, `text` describes it in one line.
+
+    A command that was not `tried` is not in any log yet.
+    """
 
     command: Command
     done: bool
@@ -90,4 +94,4 @@ class ActionResult(Struct, frozen=True):
 Event = Polled | FirstLook | PreviewCame | SourceLost | SourceEnded | ActionResult
 
 CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
-"""Carries out a command on an open source; returns the command, whether it was done and a line about it."""
+"""Carries out a command on an open source; returns the command, whether it was done, and a line that describes it."""

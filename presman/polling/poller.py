@@ -1,8 +1,8 @@
-"""Poller: asks a source what is due and makes a Snapshot of the answers.
+"""Poller: runs the due queries on a source and makes a Snapshot of the answers.
 
-A poll is at most three reads. The first has the questions known to be due. What its answers make necessary follows:
-idle sessions that others name, then the texts and plans of statements now on show, and questions whose time had come
-after all.
+A poll is at most three reads. The first runs the queries that are known to be due. The others follow from its answers:
+sessions that others name but that are not listed, then the texts and plans of statements now on show, and queries that
+turn out to be due by the source's clock.
 """
 
 import time
@@ -62,90 +62,90 @@ LATER = frozenset(
         *(GroupMetric, GroupMetricHistory, GroupMapping, ConsumerGroupDefinition),
     }
 )
-"""What the very first look does without for the half second, or the few round trips, that reading it takes."""
+"""Records that the very first snapshot lacks, because reading them takes half a second or several round trips."""
 
 
 class OnDemandRequest(Struct, frozen=True):
-    """What somebody wants to know that is not asked at each poll: the binds, and whether at every poll from now on."""
+    """A request for a query that does not run by itself: its binds, and whether it runs at every poll from now on."""
 
     binds: Mapping[str, Any]
     lasting: bool
 
 
 class LastAnswers(dict[type[Any], LastAnswer]):
-    """What each query answered last, by its record, and what these rows tell of the database."""
+    """The last answer to each query, by record, and what its rows show about the database."""
 
     def rows(self, record: type[Any]) -> tuple[Any, ...]:
-        """Return the rows that a query answered, none where it was not asked."""
+        """Return the rows of the last answer, none if the query has not run."""
         asked = self.get(record)
         return asked.section.rows if asked else ()
 
     def rests(self, record: type[Any], now: datetime | None) -> bool:
-        """Whether a query that failed is not to be asked again yet."""
+        """Return whether a failed query must not be retried yet."""
         asked = self.get(record)
         return asked is not None and asked.rests(now)
 
     def of_poll(self, poll: int, record: type[Any]) -> LastAnswer | None:
-        """Return what a query answered in that poll, None where it was not asked in it."""
+        """Return the answer that a query gave in `poll`, None if it did not run in it."""
         asked = self.get(record)
         return asked if asked is not None and asked.poll == poll else None
 
     def forget(self, records: Iterable[type[Any]], but: int) -> None:
-        """Make the queries of these records due, but for those answered in poll `but`."""
+        """Make the queries of these records due, except those answered in poll `but`."""
         for record in records:
             if record in self and self[record].poll != but:
                 del self[record]
 
     def has_queue(self) -> bool:
-        """Whether a statement was queued: then who is nearly done is asked at each poll, because one waits for him."""
+        """Return whether a statement was queued: then the progress of running ones is read at each poll."""
         return any(is_queued(row.event, row.state) for row in self.rows(Session))
 
     def rolls_back(self) -> bool:
-        """Whether a background process coordinates parallel servers: SMON does when it rolls a transaction back."""
+        """Return whether a background process coordinates parallel servers, as SMON does to roll a transaction back."""
         processes = {(row.inst_id, row.sid) for row in self.rows(Session) if row.type == BACKGROUND}
         return bool(processes) and any((row.qcinst_id, row.qcsid) in processes for row in self.rows(PxSession))
 
     def has_containers(self) -> bool:
-        """Whether this is a container database, as far as is known: the first read of an epoch tells."""
+        """Return whether this is known to be a container database; not known before the first read of an epoch."""
         return any(row.cdb == "YES" for row in self.rows(Database)) or any(row.con_id > 2 for row in self.rows(Pdb))
 
     def is_root(self) -> bool:
-        """Whether this is the root of a container database, which alone sees the seed in V$PDBS."""
+        """Return whether this is the root of a container database: only the root sees the seed in V$PDBS."""
         return self.has_containers() and any(row.con_id == SEED for row in self.rows(Pdb))
 
     def is_cluster(self) -> bool:
-        """Whether this may be a cluster, as far as is known: where V$INSTANCE tells nothing it may be one."""
+        """Return whether this may be a cluster: it may be one, too, where V$INSTANCE was read but has no rows."""
         asked = self.get(Instance)
         rows = self.rows(Instance)
         return asked is not None and (len(rows) != 1 or any(row.parallel == "YES" for row in rows))
 
     def servers(self) -> ServerProcesses:
-        """Return the parallel servers and whose they are."""
+        """Return which parallel servers work for GV$ queries."""
         rows = self.rows
         return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), self.is_cluster())
 
     def plans(self) -> tuple[Any, ...]:
-        """Return what tells one plan window from the next, on every instance."""
+        """Return the open plan windows and the active plans of every instance: a change means that a plan changed."""
         windows = [(row.inst_id, row.con_id, row.sequence) for row in self.rows(RsrcPlanHistory) if not row.end_time]
         plans = [(row.inst_id, row.con_id, row.name) for row in self.rows(RsrcPlan)]
         return (*sorted(windows), *sorted(plans))
 
     def targets(self) -> list[tuple[int, int, int]]:
-        """Return what V$RSRC_PLAN tells of PARALLEL_SERVERS_TARGET, on every instance in every container."""
+        """Return PARALLEL_SERVERS_TARGET as V$RSRC_PLAN shows it, by instance and container."""
         return sorted((row.inst_id, row.con_id, row.parallel_servers_total) for row in self.rows(RsrcPlan))
 
 
 def is_live(source: Source) -> bool:
-    """Whether asking costs a database something."""
+    """Return whether the source queries a database, so that each read has a cost."""
     return source.kind == "oracle"
 
 
 class Poller:
     """Polls one source. Not thread safe: one thread opens, polls and closes.
 
-    `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` are the seconds that a
-    poll may take (None: as long as it takes): what has not come by then stays as it was, or, without `keep_late`, is
-    not there. `detail_level` is how much each poll reads of what is read whole once a minute; it may be set any time.
+    `packs` are the licensed packs whose views may be read; `clock` measures seconds. `budget` is the seconds that a
+    poll may take (None: no limit). A query that times out keeps its last rows, or, without `keep_late`, has none.
+    `detail_level` is how much each poll reads of what is otherwise read once a minute; it may be set any time.
     """
 
     def __init__(
@@ -183,28 +183,28 @@ class Poller:
         self._begin_epoch()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
-        """Ask a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
+        """Run a query of cadence `demand` at the next poll, or at each from now on (`lasting`).
 
-        A later request of the same record takes the place of an earlier one. May be called from another thread.
+        A later request for the same record replaces an earlier one. May be called from another thread.
         """
         self._requests[record] = OnDemandRequest(dict(binds or {}), lasting)
 
     def forget_requests(self) -> None:
-        """Ask none of the queries of cadence `demand` any more, and forget what they answered."""
+        """Stop running queries of cadence `demand`, and forget their answers."""
         self._requests.clear()
         for record, query in self._queries.items():
             if query.cadence is Cadence.DEMAND:
                 self._asked.pop(record, None)
 
     def focus(self, focus: Focus | None) -> None:
-        """Ask about one session and its cursor at each poll, until another focus or None takes its place.
+        """Query one session and its cursor at each poll, until another focus or None replaces it.
 
         May be called from another thread.
         """
         self._focus = focus
 
-    def _look_closer(self) -> None:
-        """Turn the focus into requests; answers about what is no longer looked at are forgotten."""
+    def _request_focus(self) -> None:
+        """Turn the focus into requests; forget the answers to an earlier focus."""
         focus = self._focus
         if focus is not self._focused:
             self._focused = focus
@@ -231,8 +231,8 @@ class Poller:
     def poll(self, on_first_look: Callable[[Snapshot], object] | None = None) -> Snapshot:
         """Read what is due. Raises Exhausted at a finite source's end and SourceError if the source is lost.
 
-        `on_first_look` is given what there is before all is read, where nothing was known before and reading takes its
-        time: the first look need not wait for what it does not show (LATER).
+        `on_first_look` is called with a partial snapshot at the first poll of a database, before the rest (LATER) is
+        read: the first screen does not need it.
         """
         if self.release is None:
             raise RuntimeError("a poller is opened before it polls")
@@ -244,7 +244,7 @@ class Poller:
             self._begin_epoch()
         self._number += 1
         plans, targets = self._asked.plans(), self._asked.targets()
-        self._look_closer()
+        self._request_focus()
         expected = self._expected_now()
         self._detail_level = self._listing.detail_level(
             self.detail_level, expected, is_whole=self.source.kind == "spool"
@@ -264,7 +264,7 @@ class Poller:
         elif targets and targets != self._asked.targets():
             self._asked.forget((Parameter,), self._number)
         self._last = (first.at, measured)
-        self._note_what_is_there(first.at)
+        self._remember(first.at)
         between = self._look_up_named(first.at)
         rows = self._asked.rows
         on_show = statements_on_show(rows(Session), rows(PxSession), self._asked.servers())
@@ -277,7 +277,7 @@ class Poller:
         return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
-        """Return all that is known now; `first` is the first answer of this poll."""
+        """Return a snapshot of all answers so far; `first` is the first answer of this poll."""
         assert self.release is not None
         sections = {record: asked.section for record, asked in self._asked.items()}
         sections |= self._lookups.sections(shown, self._busy.ranked)
@@ -299,10 +299,10 @@ class Poller:
             lists_idle=self._listing.lists_idle,
         )
 
-    def _note_what_is_there(self, now: datetime) -> None:
-        """Note which instances are there, of the whole cluster or its own, and what sessions tell that polls remember.
+    def _remember(self, now: datetime) -> None:
+        """Note the instances in scope, and the facts about sessions that later polls need.
 
-        Each where its view answered in this poll.
+        Each is noted only if its view answered in this poll.
         """
         if asked := self._asked.of_poll(self._number, Session):
             self._listing.note(self._detail_level, now, late=bool(asked.late))
@@ -316,9 +316,9 @@ class Poller:
             self._seen_before.note_instances(asked.section.rows, now, (self._scope, *self._databases), targets)
 
     def _look_up_named(self, now: datetime) -> int:
-        """Read the sessions that others name and that are not listed into the sections of all sessions.
+        """Look up the sessions that are named by others but not listed, and add them to the sections of all sessions.
 
-        Where users' are all listed only background processes may lack. Returns the round trips it took.
+        If all user sessions are listed, only background processes can be missing. Returns the number of round trips.
         """
         known = self._asked.of_poll(self._number, Session)
         if known is None or known.late or self._asked.rests(NamedSession, now):
@@ -347,7 +347,7 @@ class Poller:
         return answer.round_trips
 
     def _busy_texts(self, now: datetime, asked: Sequence[Lookup] = ()) -> TextsLookup | None:
-        """Return the question about the texts of the busiest statements, where it is time for it."""
+        """Return the request for the texts of the busiest statements, None if it is not due."""
         if not self._needs.texts or SqlText not in self._queries or not self._busy.is_due(now):
             return None
         asked_alone = {lookup.statement for lookup in asked}
@@ -355,12 +355,12 @@ class Poller:
         return self._busy.lookup(wanted, self._queries[SqlText], now) if wanted else None
 
     def _begin_epoch(self, keep: int = 0) -> None:
-        """Forget all answers but those of poll `keep`: counters of before and after do not belong together."""
+        """Forget all answers but those of poll `keep`: counters of different epochs must not be compared."""
         self._epoch += 1
         self._scope = self.source.scope
         kept = {record: asked for record, asked in self._asked.items() if asked.poll == keep and not asked.late}
         self._asked = LastAnswers(kept)
-        # What is here already costs nobody anything to ask at once.
+        # A source that is not a database is free to query, so everything is looked up at once.
         self._lookups = Lookups(PER_POLL if self._is_live else None, self._needs)
         self._busy = BusyTexts(at_once=not self._is_live)
         self._named = NamedSessions()
@@ -368,14 +368,14 @@ class Poller:
         self._listing.begin_epoch()
 
     def _expected_now(self) -> datetime | None:
-        """Return what the source's clock should show if it runs like ours; the answer will tell."""
+        """Return what the source's clock should show now if it runs like ours; None before the first answer."""
         if self._last is None:
             return None
         at, measured = self._last
         return at + timedelta(seconds=max(0.0, self._clock() - measured))
 
     def _due(self, now: datetime | None) -> list[Query]:
-        """Return what is to be asked at `now` (None: not known) that this poll has not asked yet."""
+        """Return the queries that are due at `now` (None: not known) and have not run in this poll yet."""
         asked, level, number = self._asked.get, self._detail_level, self._number
         still = {record: query for record, query in self._queries.items() if not self._asked.of_poll(number, record)}
         due = [query for record, query in still.items() if is_due(query, asked(record), now, level)]
@@ -388,14 +388,15 @@ class Poller:
         answers["cluster"] = self._asked.is_cluster()
         slow = (sessions := asked(Session)) is not None and sessions.late
         due = [query for query in due if answers[query.only] and not (slow and query.record is SessionCount)]
-        # The count reads the view that is slow first where there are many sessions: last, so that it holds nobody up.
+        # V$SESSION is the first view to be slow where there are many sessions: the count goes last, so that it delays
+        # no other query.
         return sorted(due, key=lambda query: query.record is SessionCount)
 
     def _follow(self, shown: Sequence[CursorKey], now: datetime) -> Answer:
-        """Ask what the first answer made necessary; without questions the source is left alone."""
+        """Run what the first answer made necessary; read nothing if that is nothing."""
         late = self._due(now)
         lookups = self._lookups.wanted(shown, self._queries, now)
-        texts = None if self._is_live else self._busy_texts(now, lookups)  # of a database the first read asks
+        texts = None if self._is_live else self._busy_texts(now, lookups)  # a database is asked in the first read
         if not late and not lookups and not texts:
             return Answer(now, ())
         answer = self._ask(late, lookups, texts)
@@ -403,7 +404,7 @@ class Poller:
         return answer
 
     def _requested(self, now: datetime | None) -> list[Query]:
-        """Return the queries that somebody wants answered in this poll, but for those that rest after a failure."""
+        """Return the queries that were requested for this poll, except those that rest after a failure."""
         requested = [self._queries[record] for record in tuple(self._requests) if record in self._queries]
         return [query for query in requested if not self._asked.rests(query.record, now)]
 
@@ -421,7 +422,7 @@ class Poller:
             self._busy.answered(answer.sections[-1])
             self._lookups.learn_texts(texts, answer.sections[-1], answer.at)
         for record, request in kept.items():
-            # Not one that was made while this was being read.
+            # Keep a request that was made during this read.
             if request and not request.lasting and self._requests.get(record) is request:
                 del self._requests[record]
         for query, section in zip(queries, answer.sections, strict=False):
@@ -435,7 +436,7 @@ class Poller:
         return answer
 
     def _learn(self, query: Query, section: Section, at: datetime) -> None:
-        """Note what is known now that `section` came; if nothing did in time, what was known before stays."""
+        """Store the answer `section`; after a timeout the earlier rows stay."""
         before = self._asked.get(query.record)
         if section.problem is None or not section.problem.late:
             answer = LastAnswer(at, self._number, section if section.at else replace(section, at=at))

@@ -1,4 +1,4 @@
-"""The thread that polls one database for a screen, and what it polls: cadence, reconnection, an end without delay."""
+"""Sampler: the thread that polls one database for a screen, with its cadence, reconnection and prompt stop."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from presman.polling.poller import Poller
     from presman.sources.subprocess_source import PreviewAnswer
 
-# ---- Polled source: a source that is opened, lost and tried again, and the commands that are sent to it in between.
+# ---- Polled source: it is opened, lost and reopened; commands are sent to it between polls.
 
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-"""Seconds before the first and any later attempt to reconnect."""
+"""Longest pauses, in seconds, before the first attempt to reconnect and before any later one."""
 
 REFUSED_PAUSE = 600.0
-"""Seconds until a locked account is tried again, and from one look for another password to the next."""
+"""Seconds between attempts to log in to a locked account, and between checks for a changed password."""
 
 STALE = 10.0
-"""Seconds within which a command must be on its way: who confirmed it has seen what was so then."""
+"""Seconds after which a confirmed command is no longer sent: the user confirmed it for the situation on screen then."""
 
 
 def pause_before(attempt: int, rng: random.Random) -> float:
-    """Return the seconds to wait before reconnection `attempt` (1, 2, …): doubling, up to a fifth of it at random.
+    """Return the seconds to wait before reconnection `attempt` (1, 2, …): doubling, less up to a fifth at random.
 
     The jitter keeps many monitors from returning to a restarted database at the same instant.
     """
@@ -60,23 +60,23 @@ def pause_before(attempt: int, rng: random.Random) -> float:
 
 
 def pause_after(error: SourceError, attempt: int, rng: random.Random) -> float | None:
-    """Return the seconds to wait after attempt 1, 2, … failed; None where no other can help."""
+    """Return the seconds to wait after attempt 1, 2, … failed; None if another attempt cannot help."""
     if error.retry:
         return pause_before(attempt, rng)
     return REFUSED_PAUSE if error.refusal is LoginRefusal.LOCKED else None
 
 
 def no_room(error: Exception) -> SourceLost:
-    """Return the loss of a database for which there is no thread or memory: who watches many goes on with the others.
+    """Return the loss of a database for which there is no thread or memory. It is not retried.
 
-    It is not tried again.
+    A monitor of several databases goes on with the others.
     """
     out = ran_out(error, foreseen=False) or one_line(str(error), 500)
     return SourceLost(out, "", None, datetime.now(UTC), has_run_out=True)
 
 
 class CommandQueue:
-    """Commands that were confirmed and are yet to be sent; `carry_out` is None where none may be."""
+    """Confirmed commands that have not been sent yet; `carry_out` is None where actions are not allowed."""
 
     def __init__(self, carry_out: CarryOut | None, post: Callable[[Event], None]) -> None:
         self.carry_out = carry_out
@@ -87,13 +87,13 @@ class CommandQueue:
         return len(self._waiting)
 
     def add(self, command: Command) -> None:
-        """Have a command sent. Raises PermissionError where none may be."""
+        """Add a command. Raises PermissionError where actions are not allowed."""
         if self.carry_out is None:
             raise PermissionError("actions are not allowed")
         self._waiting.append((command, time.monotonic()))
 
     def send(self, poller: Poller) -> None:
-        """Carry out what waits, in this thread: it is the source's."""
+        """Carry out the waiting commands. Called in the source's thread."""
         while self._waiting:
             command, confirmed = self._waiting.popleft()
             waited = time.monotonic() - confirmed
@@ -104,14 +104,14 @@ class CommandQueue:
                 self._post(ActionResult(*self.carry_out(command, poller.source, poller.release)))
 
     def drop(self) -> None:
-        """Forget what waits while there is no connection: nobody expects it to happen minutes later."""
+        """Drop the waiting commands after a connection loss: the user does not expect them to run minutes later."""
         while self._waiting:
             command, _ = self._waiting.popleft()
             self._post(ActionResult(command, False, "not sent: the connection is lost", tried=False))
 
 
 class PolledSource:
-    """The source with its poller: made when it is first needed, opened, lost, and made again with another password."""
+    """The source and its poller: made on first use, opened, lost, and made again when the password changes."""
 
     def __init__(
         self, make_source: Callable[[], Source], packs: Collection[str], now: Callable[[], datetime], rng: random.Random
@@ -126,23 +126,23 @@ class PolledSource:
         self.has_polled = False
         self.poller: Poller | None = None
         self.renewed: Callable[[], Source | None] | None = None
-        """Makes a source with another password than the one that was refused last, None while there is none; to be set,
-        where one could come, before the first poll."""
+        """Returns a source with another password than the one last refused, None while there is none. Set before the
+        first poll, if the password can change."""
         self._another: Source | None = None
-        """One with another password that is to be tried next."""
+        """The source with another password, to be tried next."""
         self.needs: PollNeeds = EVERYTHING
-        """What somebody makes use of; to be set before the first poll."""
+        """The parts of a poll that the caller uses. Set before the first poll."""
         self.refused: SourceError | None = None
-        """Why nobody is let in, None where that is not so."""
+        """The error that a retry cannot cure, None if there is none."""
 
     def prepare(self, focus: Focus | None, *, insists: bool) -> Poller:
-        """Return the poller, not yet open; who `insists` has a refused password tried once more.
+        """Return the poller, not yet open. With `insists` a refused password is tried once more.
 
-        Raises the error of the last login where only another password can help and there is none.
+        Raises the error of the last login if only another password can help and there is none.
         """
         source, self._another = self._another, None
         if source is None and self.refused is not None and self.refused.refusal is not None:
-            source = self._renewed()  # for a locked account, too: often it was the old password that locked it
+            source = self._renewed()  # for a locked account, too: often the old password locked it
             if source is None and self.refused.refusal is LoginRefusal.PASSWORD and not insists:
                 raise self.refused.with_traceback(None)
         if source is not None or self.poller is None:
@@ -153,38 +153,38 @@ class PolledSource:
         return self.poller
 
     def _renewed(self) -> Source | None:
-        with suppress(Exception):  # config.ini may be half written, a command may fail
+        with suppress(Exception):  # config.ini may be half written, a password command may fail
             return self.renewed() if self.renewed is not None else None
         return None
 
     def open(self, poller: Poller) -> None:
-        """Open the source where it is not. Raises SourceError."""
+        """Open the source unless it is open. Raises SourceError."""
         if not self._is_open:
             self._is_open = True
             poller.open()
 
     def close(self) -> None:
-        """Close the source, whatever becomes of it."""
+        """Close the source; ignore any error."""
         if self.poller is not None and self._is_open:
             self._is_open = False
             with suppress(Exception):
                 self.poller.close()
 
     def cancel(self) -> None:
-        """End a read that goes on. Called from other threads."""
+        """Cancel a read in progress. Called from other threads."""
         if self.poller is not None and self._is_open:  # not while the source is being closed
             with suppress(Exception):
                 self.poller.source.cancel()
 
     def works(self) -> None:
-        """Take it that a poll succeeded."""
+        """Record that a poll succeeded."""
         self._attempts, self._since, self.refused = 0, None, None
         self.has_polled = True
 
     def lose(self, error: SourceError) -> SourceLost:
-        """Close the source; return the event that reports the loss and says when the next attempt is.
+        """Close the source; return the event that reports the loss and the time of the next attempt.
 
-        Another password than the first that was refused may be there already, and is tried soon: that once.
+        When a password is refused, the configured one may already have changed: then it is tried soon, but only once.
         """
         self.close()
         self._attempts += 1
@@ -204,45 +204,45 @@ class PolledSource:
 
 
 PATIENCE = 0.4
-"""Seconds that `stop` waits for a read that was told to end."""
+"""Seconds that `stop` waits for a cancelled read to end."""
 
 
-NUDGE = 0.05
-"""Seconds between two times it is told."""
+CANCEL_INTERVAL = 0.05
+"""Seconds between repeated attempts to cancel it."""
 
 GAP = 0.1
-"""Seconds from where a poll begins to read to one at once: closer ones have no rates, and take them off the screen."""
+"""Seconds from the start of one read to an immediate poll: rates cannot be computed from polls that are closer."""
 
 
-APART = 0.2
-"""The part of an interval that a tick is behind the poll before at least."""
+LEAST_WAIT = 0.2
+"""Least time from a poll to the next tick, as a fraction of the interval."""
 
 PAINTING = 0.15
-"""Seconds for the screen to paint the preview before the modules that polls need are imported: both take the CPU."""
+"""Seconds for the screen to paint the preview before polling modules are imported: both compete for the CPU."""
 
 
 def tick_after(now: float, refresh: float, phase: float) -> float:
-    """Return the first tick after `now` of those that come every `refresh` seconds, `phase` (0 to 1) of it late."""
+    """Return the first tick after `now`; ticks come every `refresh` seconds, shifted by `phase` (0 to 1) intervals."""
     late = phase * refresh
     return late + refresh * (math.floor((now - late) / refresh) + 1)
 
 
 def next_poll(event: Event, begun: float, ended: float, read_at: float, refresh: float, phase: float | None) -> float:
-    """Return when to poll again: at the next tick that is still ahead, or when it is time to reconnect.
+    """Return the time of the next poll: the next tick in the future, or the time to reconnect.
 
-    The poll before began at `begun`, began to read at `read_at` and came to `event` at `ended`.
+    The last poll began at `begun`, began to read at `read_at`, and ended with `event` at `ended`.
     """
     if isinstance(event, SourceLost):
         return math.inf if event.retry_in is None else ended + event.retry_in
     if phase is not None:
-        return tick_after(max(ended, begun + APART * refresh), refresh, phase)
+        return tick_after(max(ended, begun + LEAST_WAIT * refresh), refresh, phase)
     tick = begun + refresh * max(1, math.ceil((ended - begun) / refresh))
-    # The first interval began with the look, and what was read then may have had to be read again.
-    return max(tick, read_at + APART * refresh)
+    # The first interval counts from the preview; the first poll itself may have begun to read much later.
+    return max(tick, read_at + LEAST_WAIT * refresh)
 
 
 def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
-    """End samplers side by side; what cannot be ended in time dies with the process."""
+    """Stop all samplers in parallel; a thread that does not end in time dies with the process."""
     for each in samplers:
         each.stop(0.0)
     end = time.monotonic() + patience
@@ -253,9 +253,9 @@ def stop_all(samplers: Collection[Sampler], patience: float = PATIENCE) -> None:
 class Sampler:
     """Polls a source every `refresh` seconds in a daemon thread and hands each event to `post`.
 
-    `make_source` runs in that thread, so its imports and the first connection hold nobody up. `post` is called in
-    that thread too and must be quick; after `stop` it is not called again. Ticks that a slow poll missed are
-    dropped, not made up for. `carry_out` is given only where actions are allowed.
+    `make_source` runs in that thread, so its imports and the first connection do not block the screen. `post` is called
+    in that thread too and must be quick; after `stop` it is not called again. Ticks missed during a slow poll are
+    skipped. `carry_out` is given only where actions are allowed.
     """
 
     def __init__(
@@ -276,12 +276,12 @@ class Sampler:
         self.polled = PolledSource(make_source, packs, now, rng or random.Random())
         self._commands = CommandQueue(carry_out, post)
         self.budget: float | None = None
-        """Seconds a poll may take, None for what befits `refresh`."""
+        """Time budget of a poll in seconds, None for the default at `refresh`."""
         self.preview: Callable[[], PreviewAnswer | None] = lambda: None
-        """Waits for the preview and returns it, None for none; to be set before it begins."""
+        """Waits for the preview and returns it, None if there is none. Set before the thread starts."""
         self.phase: float | None = None
-        """Where in each interval (0 to 1) the ticks are, so that many samplers of one process, each with a phase of its
-        own, do not all poll at once; None: an interval after the poll before."""
+        """The position of the ticks in each interval (0 to 1), so that several samplers of one process, each with its
+        own phase, do not all poll at once; None: one interval after the last poll."""
         self._woken = threading.Condition()
         self._poll_now = self._must_answer = self._stopping = self._forgets = self._has_previewed = False
         self._focus: Focus | None = None
@@ -292,17 +292,17 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="presman-sampler", daemon=True)
         self._begun = False
         self._over = threading.Event()
-        """The thread has ended. Nobody else asks the thread itself: two who do so at a time get in each other's way."""
+        """Set when the thread has ended. `Thread.is_alive` is not used: concurrent calls interfere with each other."""
 
     # -- called from the screen's thread --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin. Raises RuntimeError where no thread can be had."""
+        """Start the thread. Raises RuntimeError if no thread can be started."""
         start(self._thread)
         self._begun = True
 
     def begin(self) -> bool:
-        """Begin; where no thread can be had the source is lost. Return whether it has begun."""
+        """Start the thread and return whether it runs; if none can be started, report the source as lost."""
         try:
             self.start()
         except RuntimeError as error:
@@ -316,15 +316,15 @@ class Sampler:
             self._woken.notify_all()
 
     def act(self, command: Command) -> None:
-        """Have a command carried out before the next poll, which comes at once.
+        """Carry out a command before the next poll, which follows immediately.
 
-        Raises PermissionError if the sampler was not made to act.
+        Raises PermissionError if actions are not allowed.
         """
         self._commands.add(command)
         self.poll_now()
 
     def focus(self, focus: Focus | None) -> None:
-        """Ask about one session and its cursor from the next poll on, which comes at once; None ends that."""
+        """Query one session and its cursor from the next poll on, which follows immediately; None ends that."""
         self._focus = focus
         if self.polled.poller is not None:
             self.polled.poller.focus(focus)
@@ -332,20 +332,20 @@ class Sampler:
             self._read_now()
 
     def set_detail_level(self, detail_level: DetailLevel) -> None:
-        """Read so much at each poll from now on; what is to be read besides comes at once."""
+        """Set the level of detail of all further polls; if it adds something, poll immediately."""
         more = detail_level & ~self._detail_level
         self._detail_level = detail_level
         if more and self.polled.poller is not None:
             self._read_now()
 
     def request(self, record: type[Any], binds: Mapping[str, Any] | None = None, *, lasting: bool = False) -> None:
-        """Ask a query on demand at the next poll, which comes at once, or at each from now on (`lasting`)."""
+        """Run a query on demand at the next poll, which follows immediately, or at each from now on (`lasting`)."""
         with self._woken:
             self._requests.append((record, binds or {}, lasting))
         self._read_now()
 
     def forget_requests(self) -> None:
-        """Ask none of the queries on demand any more from the next poll on."""
+        """Stop running queries on demand from the next poll on."""
         with self._woken:
             self._requests.clear()
             self._forgets = True
@@ -357,14 +357,14 @@ class Sampler:
             self._woken.notify_all()
 
     def _read_now(self) -> None:
-        """Poll without waiting for the next tick, but for a database that lets nobody in: that locks accounts."""
+        """Poll without waiting for the next tick, unless the login was refused: repeated attempts lock accounts."""
         if self.polled.refused is None:
             self.poll_now()
 
     def stop(self, patience: float = PATIENCE) -> bool:
-        """End the thread, also in the middle of a read; return whether it ended within `patience` seconds.
+        """Stop the thread, even during a read; return whether it ended within `patience` seconds.
 
-        A read that cannot be cancelled is left to the daemon thread, which dies with the process.
+        A read that cannot be cancelled stays with the daemon thread, which dies with the process.
         """
         with self._woken:
             was_stopping, self._stopping = self._stopping, True
@@ -374,7 +374,7 @@ class Sampler:
         if not was_stopping:
             try:  # in a thread of its own: cancelling may itself wait for the network
                 start(threading.Thread(target=self._cancel_until_over, name="presman-cancel", daemon=True))
-            except RuntimeError:  # no thread can be had
+            except RuntimeError:  # no thread can be started
                 self.polled.cancel()
         return self._over.wait(patience)
 
@@ -384,9 +384,9 @@ class Sampler:
         return self._begun and not self._over.is_set()
 
     def _cancel_until_over(self) -> None:
-        while not self._over.is_set():  # again and again: it may have come just before a read began
+        while not self._over.is_set():  # repeatedly: a cancel may arrive just before a read begins
             self.polled.cancel()
-            self._over.wait(NUDGE)
+            self._over.wait(CANCEL_INTERVAL)
 
     # -- the thread -----------------------------------------------------------------------------------------------
 
@@ -401,16 +401,16 @@ class Sampler:
                     return
                 self._wait(event, begun)
                 begun = time.monotonic()
-        except MemoryError as error:  # while a loss was to be told
+        except MemoryError as error:  # while reporting a loss
             self._post_to(no_room(error))
         finally:
             self.polled.close()
             self._over.set()
 
     def _begin(self) -> float:
-        """Post the preview, if there is one, and wait a moment until that is on the screen.
+        """Post the preview, if there is one, and wait a moment for it to be painted.
 
-        Returns when that began to be read, from where the first interval counts, in seconds of the monotonic clock.
+        Returns when reading it began, in seconds of the monotonic clock: the first interval counts from there.
         """
         preview = self.preview()
         if preview is None or self._stopping:
@@ -424,7 +424,7 @@ class Sampler:
         return begun
 
     def _step(self) -> Event:
-        """Connect if need be, and poll once. Whatever goes wrong becomes an event: the thread lives on."""
+        """Connect if necessary, and poll once. Every error becomes an event, so that the thread goes on."""
         try:
             snapshot = self._poll()
         except Exhausted:
@@ -435,7 +435,7 @@ class Sampler:
             lost = SourceError(str(error), retry=False)
         except Exception as error:
             out = ran_out(error, foreseen=False)
-            if out and not self.polled.has_polled:  # at the start: there was never enough, and will not be
+            if out and not self.polled.has_polled:  # at the start: a retry would not find more room
                 self.polled.close()
                 return no_room(error)
             lost = SourceError(out or f"{type(error).__name__}: {error}")
@@ -447,7 +447,7 @@ class Sampler:
 
     def _poll(self) -> Snapshot:
         poller = self.polled.prepare(self._focus, insists=self._must_answer)
-        if self._stopping:  # what was imported meanwhile may have taken its time
+        if self._stopping:  # `stop` may have been called during a slow import
             raise SourceError("stopped")
         with self._woken:
             requests, self._requests = self._requests, []
@@ -462,7 +462,7 @@ class Sampler:
         self.polled.open(poller)
         self._commands.send(poller)
         on_first_look, self._on_first_look = self._on_first_look, None
-        self._read_at = time.monotonic()  # a login, which may have come before, does not count as a gap
+        self._read_at = time.monotonic()  # after a login, which does not count towards the gap
         return poller.poll(on_first_look)
 
     def _look(self, snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""Memory of what polls have seen and no view tells any more: instances, who quiesces, queues that wait too long."""
+"""Memory of earlier polls for what no view shows any more: missing instances, quiescers, queues that wait too long."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -10,16 +10,16 @@ from presman.rows.session_state import QUIESCE_STATES, is_quiescing, long_queues
 from presman.rows.snapshot import CriticalQueue, GoneInstance, Quiescer, Section
 
 REMEMBERED = timedelta(hours=1)
-"""For how long an instance that is gone is told of: one that was taken out for good is no news for ever."""
+"""How long a missing instance is reported: it may have been removed from the cluster for good."""
 
 
 class SeenBefore:
-    """What was seen of one database.
+    """What earlier polls saw of one database.
 
-    Its open instances, by when they were seen last: V$INSTANCE has no row of one that is gone. They are remembered over
-    reconnections, but not over another scope, another database, or a clock that goes back. Who quiesces it: once all
-    calls have ended no view names him, and the quiesce goes on. The parallel queues that wait for too long: until when
-    they do, the polls before decide.
+    Its open instances and when each was last seen, because V$INSTANCE has no row for one that is down. They survive
+    reconnections, but not a change of scope or database, or a clock that goes back. The session that quiesces the
+    database, because no view names it once all calls have ended, although the quiesce goes on. The parallel queues that
+    wait too long, because the limit is lower for those that already did (:func:`long_queues`).
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,10 @@ class SeenBefore:
     def note_instances(
         self, rows: Collection[Instance], at: datetime, of: tuple[object, ...], targets: Mapping[int, int]
     ) -> None:
-        """Take what V$INSTANCE told at an instant `of` a database in a scope, and the `targets` of its instances."""
+        """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`).
+
+        `of` identifies the scope and database; if it changes, the instances are forgotten.
+        """
         if self._of != of or (self._at is not None and at < self._at):
             self._instances = {}
         self._of, self._at = of, at
@@ -45,9 +48,9 @@ class SeenBefore:
     def note_sessions(
         self, sessions: Collection[Session], infos: Iterable[SessionInfo], instances: Iterable[Instance]
     ) -> None:
-        """Take what V$SESSION, V$RSRC_SESSION_INFO and V$INSTANCE tell.
+        """Note the rows of V$SESSION, V$RSRC_SESSION_INFO and V$INSTANCE.
 
-        Who quiesced the database is forgotten when it is quiesced no more.
+        The session that quiesced the database is forgotten once the database is no longer quiesced.
         """
         found = (row for row in sessions if is_quiescing(row.event, row.state))
         now = tuple(Quiescer(row.inst_id, row.sid, row.username) for row in found)
@@ -56,7 +59,7 @@ class SeenBefore:
         self._critical = tuple(CriticalQueue(*each) for each in sorted(long_queues(sessions, infos, self._critical)))
 
     def sections(self, at: datetime) -> dict[RecordType, Section]:
-        """Return what there is to tell; instances only that were not there when V$INSTANCE was last asked."""
+        """Return the sections that have rows; only instances that were missing when V$INSTANCE was last read."""
         kept = self._instances.values()
         gone = tuple(each for each in kept if each.last_seen != self._at and at - each.last_seen < REMEMBERED)
         found = {GoneInstance: gone, Quiescer: self._quiescers, CriticalQueue: self._critical}

@@ -1,1 +1,1 @@
-"""Files for people: reports, comparisons, charts and answers to "what if"."""
+"""Files for people: reports, comparisons, charts and what-if answers."""

@@ -1,7 +1,7 @@
-"""Load that was observed, as advice takes it: the plan, the statements, a replay of them under other directives.
+"""Observed load for advice: the plan, the statements, and their replay under other directives.
 
-The search sees the first part of the observation. What is promised is told by other days, drawn from the part that is
-held back: a choice that suits its own statements by chance gains nothing from that. Times are seconds.
+The search sees the first part of the observation. What the advice promises comes from other days, drawn from the part
+that was held back: a choice that suits only its own statements by chance gains nothing there. Times are seconds.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, o
 from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
-TRAINED = 0.6
-"""The part of the statements with a goal that the search sees; the rest is held back to judge it."""
+TRAINING_PART = 0.6
+"""The part of the statements with a goal that the search sees; the rest is held back to judge its result."""
 
 _STRETCHES = 20
-"""Into so many stretches an observation is cut to draw other days from it."""
+"""Number of stretches into which an observation is cut to draw other days from it."""
 
 
 class ObservedPlan(Struct, frozen=True):
-    """The plan in force at the end, as far as it was seen: a file of arrivals has none of it.
+    """The plan in force at the end, as far as it was seen: a file of arrivals has nothing of it.
 
     `tree` gives the order of the groups; `by_weight` are groups whose plan divides by shares; `maximum` is
-    PARALLEL_MAX_SERVERS of all instances; `titles` are what screens call groups.
+    PARALLEL_MAX_SERVERS of all instances; `titles` are the display names of groups.
     """
 
     directives: Mapping[Group, PlanDirective] = field(default_factory=dict)
@@ -55,12 +55,12 @@ class ObservedPlan(Struct, frozen=True):
 
     @property
     def is_old(self) -> bool:
-        """Whether it is before 12.1: limits have other names there, and UTILIZATION_LIMIT does not limit servers."""
+        """Whether it is older than 12.1: limits had other names, and UTILIZATION_LIMIT did not limit servers."""
         return self.release is not None and self.release < Release(12, 1)
 
     @property
     def is_ordered(self) -> bool:
-        """Whether one plan of levels, without subplans, orders all groups: only of such presman changes levels."""
+        """Whether one plan of levels without subplans orders all groups: only then presman changes levels."""
         return len({row.plan for row in self.directives.values()}) == 1 and not self.by_weight and not self.one_queue
 
 
@@ -92,11 +92,14 @@ def _by_weight(branch: Branch) -> Iterator[Group]:
 
 
 LONGEST = timedelta(hours=1)
-"""Of how much time before a reading the statements are taken that a screen has seen."""
+"""How far back from a reading the statements of a live screen are taken."""
 
 
 def observed_arrivals(runs: StatementRuns, reading: Reading, plan: ObservedPlan) -> list[Arrival]:
-    """Return the statements of the last hour, by time. Those that came before all are remembered count for nothing."""
+    """Return the statements of the last hour, in order of time.
+
+    Statements that came before the complete record begins are marked as earlier than the observation.
+    """
     since = max(reading.at - LONGEST, runs.whole_since or reading.at - LONGEST)
     timeouts = {group: (row.parallel_queue_timeout, row.pq_timeout_action) for group, row in plan.directives.items()}
     found = (
@@ -107,7 +110,7 @@ def observed_arrivals(runs: StatementRuns, reading: Reading, plan: ObservedPlan)
 
 
 class Change(NamedTuple):
-    """One directive as it would be: servers (target), percent (limits, shares), a level, a DOP, seconds (timeouts)."""
+    """A directive with a new value: servers (target), percent (limits, shares), a level, a DOP, seconds (timeouts)."""
 
     kind: str
     group: Group | None
@@ -115,29 +118,29 @@ class Change(NamedTuple):
 
 
 Choice = frozenset[Change]
-"""Changes to what is in force; without any it is that."""
+"""Changes to what is in force; empty for no change."""
 
 PRESENT: Choice = frozenset()
 Knob = tuple[str, Group | None]
 
 
 class ArrivalDay(NamedTuple):
-    """Statements by time; `free` are the numbers of those that never queue."""
+    """Statements in order of time; `free` are the numbers of those that never queue."""
 
     arrivals: Sequence[Arrival]
     free: frozenset[int]
 
     @classmethod
     def of(cls, arrivals: Sequence[Arrival]) -> ArrivalDay:
-        """Return observed statements."""
+        """Return the day that was observed."""
         return cls(arrivals, bypassing(arrivals))
 
 
 class ObservedLoad(Struct, frozen=True):
-    """What was observed, and under which plan; the search sees what is `early`.
+    """What was observed, and the plan in force; the search sees only `early`.
 
-    The first ones, up to `skipped`, came before the observation: they are replayed, and count for nothing, because no
-    plan of then changes how long they had waited.
+    The first `skipped` statements came before the observation: they are replayed but not counted, because no change of
+    the plan affects how long they had already waited.
     """
 
     whole: ArrivalDay
@@ -149,12 +152,12 @@ class ObservedLoad(Struct, frozen=True):
 
     @classmethod
     def of(cls, arrivals: Sequence[Arrival], plan: ObservedPlan, goals: Sequence[Goal], seed: int) -> ObservedLoad:
-        """Split the statements where the part with a goal is trained on that is to be."""
+        """Return the load, split where the training part of the statements with a goal ends."""
         names = {goal.group for goal in goals}
         begin = min(each.first for each in arrivals)
         skipped = sum(each.at < begin for each in arrivals)
         asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
-        cut = asked[int(TRAINED * len(asked))].at
+        cut = asked[int(TRAINING_PART * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
         rules = changed(observed_rules(arrivals), plan=plan.tree, one_queue=plan.one_queue)
         return cls(ArrivalDay.of(arrivals), ArrivalDay.of(early), rules, plan, seed, skipped)
@@ -170,7 +173,7 @@ class ObservedLoad(Struct, frozen=True):
         return sorted({Group(each.con_id, each.group) for each in self.arrivals})
 
     def percent(self, group: Group) -> int:
-        """Return the limit of a group's servers in percent of the target, 100 without one."""
+        """Return the limit of a group's servers in percent of the target, 100 if there is none."""
         row = self.plan.directives.get(group)
         percent = None
         if row is not None:
@@ -181,33 +184,33 @@ class ObservedLoad(Struct, frozen=True):
         return 100 if percent is None or not 0 <= percent <= 100 else percent
 
     def limits_servers(self, kind: str, group: Group) -> bool:
-        """Whether a kind of change limits a group's servers: one of CPU does where there is no other."""
+        """Whether this kind of change limits a group's servers: the CPU limit does if there is no limit of servers."""
         row = self.plan.directives.get(group)
         return kind == "limits" or (
             kind == "cpu" and row is not None and row.parallel_server_limit is None and not self.plan.is_old
         )
 
     def allowed(self, group: Group, percent: int) -> int:
-        """Return the servers that a group may hold at a limit: within a container's limit percent are of less."""
+        """Return the servers that a limit allows a group: within a container's limit it is a percentage of that."""
         now, present = self.rules.limits.get(group), self.percent(group)
         if now is None or present == 0 or abs(self.rules.target * present // 100 - now) <= 1:
             return self.rules.target * percent // 100
         return now * percent // present
 
     def level(self, group: Group) -> int | None:
-        """Return the level of a group, 1 to 8, None where it is not known or it has none."""
+        """Return the level of a group, 1 to 8, None if it is unknown or there is none."""
         row = self.plan.directives.get(group)
         if row is None or self.plan.tree is None or not self.plan.is_ordered:
             return None
         return next((index + 1 for index, part in enumerate(row[4:12]) if part > 0), None)
 
     def percentage(self, group: Group) -> int:
-        """Return what a group has on its level: percent, or shares."""
+        """Return the group's figure on its level: percent, or shares."""
         row = self.plan.directives[group]
         return max(row[4:12])
 
     def played(self, choice: Choice, courses: int, over: ArrivalDay | None = None) -> ReplayOutcome:
-        """Replay under a choice, all statements unless others are given."""
+        """Return the replay of a choice, over all statements unless a day is given."""
         arrivals, free = over or self.whole
         caps = {each.group: 2 * each.value for each in choice if each.kind == "degree" and each.group is not None}
         capped = [_capped(each, caps) for each in arrivals] if caps else arrivals
@@ -225,7 +228,7 @@ class ObservedLoad(Struct, frozen=True):
 
 
 def _capped(each: Arrival, caps: Mapping[Group, int]) -> Arrival:
-    """Return a statement with fewer servers, for which it runs longer: its work, servers times seconds, stays."""
+    """Return a statement with fewer servers and a longer run: its work, servers times seconds, stays the same."""
     most = caps.get(Group(each.con_id, each.group), each.servers)
     if each.servers <= most:
         return each
@@ -233,9 +236,9 @@ def _capped(each: Arrival, caps: Mapping[Group, int]) -> Arrival:
 
 
 class ReplayOutcome(NamedTuple):
-    """A replay, and each statement's group, its wait (endless if it timed out), and by how much longer it runs.
+    """A replay, with each statement's group, its wait (infinite if it timed out), and how much longer it runs.
 
-    `unstarted` are those that timed out or still wait at the end, for how much longer nobody knows.
+    `unstarted` are statements that timed out or still wait at the end; how much longer they wait is unknown.
     """
 
     replayed: Replayed
@@ -247,22 +250,22 @@ class ReplayOutcome(NamedTuple):
 
     @property
     def at_worst(self) -> ReplayOutcome:
-        """The same, where those that had not started at the end count as never started."""
+        """The same outcome, with infinite waits for the statements that had not started at the end."""
         return self._replace(waits=tuple(inf if n in self.unstarted else wait for n, wait in enumerate(self.waits)))
 
     def of(self, name: str, indexes: Iterable[int] | None = None) -> list[float]:
-        """Return the waits of groups of a name, in order of arrival."""
+        """Return the waits in groups with this name, in order of arrival."""
         numbers = range(self.skipped, len(self.groups)) if indexes is None else indexes
         return [self.waits[n] for n in numbers if self.groups[n].name == name]
 
 
 def rules_of(load: ObservedLoad, choice: Choice) -> Rules:
-    """Return the rules of the replay under a choice. A limit is percent: it grows with the target."""
+    """Return the rules of the replay for a choice. A limit is a percentage, so it grows with the target."""
     rules = load.rules
     values: dict[Knob, int] = {(each.kind, each.group): each.value for each in choice}
     target = values.get(("target", None), rules.target)
     limits = dict(rules.limits)
-    for kind, group, value in sorted(choice, key=str):  # a limit of servers comes after that of CPU, and counts
+    for kind, group, value in sorted(choice, key=str):  # the limit of servers sorts after that of CPU, and overrides it
         if group is not None and load.limits_servers(kind, group):
             limits[group] = load.allowed(group, value)
     limits = {group: limit * target // rules.target for group, limit in limits.items()}
@@ -274,7 +277,7 @@ def rules_of(load: ObservedLoad, choice: Choice) -> Rules:
 
 
 def short_of_cpu(load: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, int]]:
-    """Yield the groups that get more servers under a choice, on no more CPU: with the percent that is their limit."""
+    """Yield groups that get more servers under a choice but no more CPU, with their CPU limit in percent."""
     rules = rules_of(load, choice)
     for group in load.groups:
         row = load.plan.directives.get(group)
@@ -285,7 +288,7 @@ def short_of_cpu(load: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, in
 
 
 def _moved(branch: PlanBranch, load: ObservedLoad, values: Mapping[Knob, int]) -> PlanBranch:
-    """Return a plan with groups on other levels, or with other parts of them."""
+    """Return a plan whose groups have other levels or other parts of their level."""
     if branch.group is None:
         return replace(branch, children=tuple(_moved(each, load, values) for each in branch.children))
     level, share = values.get(("levels", branch.group)), values.get(("shares", branch.group))
@@ -298,14 +301,14 @@ def _moved(branch: PlanBranch, load: ObservedLoad, values: Mapping[Knob, int]) -
     return replace(branch, weights=weights)
 
 
-# ---- Other days: what could have come as well.
+# ---- Other days: what could have come instead.
 
 
 def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[ArrivalDay]:
-    """Yield days as long as what was observed, of statements that were held back from the search or of those it saw.
+    """Yield days as long as the observation, of statements that were held back from the search or of those it saw.
 
-    Each begins with what ran and waited when the observation began, and goes on with stretches of it in any order:
-    statements that came together still do.
+    Each begins with what ran and waited when the observation began, and continues with stretches of it in any order:
+    statements that came together still come together.
     """
     begin = min(each.first for each in load.arrivals)
     came = [(each.at - begin).total_seconds() for each in load.arrivals]
@@ -314,14 +317,14 @@ def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
     if first == last:
         return
     spans = came[first] if held_back else 0.0, came[last] if last < len(came) else came[-1] + 1e-3
-    lasting = _lasting(load.arrivals)
+    lasting = _run_times(load.arrivals)
     for number in range(many):
         random = Random(f"{load.seed}/day/{held_back}/{number}")
         drawn = [(came[n], n) for n in range(load.skipped)]
         drawn += _drawn(came, (first, last), spans, came[-1], random)
         yield ArrivalDay(
             [
-                load.arrivals[n] if at < 0 else _over(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
+                load.arrivals[n] if at < 0 else _again(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
                 for at, n in drawn
             ],
             frozenset(place for place, (_, n) in enumerate(drawn) if n in load.whole.free),
@@ -331,10 +334,10 @@ def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
 def _drawn(
     came: Sequence[float], section: tuple[int, int], spans: tuple[float, float], length: float, random: Random
 ) -> list[tuple[float, int]]:
-    """Return when which statements come, of those of `section` that came within `spans`.
+    """Return the arrival times and numbers of a day's statements, drawn from `section`, which came within `spans`.
 
-    Stretches are drawn, and a day is drawn from these: so days differ by what comes by chance, and once more by how
-    little is known of what comes usually.
+    First some stretches are drawn, and then the day is drawn from these. So days differ by chance, and also because
+    the observation is only a sample of what usually comes.
     """
     begin, size = spans[0], (spans[1] - spans[0]) / _STRETCHES
     ring = [*came[section[0] : section[1]], *(at + spans[1] - begin for at in came[section[0] : section[1]])]
@@ -347,8 +350,8 @@ def _drawn(
     return sorted(each for each in found if each[0] <= length)
 
 
-def _lasting(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
-    """Return how long each group's statements run, those among them that were not over."""
+def _run_times(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
+    """Return how long each group's statements run; those still running count as censored."""
     found: dict[str, list[Lasted]] = {}
     for each in arrivals:
         if each.ran is not None:
@@ -356,8 +359,8 @@ def _lasting(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
     return {group: durations(lasted) for group, lasted in found.items()}
 
 
-def _over(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:
-    """Return a statement that comes at another time; how long one runs that was not over is drawn from its group."""
+def _again(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:
+    """Return a statement again at another time; if its end was not seen, its run time is drawn from its group."""
     ran, known = each.ran, lasting.get(each.group)
     if each.outcome is not ArrivalOutcome.ENDED and known is not None:
         ran = (ran or 0.0) + known.left(ran or 0.0, random.random())

@@ -1,4 +1,4 @@
-"""Advice as values: the curves, the choices, how sure it is, the scripts. `advise_text.py` has words for them."""
+"""Advice as values: the curves, the choices, their certainty, the scripts. `advise_text.py` puts them into words."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, inf
@@ -44,10 +44,10 @@ ASSUMPTIONS = (
 
 
 class GroupWaits(Struct, frozen=True):
-    """Waits of a group's statements before and after: median, 95th percentile, None where those timed out.
+    """Waits of a group's statements before and after: median and 95th percentile, None if those timed out.
 
-    `unstarted` are those that timed out or still waited at the end. A wait with `longer`, in the order of the four,
-    may well be longer than told, because some of them still waited. `title` is what screens call the group.
+    `unstarted` are statements that timed out or still waited at the end. `longer`, in the order of the four waits, says
+    which may really be longer because some statements still waited. `title` is the group's display name.
     """
 
     con_id: int
@@ -67,7 +67,7 @@ class GroupWaits(Struct, frozen=True):
 class ReplayedChoice(Struct, frozen=True):
     """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits.
 
-    `meets` is None where the replay is off by more than a goal allows: then it cannot tell.
+    `meets` is None if the error of the replay is larger than a goal's limit: then the answer is unknown.
     """
 
     changes: tuple[str, ...]
@@ -77,7 +77,7 @@ class ReplayedChoice(Struct, frozen=True):
 
 
 class WaitCurve(Struct, frozen=True):
-    """The wait at a goal's part under each value of one directive; `now` is the value in force."""
+    """The wait at a goal's percentile for each value of one directive; `now` is the value in force."""
 
     goal: str
     seconds: float
@@ -88,11 +88,12 @@ class WaitCurve(Struct, frozen=True):
 
 
 class GoalFinding(Struct, frozen=True):
-    """A goal: the wait it allows at its part, and that wait as it was observed, replayed, and under the advice.
+    """A goal: its limit and percentile, and the wait there as observed, as replayed, and under the advice.
 
-    `within` is the part that starts in time under the advice, of the statements held back. What is `advised` is the
-    middle of other days, and `advised_low` and `advised_high`, `low` and `high` bound 9 of 10 of them. None without.
-    `longer` are those of what was observed and replayed `now` that may well be longer: some still waited at the end.
+    `within` is the part of the held-back statements that start in time under the advice. `advised` is the median of
+    other days; `advised_low` and `advised_high`, and `low` and `high` for `within`, bound 9 of 10 of them. All are None
+    without advice. `longer` says whether the waits `observed` and `now` may really be longer, because statements still
+    waited at the end.
     """
 
     goal: str
@@ -113,7 +114,7 @@ class GoalFinding(Struct, frozen=True):
 
 
 class CpuLack(Struct, frozen=True):
-    """The CPU that a group wanted, and what it lacks of it under the present plan and under the first choice."""
+    """The CPU that a group wanted, and how much of it it lacks under the present plan and under the first choice."""
 
     con_id: int
     group: str
@@ -125,8 +126,8 @@ class CpuLack(Struct, frozen=True):
 class Advice(Struct, frozen=True):
     """The advice. `verdict` is met, advised, unmet, unsure, too_short, or autonomous.
 
-    `before` are the statements that were there when the observation began: they are replayed, and count for nothing.
-    `cpu` is () where the first choice changes neither levels nor shares, or no CPU was seen; `servers_maximum` is
+    `before` is the number of statements that came before the observation: they are replayed but not counted. `cpu` is
+    () if the first choice changes neither levels nor shares, or no CPU was observed; `servers_maximum` is
     PARALLEL_MAX_SERVERS of all instances.
     """
 
@@ -152,10 +153,9 @@ class Advice(Struct, frozen=True):
 
 
 class AdviceWanted(NamedTuple):
-    """What advice is to be on: goals, groups that must not lose, kinds of changes, the seed of the random order.
+    """A request for advice: goals, groups that must not lose, kinds of changes, the seed of the random order.
 
-    `quick` is the most choices that quick advice tries, in fewer orders, on fewer days and without curves; 0 where all
-    of it is wanted.
+    `quick` is the most choices that quick advice tries, with fewer orders and days and without curves; 0: full advice.
     """
 
     goals: Sequence[Goal]
@@ -179,17 +179,17 @@ def advise(
     on_choice: Callable[[int, Scored], None] = lambda *_: None,
     cpu: Sequence[CpuDemand] = (),
 ) -> AdviceFound:
-    """Return advice on statements by time, each goal's group among them. KeyboardInterrupt ends the search early.
+    """Return advice on statements by time, with each goal's group among them. KeyboardInterrupt stops the search.
 
-    `cpu` are the demands of the same time, where they were seen.
+    `cpu` are the CPU demands of the same period, if they were observed.
     """
     goals, keep, kinds, seed, quick = wanted
-    load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _few(arrivals, COURSES, 3)
+    load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
-    error_now = _missed(load, before)
+    error_now = _replay_error(load, before)
     can_tell = error_now is not None and error_now <= min(goal.seconds for goal in goals)
     found = tuple(_finding(goal, before, load) for goal in goals)
-    verdict, message = _at_once(found, goals, plan)
+    verdict, message = _early_verdict(found, goals, plan)
     search, is_over = Search(load, goals, keep, kinds, quick), False
     finals: list[tuple[Choice, ReplayOutcome]] = []
     days: list[ReplayOutcome] = []
@@ -197,10 +197,10 @@ def advise(
     try:
         if not verdict:
             search.run(on_choice)
-            finals = _finals(search, before, courses, 5 if quick else _few(arrivals, 19, 5))
+            finals = _finals(search, before, courses, 5 if quick else _replays(arrivals, 19, 5))
             needed = None if _is_met(finals, goals) else servers_needed(load, goals, courses)
         if finals and finals[0][0]:
-            many = advise_load.other_days(load, 19 if quick else _few(arrivals, 99, 39), held_back=True)
+            many = advise_load.other_days(load, 19 if quick else _replays(arrivals, 99, 39), held_back=True)
             days = [load.played(finals[0][0], 1, day) for day in many]
         curves += _curves(load, () if quick or verdict == "too_short" else goals, courses)
     except KeyboardInterrupt:
@@ -210,7 +210,7 @@ def advise(
         verdict, message = _judged(_is_met(finals, goals), kinds, error_now, can_tell=can_tell)
     best = finals[0][0] if finals else PRESENT
     if best:
-        found = tuple(_promised(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
+        found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     advice = Advice(
         verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, error_now,
         len(search.scored), is_over, found, tuple(curves),
@@ -223,7 +223,7 @@ def advise(
 
 
 def _judged(is_met: bool, kinds: Sequence[str], error_now: float | None, *, can_tell: bool) -> tuple[str, str]:
-    """Return the verdict on the best choice, and what is to be said of it."""
+    """Return the verdict on the best choice, and its message."""
     if not can_tell:
         off = "" if error_now is None else f", on average by {duration(error_now)}"
         return "unsure", f"whether a choice meets the goals cannot be told: the replay misses what was observed{off}"
@@ -231,32 +231,32 @@ def _judged(is_met: bool, kinds: Sequence[str], error_now: float | None, *, can_
     return ("advised", "") if is_met else ("unmet", unmet)
 
 
-def _missed(load: ObservedLoad, before: ReplayOutcome) -> float | None:
-    """Return by how much a replayed wait is off, of the statements that count; None where that cannot be told."""
+def _replay_error(load: ObservedLoad, before: ReplayOutcome) -> float | None:
+    """Return the mean error of a replayed wait over the statements that count; None if it cannot be measured."""
     return error(observed(load.arrivals)[load.skipped :], before.replayed.statements[load.skipped :])
 
 
 def _seconds_of(arrivals: Sequence[Arrival]) -> float:
-    """Return how long statements were watched."""
+    """Return the length of the observation."""
     return (max(each.last for each in arrivals) - min(each.first for each in arrivals)).total_seconds()
 
 
 def _script_and_notes(
     load: ObservedLoad, best: Choice, kinds: Sequence[str], peaks: Sequence[int]
 ) -> tuple[Scripts | None, tuple[str, ...]]:
-    """Return the scripts of the first choice, None without one, and notes about the advice."""
+    """Return the scripts of the first choice, None if there are none, and notes about the advice."""
     script, notes = written(load, best)
     more = (*_on_no_more_cpu(load, best), *_beyond_maximum(load.plan, peaks), *_notes(load, kinds))
     return script, (*notes, *more, "who must not lose by a choice is named with --keep")
 
 
-def _few(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
-    """Return how often something is replayed: fewer times where a replay takes long."""
+def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
+    """Return the number of replays: fewer if a replay takes long."""
     return usual if len(arrivals) <= 1000 else fewer
 
 
 def least(part: float) -> int:
-    """Return how many statements of a group it takes to speak of so large a part of them."""
+    """Return how many statements of a group a percentile needs."""
     return max(20, min(200, ceil(2 / max(1e-9, 1 - part) - 1e-6)))
 
 
@@ -270,8 +270,8 @@ def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFindi
     return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, was, _finite(now), longer=longer)
 
 
-def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
-    """Return what is to be said without a search, "" if that is nothing."""
+def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
+    """Return the verdict and message that need no search, "" if there is none."""
     if plan.autonomous:
         return "autonomous", (
             "this is an Autonomous Database: its directives are changed by CS_RESOURCE_MANAGER, not by "
@@ -289,9 +289,9 @@ def _at_once(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: Observed
 
 
 def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> list[tuple[Choice, ReplayOutcome]]:
-    """Return the best choices and replays of all statements, the best first, none that another beats.
+    """Return the best choices with replays of all statements, best first, without those that another one beats.
 
-    The best is chosen by the statements of the search and by days drawn from them, not by those held back.
+    They are ranked by the statements of the search and by days drawn from these, not by those held back.
     """
     judge = search.judge(before, len(search.load.early.arrivals))
     played = {choice: search.load.played(choice, courses) for choice in search.finalists()}
@@ -303,7 +303,7 @@ def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> l
 
 
 def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[float]:
-    """Return what is to be small: the waits of goals and of groups, the target, how much is changed."""
+    """Return the figures to minimise: the waits of goals and of groups, the target, the number of changes."""
     waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
     others = [quantile(outcome.of(group.name), 0.95) for group in search.load.groups]
     target = next((each.value for each in choice if each.kind == "target"), search.load.rules.target)
@@ -311,7 +311,7 @@ def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[flo
 
 
 def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether one is nowhere worse by more than a second and a twentieth, with no more servers and changes."""
+    """Whether no wait is longer by more than a second and a twentieth, with no more servers and changes."""
     waits = all(a <= 1.05 * b + 1 for a, b in zip(one[:-2], other[:-2], strict=True))
     return waits and all(a <= b for a, b in zip(one[-2:], other[-2:], strict=True))
 
@@ -320,10 +320,10 @@ def _is_met(finals: Sequence[tuple[Choice, ReplayOutcome]], goals: Sequence[Goal
     return bool(finals) and meets(finals[0][1], goals)
 
 
-def _promised(
+def _with_promise(
     found: GoalFinding, goal: Goal, after: ReplayOutcome, days: Sequence[ReplayOutcome], load: ObservedLoad
 ) -> GoalFinding:
-    """Add how the statements held back fared under the advice, and what it promises for other days."""
+    """Return the finding with the waits of held-back statements under the advice, and its range on other days."""
 
     def within(some: Sequence[float]) -> float:
         return sum(wait <= goal.seconds for wait in some) / len(some)
@@ -341,7 +341,7 @@ def _promised(
 
 
 def _cpu(choice: Choice, demands: Sequence[CpuDemand]) -> tuple[CpuLack, ...]:
-    """Return what levels and shares of a choice do to CPU, of the groups that wanted a second or more of it."""
+    """Return how levels and shares of a choice change CPU, for groups that wanted a second or more of it."""
     changes = changes_of_cpu(choice)
     found = replay_cpu(demands, changes) if changes else {}
     return tuple(
@@ -383,7 +383,7 @@ def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
 
 
 def _beyond_maximum(plan: ObservedPlan, peaks: Iterable[int]) -> Iterable[str]:
-    """Yield why replays have more servers at once than there are."""
+    """Yield a warning if replays have more servers at once than there are."""
     if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
         yield (
             f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: where a peak is above "
@@ -392,7 +392,7 @@ def _beyond_maximum(plan: ObservedPlan, peaks: Iterable[int]) -> Iterable[str]:
 
 
 def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable[WaitCurve]:
-    """Yield for each goal its wait against the target and against its groups' limits."""
+    """Yield for each goal its wait as a function of the target and of its groups' limits."""
     target, instances = load.rules.target, load.plan.instances
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
     parts = (max(1, round(target * factor / instances)) for factor in factors)
@@ -448,7 +448,7 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
 
 
 def in_words(load: ObservedLoad, change: Change) -> str:
-    """Return a change as people say it: ``limit of BATCH 50 % -> 75 %``."""
+    """Return a change in words: ``limit of BATCH 50 % -> 75 %``."""
     kind, group, value = change
     name = group.name if group is not None else ""
     if kind == "target":

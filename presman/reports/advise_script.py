@@ -1,4 +1,4 @@
-"""Advice as SQL: a script that makes the changes through DBMS_RESOURCE_MANAGER, and one that undoes it. Never run here.
+"""Advice as SQL: a script that makes the changes through DBMS_RESOURCE_MANAGER, and one to undo them. Never run here.
 
 Parameters are those of UPDATE_PLAN_DIRECTIVE in PL/SQL Packages and Types Reference 19c; -1 resets one to its default.
 """
@@ -14,25 +14,25 @@ from presman.reports.advise_load import Choice, ObservedLoad
 
 _PLAIN = re.compile(r"[A-Z][A-Z0-9_$#]*")
 _UNSAFE = re.compile('["\ufffd\u2400-\u2421…]')
-"""A quote, and what stands for characters that cannot be shown: the name is not the database's own."""
+"""A quote, or a replacement for a character that cannot be shown: the name differs from that in the database."""
 
 _UNNAMED_PLAN = "YOUR_PLAN"
 _CLEARED = -1
 
 
 class Scripts(Struct, frozen=True):
-    """The changes and their undoing, as SQL*Plus and SQLcl run them."""
+    """The script of the changes and the script that undoes them, for SQL*Plus and SQLcl."""
 
     change: str
     undo: str
 
 
 Values = dict[tuple[str, Group], dict[str, int]]
-"""What parameters become, by plan and group."""
+"""New values of parameters, by plan and group."""
 
 
 def scripts(load: ObservedLoad, choice: Choice) -> Scripts:
-    """Return both scripts of a choice. Raises InputError for a name that cannot be written safely."""
+    """Return both scripts of a choice. Raises InputError if a name cannot be written safely."""
     new, old = _values(load, choice)
     target = next((each.value for each in choice if each.kind == "target"), None)
     former = None if target is None else load.rules.target
@@ -40,7 +40,7 @@ def scripts(load: ObservedLoad, choice: Choice) -> Scripts:
 
 
 def written(load: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[str]]:
-    """Return the scripts of a choice, or why there are none."""
+    """Return the scripts of a choice, or the reason why there are none."""
     if not choice:
         return None, []
     if load.plan.autonomous:
@@ -52,7 +52,7 @@ def written(load: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[st
 
 
 def quoted(name: str) -> str:
-    """Return a name as a literal of PL/SQL. Raises InputError where presman does not know the name exactly.
+    """Return a name as a literal of PL/SQL. Raises InputError if presman does not have the exact name.
 
     >>> quoted("BATCH"), quoted("O'Brien")
     ("'BATCH'", '\\'"O\\'\\'Brien"\\'')
@@ -91,11 +91,11 @@ _NAMES = {
     "degree": ("parallel_degree_limit_p1", "parallel_degree_limit_p1"),
     "timeouts": ("parallel_queue_timeout", "parallel_queue_timeout"),
 }
-"""What a directive is called by kind of change, and was before 12.1."""
+"""Names of a directive's parameter by kind of change: now, and before 12.1."""
 
 
 def _parameter(load: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
-    """Return the parameter of a change, and what it is now."""
+    """Return the parameter of a change, and its present value."""
     row, (name, before) = load.plan.directives.get(group), _NAMES[kind]
     if row is not None:
         known = getattr(row, name)
@@ -107,7 +107,7 @@ def _parameter(load: ObservedLoad, kind: str, group: Group) -> tuple[str, int]:
 
 
 def _levels(load: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], list[int]]]:
-    """Return the percentages by level before and after, of groups whose they change: a level adds up to 100 at most."""
+    """Return the percentages by level before and after, of groups where they change: a level adds up to at most 100."""
     levels = {each.group: each.value for each in choice if each.kind == "levels"}
     shares = {each.group: each.value for each in choice if each.kind == "shares"}
     if not levels and not shares:

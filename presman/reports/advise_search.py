@@ -1,7 +1,7 @@
-"""Advice: which directives would have met goals of service, found by replaying what was observed under others.
+"""Search for advice: which directives would have met the goals of service, found by replaying the observation.
 
 A choice is a set of changes to the plan in force. Each is judged by one replay of the first part of the observation
-(the same arrivals and draws for all); the best are judged by days that could have come in its place. Times are seconds.
+(the same arrivals and draws for all); the best are judged by days that could have come instead. Times are seconds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,16 +15,16 @@ from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedL
 from presman.reports.whatif_replay import UNLIMITED, is_longer
 
 KINDS = ("target", "limits", "levels", "shares", "degree", "timeouts")
-"""What may be changed. The last two cost statements time, or end them: they are changed only where that is asked."""
+"""Kinds of changes. The last two delay or end statements, so they are tried only on request."""
 
 _MOST_VALUES = 6
-"""Values of one directive that are tried, at most."""
+"""The most values to try for one directive."""
 
-# ---- What is tried.
+# ---- Values to try.
 
 
 def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dict[Knob, tuple[int, ...]]:
-    """Return the values that each directive may have besides its own; those with a goal first."""
+    """Return the other values to try for each directive; groups with a goal come first."""
     names = {goal.group for goal in goals}
     groups = sorted(load.groups, key=lambda group: (group.name not in names, group))
     found: dict[Knob, tuple[int, ...]] = {}
@@ -37,7 +37,7 @@ def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dic
 
 
 def _targets(load: ObservedLoad) -> tuple[int, ...]:
-    """Return larger targets, whole for each instance, up to twice the present one and PARALLEL_MAX_SERVERS."""
+    """Return larger targets, whole for each instance, up to about twice the present one and PARALLEL_MAX_SERVERS."""
     target, instances = load.rules.target, load.plan.instances
     if target >= UNLIMITED:
         return ()
@@ -46,12 +46,12 @@ def _targets(load: ObservedLoad) -> tuple[int, ...]:
 
 
 def sizes(load: ObservedLoad, group: Group) -> list[int]:
-    """Return the servers of a group's statements."""
+    """Return the number of servers of each of a group's statements."""
     return [each.servers for each in load.arrivals if (each.con_id, each.group) == group and each.servers > 0]
 
 
 def _limits(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    """Return limits in steps of the group's usual statement: room for one, for two, and so on, and for the largest."""
+    """Return limits in steps of the group's median statement, with room for one, two and so on, and for the largest."""
     degrees = sizes(load, group)
     steps = fitting(load, group, percents(load, group, median_low(degrees))) if degrees else []
     return tuple(value for value in _thinned(steps) if value != load.percent(group))
@@ -66,7 +66,7 @@ def percents(load: ObservedLoad, group: Group, step: int) -> list[int]:
 
 
 def fitting(load: ObservedLoad, group: Group, limits: Iterable[int]) -> list[int]:
-    """Return the limits that leave room for whatever has room now: beyond its limit none was seen to start."""
+    """Return the limits with room for each statement that fits now: no larger one was seen to start."""
     least = min(max(sizes(load, group), default=0), load.allowed(group, load.percent(group)))
     return [percent for percent in limits if load.allowed(group, percent) >= least]
 
@@ -107,26 +107,26 @@ _VALUES: Mapping[str, Callable[[ObservedLoad, Group, bool], tuple[int, ...]]] = 
 
 
 def _thinned(values: Sequence[int]) -> list[int]:
-    """Return some of the values, evenly, the first and the last among them."""
+    """Return some of the values, evenly spaced, including the first and the last."""
     if len(values) <= _MOST_VALUES:
         return list(values)
     return [values[round(n * (len(values) - 1) / (_MOST_VALUES - 1))] for n in range(_MOST_VALUES)]
 
 
-# ---- How a choice is judged.
+# ---- Judging a choice.
 
 
 def quantile(waits: Iterable[float], part: float) -> float:
-    """Return the least wait that so large a part of them does not exceed, 0 for none."""
+    """Return the smallest wait that this part of the waits does not exceed, 0 if there are none."""
     ordered = sorted(waits)
     return ordered[max(0, ceil(part * len(ordered) - 1e-9) - 1)] if ordered else 0.0
 
 
 class Scored(NamedTuple):
-    """How good a choice is, the less the better: a goal that is met counts 1, one that is not 4 and 1 a doubling.
+    """The score of a choice, where less is better: a goal counts 1 if met, else 4 plus 1 for each doubling of its wait.
 
-    Added to these is what it costs: what statements lose (a group whose delays double 1/2), more servers (twice as many
-    1/2), each change. `keeps` tells that groups that must not lose do not.
+    The cost is added: 1/2 for each group whose delays double, 1/2 for twice as many servers, and something for each
+    change. `keeps` is whether the groups that must not lose do not.
     """
 
     total: float
@@ -136,13 +136,13 @@ class Scored(NamedTuple):
 
 
 def price(load: ObservedLoad, choice: Choice) -> float:
-    """Return what a choice costs even where nobody loses by it: its servers and its changes."""
+    """Return the cost of a choice if no group loses: its servers and its number of changes."""
     target = next((each.value for each in choice if each.kind == "target"), load.rules.target)
     return 0.5 * max(0.0, target / load.rules.target - 1) + 0.02 * len(choice)
 
 
 class ChoiceJudge(NamedTuple):
-    """Judges outcomes against that of the present plan, by the statements of some indexes."""
+    """Judge of outcomes compared with that of the present plan, by the statements at `indexes`."""
 
     load: ObservedLoad
     goals: Sequence[Goal]
@@ -151,7 +151,7 @@ class ChoiceJudge(NamedTuple):
     indexes: Sequence[int]
 
     def __call__(self, choice: Choice, after: ReplayOutcome) -> Scored:
-        """Return the score of a choice whose replay is given."""
+        """Return the score of a choice, given its replay."""
         waits = tuple(quantile(after.of(goal.group, self.indexes), goal.part) for goal in self.goals)
         missed = sum(_missed(goal, wait) for goal, wait in zip(self.goals, waits, strict=True))
         groups = sorted({after.groups[n] for n in self.indexes})
@@ -161,7 +161,7 @@ class ChoiceJudge(NamedTuple):
         return Scored(missed + cost, waits, cost, keeps)
 
     def _lost(self, group: Group, after: ReplayOutcome) -> tuple[float, bool]:
-        """Return what a group loses, 1 if its delays double, and whether that is worth the name."""
+        """Return the loss of a group, 1 if its delays double, and whether it counts as a loss at all."""
         members = [n for n in self.indexes if after.groups[n] == group]
         sooner, later = self._delays(self.before, members), self._delays(after, members)
         pairs = [(quantile(sooner, part), quantile(later, part)) for part in (0.5, 0.95)]
@@ -176,17 +176,17 @@ class ChoiceJudge(NamedTuple):
 
 
 _MISSED = 4.0
-"""What it counts that a goal is not met; its wait counts besides."""
+"""The score of a goal that is not met; the excess of its wait is added."""
 
 _ENDLESS = 20.0
-"""What a delay counts at most."""
+"""The largest score of a delay."""
 
 _UNSTARTED = 6.0
-"""What it counts if no statement of a group starts that did."""
+"""The loss if none of a group's statements starts that started before."""
 
 
 def _loss(before: float, after: float) -> float:
-    """Return what a longer delay counts: 1 for twice as long; a minute more is little where hours are usual."""
+    """Return the loss from a longer delay: 1 for twice as long; a minute more counts little if hours are usual."""
     return 0.0 if after <= before else min(_ENDLESS, log2(1 + (after - before) / (before + 60)))
 
 
@@ -194,13 +194,13 @@ def _missed(goal: Goal, wait: float) -> float:
     return 1.0 if wait <= goal.seconds else _MISSED + min(_ENDLESS, log2(max(1.0, wait / max(1.0, goal.seconds))))
 
 
-# ---- The search: one directive at a time, from the present plan, from one that gives the groups with a goal all,
-# from one that limits all others, and then from the best choices found. What could not be the best, whatever came of
-# it, is not replayed.
+# ---- The search. It changes one directive at a time: first of the present plan, then of a plan that favours the groups
+# with a goal in everything, then of one that limits all other groups, and then of the best choices found. Choices that
+# could not be the best whatever their result are not replayed.
 
 
 class Search:
-    """Finds the best choices. What it has found stands in `scored`, also when it is interrupted."""
+    """Search for the best choices. The choices judged so far are in `scored`, even if it is interrupted."""
 
     def __init__(
         self, load: ObservedLoad, goals: Sequence[Goal], keep: Iterable[str], kinds: Iterable[str], most: int = 0
@@ -224,26 +224,26 @@ class Search:
         return not found.keeps, found.total, len(choice), sorted(choice, key=str)
 
     def _may_be_best(self, choice: Choice) -> bool:
-        """Whether a choice would be the best so far if it met the goals and nobody lost by it."""
+        """Whether a choice would be the best so far if it met the goals and no group lost."""
         least = len(self.goals) + price(self.load, choice)
         return (False, least, len(choice), sorted(choice, key=str)) <= self._rank(self.best)
 
     def run(self, on_choice: Callable[[int, Scored], None]) -> None:
-        """Search; `on_choice` is called with how many choices were replayed, and the best score."""
+        """Run the search; `on_choice` is called with the number of choices replayed and the best score."""
         self._on_choice = on_choice
         self.score(PRESENT)
         generous = self._generous()
         parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
-        self._go_on(PRESENT, self.grid)
-        for start in dict.fromkeys([PRESENT, generous, *parts, self._held_back()]):
+        self._vary(PRESENT, self.grid)
+        for start in dict.fromkeys([PRESENT, generous, *parts, self._others_limited()]):
             self._descend(start, self._distinct())
         for values in (self._distinct(), self.grid):
             self._tried.clear()
             while len(self.scored) < self.most and (choice := self._next()) is not None:
-                self._go_on(choice, values)
+                self._vary(choice, values)
 
     def score(self, choice: Choice) -> Scored:
-        """Return the score of a choice, replayed once."""
+        """Return the score of a choice, which is replayed only once."""
         if choice not in self.scored:
             after = self.load.played(choice, self.courses, self.load.early)
             if self._judge is None:
@@ -255,13 +255,13 @@ class Search:
         return self.scored[choice]
 
     def judge(self, before: ReplayOutcome, end: int) -> ChoiceJudge:
-        """Return what judges replays of the same statements as `before`, of the plan in force, up to a number."""
+        """Return a judge of replays, by the statements up to `end`, against `before`, that of the present plan."""
         return ChoiceJudge(self.load, self.goals, self.keep, before, range(self.load.skipped, end))
 
     def settle(self, choices: Sequence[Choice], days: int) -> list[Choice]:
-        """Return choices, the best first, by days that could have come in place of what the search saw.
+        """Return choices, best first, ranked by days that could have come instead of what the search saw.
 
-        The least of many scores of the same statements is the least by chance, too.
+        The smallest of many scores on the same statements may be smallest by chance.
         """
         totals: dict[Choice, list[float]] = {choice: [] for choice in choices}
         for day in other_days(self.load, days, held_back=False):
@@ -271,7 +271,7 @@ class Search:
         return sorted(choices, key=lambda choice: (fmean(totals[choice]), len(choice)))
 
     def _generous(self) -> Choice:
-        """Return the choice that has the groups with a goal first and without a limit, with the largest target."""
+        """Return the choice that puts groups with a goal first, removes their limits, and has the largest target."""
         names = {goal.group for goal in self.goals}
         first = min(self.load.level(group) or LEVELS for group in self.load.groups if group.name in names)
         found = set()
@@ -285,8 +285,8 @@ class Search:
                 found.add(Change(kind, group, max(values)))
         return frozenset(found)
 
-    def _held_back(self) -> Choice:
-        """Return the choice that limits each group without a goal: one limit alone only moves the room to another."""
+    def _others_limited(self) -> Choice:
+        """Return the choice that limits all groups without a goal: one limit alone gives the room to another."""
         names, found = {goal.group for goal in self.goals}, set()
         for (kind, group), values in self.grid.items():
             if kind == "limits" and group is not None and group.name not in names:
@@ -303,7 +303,7 @@ class Search:
             best = self._better(best, self._exchanged(best))
 
     def _distinct(self) -> dict[Knob, list[int]]:
-        """Return the values of each directive without those that come to what a smaller one comes to by itself."""
+        """Return the values of each directive, without those whose result alone equals that of a smaller value."""
         found: dict[Knob, list[int]] = {}
         for knob, values in self.grid.items():
             alone = {value: self.scored.get(frozenset({Change(*knob, value)})) for value in values}
@@ -312,9 +312,9 @@ class Search:
         return found
 
     def _next(self) -> Choice | None:
-        """Return the best choice that nothing was tried of yet, and that more changes could make the best; or None.
+        """Return the best choice not varied yet that more changes could make the best; None if there is none.
 
-        One that comes to what another comes to, with a change more or another number, is the last.
+        A choice comes last if its result equals that of a choice with fewer changes or with other values.
         """
         left = [each for each in self.scored if each not in self._tried and self._may_be_best(each)]
         return min(left, key=lambda each: (self._is_like_another(each), self._rank(each)), default=None)
@@ -328,8 +328,8 @@ class Search:
     def _outcome(self, choice: Choice) -> tuple[frozenset[Knob], Scored]:
         return frozenset(each[:2] for each in choice), self.scored[choice]
 
-    def _go_on(self, choice: Choice, values: Mapping[Knob, Iterable[int]]) -> None:
-        """Change each directive of a choice, one at a time."""
+    def _vary(self, choice: Choice, values: Mapping[Knob, Iterable[int]]) -> None:
+        """Replay the variations of a choice in which one directive differs."""
         self._tried.add(choice)
         self._outcomes.add(self._outcome(choice))
         self._better(choice, self._exchanged(choice))
@@ -353,7 +353,7 @@ class Search:
             yield rest | {Change(*knob, value)}
 
     def _exchanged(self, choice: Choice) -> Iterator[Choice]:
-        """Yield choices in which a group without a goal has the change of another: the way there is no better."""
+        """Yield choices that move a change to another group without a goal: single changes need not lead there."""
         names = {goal.group for goal in self.goals}
         for each in sorted(choice, key=str):
             for knob, values in self.grid.items():
@@ -363,7 +363,7 @@ class Search:
                     yield rest | {Change(*knob, each.value)}
 
     def finalists(self, most: int = 8) -> list[Choice]:
-        """Return the best choice, then those that come nearer to the goals than all that cost as little."""
+        """Return the best choice, then those that come closer to the goals than all choices that cost no more."""
         ranked = [each for each in sorted(self.scored, key=self._rank) if self.scored[each].keeps]
         found, least = ranked[:1], inf
         for each in sorted(ranked, key=lambda each: (self.scored[each].cost, self._rank(each))):
@@ -382,7 +382,7 @@ def meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
 
 
 def servers_needed(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
-    """Return the least target that meets the goals with no limit on their groups, None if no target does."""
+    """Return the smallest target that meets the goals without limits on their groups, None if no target does."""
     free = frozenset(
         Change("limits", group, 100) for group in load.groups if group.name in {goal.group for goal in goals}
     )
@@ -401,9 +401,9 @@ def servers_needed(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> i
 
 
 def bounds(days: Sequence[float]) -> tuple[float, float]:
-    """Return between what a figure is on another day in 9 cases of 10, by that of 19, 39, 59 or 99 days like it.
+    """Return the range in which a figure lies on another day in 9 of 10 cases, from 19, 39, 59 or 99 similar days.
 
-    Another is below the k-th of n alike in k cases of n + 1, whatever they are.
+    Whatever the distribution, another value is below the k-th of n similar ones in k of n + 1 cases.
     """
     ordered = sorted(days)
     outside = (len(ordered) + 1) // 20

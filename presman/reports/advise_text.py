@@ -1,4 +1,4 @@
-"""Advice as text and as a page: bars, choices, who loses, how sure it is, the scripts. Times are seconds."""
+"""Advice as text and as a page: bars, choices, groups that lose, certainty, the scripts. Times are seconds."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -23,7 +23,7 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
     outcome = [each for line in closing(advice) for each in wrap(line, wide)]
     basis = [*wrap(_first(advice), wide), *_goals(advice)]
     blocks = [outcome, basis] if advice.verdict == "too_short" else [basis, *([] if advice.choices else [outcome])]
-    blocks += [list(_drawn(curve)) for curve in advice.curves]
+    blocks += [list(_curve_lines(curve)) for curve in advice.curves]
     blocks += [[*_choices(advice), *outcome]] if advice.choices else []
     lines = [line for block in blocks if block for line in ("", *block)][1:]
     if advice.scripts is not None:
@@ -50,8 +50,8 @@ def _goals(advice: Advice) -> Iterable[str]:
         yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
 
 
-def _drawn(curve: WaitCurve) -> Iterable[str]:
-    """Yield a curve as bars, with a mark where the goal is; one that is the same everywhere as a sentence."""
+def _curve_lines(curve: WaitCurve) -> Iterable[str]:
+    """Yield a curve as bars with a mark at the goal, or as a sentence if it is the same everywhere."""
     if sentence := _level(curve):
         yield sentence
         return
@@ -65,7 +65,7 @@ def _drawn(curve: WaitCurve) -> Iterable[str]:
 
 
 def _level(curve: WaitCurve) -> str:
-    """Return that a wait is the same whatever is set, "" where it is not."""
+    """Return that a wait does not depend on the value, "" if it does."""
     waits = {wait_words(wait) for _, wait in curve.points}
     if len(waits) > 1 or len(curve.points) < 2:
         return ""
@@ -113,7 +113,7 @@ def _cells(each: GroupWaits) -> tuple[str, ...]:
 
 
 def closing(advice: Advice) -> Iterable[str]:
-    """Yield the conclusions, and how sure they are."""
+    """Yield the conclusions, and how certain they are."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
     if (needed := advice.servers_needed) is not None:
@@ -125,7 +125,7 @@ def closing(advice: Advice) -> Iterable[str]:
         )
     elif advice.verdict == "unmet" and not advice.interrupted:
         yield "No target alone would do."
-    if advice.choices and (why := _why_rough(advice)):
+    if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"The first choice costs others: {'; '.join(losers)}."
@@ -137,11 +137,11 @@ def closing(advice: Advice) -> Iterable[str]:
         yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
-            yield from _sureness(each, advice)
+            yield from _certainty(each, advice)
 
 
-def _why_rough(advice: Advice) -> str:
-    """Return why a replay is not to be trusted, "" where it is."""
+def _why_unreliable(advice: Advice) -> str:
+    """Return why a replay is unreliable, "" if it is reliable."""
     if advice.replay_error is None:
         return off_by(None).capitalize()
     beyond = any(advice.replay_error > each.limit for each in advice.goals)
@@ -164,7 +164,7 @@ _NO_RATE = "how long that takes is not known"
 
 
 def still_takes(advice: Advice) -> str:
-    """Return how long it still takes until so many statements were seen as the goals need, as a sentence."""
+    """Return in a sentence how much longer to observe until the goals have enough statements."""
     few = max(advice.goals, key=lambda goal: goal.needed - goal.statements)
     missing, rate = few.needed - few.statements, few.statements / max(1.0, advice.seconds)
     when = f"at this rate that takes another {spelled(60 * ceil(missing / (60 * rate)))}" if rate else _NO_RATE
@@ -172,7 +172,7 @@ def still_takes(advice: Advice) -> str:
     return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
 
 
-def _sureness(each: GoalFinding, advice: Advice) -> Iterable[str]:
+def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
     if each.within is None:
         yield f"{each.goal}: no statements were held back to check the first choice."
         return

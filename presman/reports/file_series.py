@@ -1,6 +1,6 @@
-"""Series of a file that `presman export` wrote (CSV, JSON lines, Parquet): the values of each group or event over time.
+"""Series in a file that `presman export` wrote (CSV, JSON lines, Parquet): the values of each group or event over time.
 
-The file is read as rows of cells with a header, whichever kind it is.
+Every kind of file is read as rows of cells with a header.
 """
 
 import csv
@@ -19,7 +19,7 @@ from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
 from presman.figures.measures import COMMON, MEASURES
 
 _PARQUET, _JSON, _SQLITE = b"PAR1", b"{", b"SQLite format 3"
-"""How files of a kind begin. No CSV file of presman begins so."""
+"""First bytes of each kind of file. No CSV file of presman begins like them."""
 
 
 class ChartError(InputError):
@@ -27,9 +27,9 @@ class ChartError(InputError):
 
 
 class FileRows:
-    """A file of rows of cells of text; `number` is the line, or row, of the newest.
+    """A file as rows of text cells; `number` is the line or row read last.
 
-    `cut` is what is wrong with a last line that is cut short and was left out.
+    `cut` is the error in a last line that was cut short and left out.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class FileRows:
         return ChartError(f"{self.name}{where}: {text}")
 
     def read(self, file: BufferedReader) -> Iterator[list[str]]:
-        """Yield the header and then the rows, by what the file begins with. Raises OSError, ChartError."""
+        """Yield the header and then the rows, by the kind of the file. Raises OSError, ChartError."""
         begin = file.peek(len(_SQLITE))[: len(_SQLITE)]
         if begin == _SQLITE:
             how = f"presman export {self.name} -o FILE.csv writes a file that can be charted"
@@ -52,7 +52,7 @@ class FileRows:
         if begin[:4] == _PARQUET:
             yield from self._parquet(file)
             return
-        # What is no UTF-8 is kept as it is and cleaned where it is shown: so a damaged cell is told by its line.
+        # Invalid UTF-8 is kept and cleaned only for display, so that errors about a damaged cell can name its line.
         with TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
             yield from self._json(text) if begin[:1] == _JSON else self._csv(text)
 
@@ -70,7 +70,7 @@ class FileRows:
                 yield row
 
     def _json(self, file: TextIOWrapper) -> Iterator[list[str]]:
-        """Yield objects with the same names on each line, as `presman export --format jsonl` writes them."""
+        """Yield the rows of JSON lines that all have the same names, as `presman export --format jsonl` writes them."""
         names: list[str] = []
         for line in short_lines(file):
             self.number += 1
@@ -114,26 +114,26 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _text(value: Any) -> str:
-    """Return a value as CSV has it."""
+    """Return a value as CSV writes it."""
     return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 # ---- The series in those rows.
 
 TIME = "DATETIME"
-"""The first heading of a wide file: one column for each group."""
+"""The first heading of a wide file, which has one column for each group."""
 
 _WORDS = (FLAG, INSTANT, NAME, TEXT, WORD)
 _WHO = ("inst_id", "con_id", "sid", "serial", "child_number", "position", "interval_s")
 _USUAL = {"latency": "waits", "queue": "waited_s", "arrivals": "waited_s"}
 _SUMS = {"latency": "sum of its buckets", "queue": "longest or largest of its statements"}
-"""What a point is where several lines of one time are of the same group or event."""
+"""How several lines of the same time and the same group or event become one point."""
 
 
 class ColumnPlan(NamedTuple):
-    """Which columns are drawn: `values` by index; `time`, `subject`, `inst`, `con` are indexes, -1 for none.
+    """The columns to draw: `values` by index; `time`, `subject`, `inst`, `con` are indexes, -1 if missing.
 
-    `measure` is "" for a wide file, in which each value is a subject of its own.
+    `measure` is "" for a wide file, in which each column of values has its own subject.
     """
 
     measure: str
@@ -145,12 +145,12 @@ class ColumnPlan(NamedTuple):
 
     @property
     def joined(self) -> str:
-        """What a point is made of, "" where it is one cell."""
+        """How a point is computed, "" if it is a single cell."""
         return _SUMS.get(self.measure, "")
 
 
 def columns(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
-    """Return what is to be drawn of a file with that header. Raises ChartError."""
+    """Return the columns to draw of a file with that header. Raises ChartError."""
     if len(set(header)) < len(header):
         raise rows.error("a column is named twice")
     if header and header[0] == TIME:
@@ -174,7 +174,7 @@ def columns(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> Col
 
 
 def _measure(rows: FileRows, header: Sequence[str]) -> str:
-    """Return the measure that has these columns; files of an older presman may lack some."""
+    """Return the measure that has these columns; files of an older presman may lack some of them."""
     if list(header[:1]) == ["time"]:
         least = {figure.key for figure in COMMON}
         for name, measure in MEASURES.items():
@@ -194,17 +194,17 @@ def _check(rows: FileRows, wanted: Sequence[str], known: Sequence[str]) -> None:
 
 
 _LARGEST = 1e18
-"""No figure of presman is larger; a chart of what is has nothing to tell."""
+"""The largest value accepted: no figure of presman is larger, and a chart of such a value would show nothing."""
 _LATEST = 2e11
-"""Seconds since 1970 of an instant that every calendar still has."""
+"""The latest time accepted, in seconds since 1970: every calendar still has it."""
 
 
 MOST_SUBJECTS = 5000
-"""Groups or events of one chart: each container and instance has its own."""
+"""The most groups or events in one chart, counted per container and instance."""
 
 
 class SeriesPanel(NamedTuple):
-    """One chart: what is drawn, and for each subject its points (seconds since 1970, value) in order of time."""
+    """One chart: its title, and for each subject its points (seconds since 1970, value) in order of time."""
 
     title: str
     series: dict[str, list[tuple[float, float]]]
@@ -219,7 +219,7 @@ class FileSeries(NamedTuple):
 
 
 def read_series(path: Path, wanted: Sequence[str] = ()) -> FileSeries:
-    """Return the series of the `wanted` columns, or of the usual one. Raises ChartError."""
+    """Return the series of the `wanted` columns, or of the default column. Raises ChartError."""
     try:
         with open_plain(path) as file:
             rows = FileRows(path)
@@ -238,11 +238,11 @@ def _read(rows: FileRows, lines: Iterator[list[str]], wanted: Sequence[str]) -> 
     for row in lines:
         if torn is not None:
             raise torn
-        if row[0] == header[0]:  # of a stream with a new group, or of two files in one
+        if row[0] == header[0]:  # a repeated header, of a stream with a new group or of two files in one
             plan, header = _next_plan(rows, plan, row, header, wanted), row
             continue
         if len(row) != len(header):
-            # The last line of a file is cut short where its writer was killed; of any other it is an error.
+            # The last line of a file may be cut short because its writer was killed; in other lines that is an error.
             torn = rows.error(f"it has {len(row)} cells, the header {len(header)}")
             continue
         _take(rows, plan, row, found)
@@ -273,7 +273,7 @@ def _take(
     together = sum if plan.measure == "latency" else max
     for index, name in plan.values.items():
         text = row[index]
-        if not text:  # not known
+        if not text:  # not available
             continue
         try:
             value = float(text)
@@ -299,7 +299,7 @@ def _instant(rows: FileRows, text: str) -> float:
 
 
 def _subject(plan: ColumnPlan, row: Sequence[str]) -> str:
-    """Return who a line is about: the name, its container after #, its instance after @."""
+    """Return the subject of a row: the name, its container after #, its instance after @."""
     if plan.subject < 0:
         return ""
     con, inst = (row[index] if index >= 0 else "" for index in (plan.con, plan.inst))

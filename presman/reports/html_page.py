@@ -1,4 +1,4 @@
-"""Frame: the HTML around what a page says, its style, and the policy that lets a browser load and run nothing."""
+"""Frame of a page: its HTML, its style, and the policy that lets a browser load and run nothing."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
@@ -32,23 +32,23 @@ def page(title: str, *body: Markup) -> str:
 
 
 def section(title: str, *parts: str, note: str = "") -> Markup:
-    """Return a section with its heading and a line on what it shows."""
+    """Return a section with its heading and a line that explains it."""
     paragraphs = [element("p", note, class_="note")] if note else []
     return element("section", element("h2", title), *paragraphs, *parts)
 
 
 def bullets(texts: Iterable[str], style: str | None = None) -> Markup:
-    """Return a list of texts."""
+    """Return texts as a list."""
     return element("ul", *(element("li", each) for each in texts), class_=style)
 
 
 def word_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """Return a table of texts."""
+    """Return texts as a table."""
     return cell_table((element("th", each) for each in heads), ((element("td", cell) for cell in row) for row in rows))
 
 
 def cell_table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], *below: Markup) -> Markup:
-    """Return a table of cells, and what stands below it."""
+    """Return cells as a table, and what follows below it."""
     body = element("tbody", *(element("tr", *row) for row in rows))
     table = element("table", element("thead", element("tr", *heads)), body)
     return element("div", table, *below, class_="wide")
@@ -57,19 +57,19 @@ def cell_table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], *below
 def heading(
     title: str, parts: Iterable[Markup], notes: Iterable[str], made: datetime, times: Sequence[datetime]
 ) -> Markup:
-    """Return the head of a page: what it is about, notes, the zone of its times, and which presman made it when."""
+    """Return the head of a page: its subject, notes, the time zone, and when and by which presman it was made."""
     rests = f"All times in {zone_of(times)}. By presman {__version__}, {made_at(made, times)}."
     paragraphs = [element("p", f"Note: {note}.") for note in notes]
     return element("header", element("h1", title), *parts, *paragraphs, element("p", rests, class_="note"))
 
 
 def zone_of(times: Sequence[datetime]) -> str:
-    """Return in which zone a page shows its times: the user's, in which clocks may have been changed meanwhile."""
+    """Return the time zone of a page: the user's, in which the clocks may have changed meanwhile."""
     return " and, after the clock change, ".join(dict.fromkeys(map(_offset, sorted(times))))
 
 
 def made_at(made: datetime, times: Sequence[datetime]) -> str:
-    """Return when a page was made, with its offset where that is none of its times'."""
+    """Return when a page was made, with the UTC offset if none of its times has the same."""
     offset = _offset(made)
     return f"{made.astimezone():%Y-%m-%d %H:%M:%S}" + (f" {offset}" if offset not in map(_offset, times) else "")
 

@@ -1,4 +1,4 @@
-"""Series over time as a chart in the terminal, or as a drawing (SVG), and the scale of either: where a point is."""
+"""Series over time as a chart in the terminal or as a drawing (SVG), and the scale of both: the position of a point."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,21 +16,21 @@ from presman.reports import html_page
 from presman.reports.file_series import FileSeries, SeriesPanel
 
 MOST_SERIES = 8
-"""Lines that one chart can tell apart."""
+"""The most lines that can be told apart in one chart."""
 _GAP = 3.0
-"""Times the usual distance of two points from which on no line is drawn between them."""
+"""Points further apart than this many times their usual distance are not connected."""
 
 Point = tuple[float, float]
 
 
 def largest(series: Mapping[str, Sequence[Point]]) -> list[str]:
-    """Return the names that are drawn: those with the largest values in sum, largest first."""
+    """Return the names to draw: those with the largest sums of values, largest first."""
     sums = {name: sum(abs(value) for _, value in points) for name, points in series.items() if points}
     return sorted(sums, key=lambda name: (-sums[name], name))[:MOST_SERIES]
 
 
 def segments(points: Sequence[Point]) -> list[list[Point]]:
-    """Return the points in pieces without gaps."""
+    """Return the points, split at gaps."""
     distances = [later[0] - earlier[0] for earlier, later in pairwise(points)]
     limit = _GAP * median(distances) if distances else 0.0
     found: list[list[Point]] = [list(points[:1])] if points else []
@@ -42,7 +42,7 @@ def segments(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def thinned(points: Sequence[Point], start: float, end: float, stretches: int) -> list[Point]:
-    """Return at most two points for each of `stretches` between two instants, in order of time."""
+    """Return at most two points for each of `stretches` equal parts of a period, in order of time."""
     if len(points) <= 2 * stretches or end <= start:
         return list(points)
     parts: dict[int, tuple[Point, Point]] = {}
@@ -55,13 +55,13 @@ def thinned(points: Sequence[Point], start: float, end: float, stretches: int) -
 
 HEIGHT = 480
 LEFT, RIGHT, TOP, BOTTOM = 80, 40, 50, 110
-"""Of a drawing, and what of it is beside the lines."""
+"""Margins of a drawing around the lines."""
 
 _TICKS = 4
 
 
 class ChartScale(NamedTuple):
-    """First and last instant (seconds since 1970), and the ticks of the values from the lower end to the upper one."""
+    """First and last time (seconds since 1970), and the ticks of the values from lowest to highest."""
 
     start: float
     end: float
@@ -69,25 +69,25 @@ class ChartScale(NamedTuple):
 
     @property
     def top(self) -> float:
-        """The upper end of the values."""
+        """The upper end of the value axis."""
         return self.levels[-1]
 
     @property
     def bottom(self) -> float:
-        """The lower end, zero where none is below it."""
+        """The lower end of the value axis, zero unless a value is below it."""
         return self.levels[0]
 
     def across(self, at: float) -> float:
-        """Return where an instant is in a drawing."""
+        """Return the x position of a time in a drawing."""
         return LEFT + (at - self.start) / ((self.end - self.start) or 1) * (WIDTH - LEFT - RIGHT)
 
     def up(self, value: float) -> float:
-        """Return where a value is in a drawing."""
+        """Return the y position of a value in a drawing."""
         return HEIGHT - BOTTOM - (value - self.bottom) / (self.top - self.bottom) * (HEIGHT - TOP - BOTTOM)
 
 
 def scale_of(panel: SeriesPanel) -> ChartScale:
-    """Return the scale of the series that are drawn."""
+    """Return the scale of the series to draw."""
     points = [point for name in largest(panel.series) for point in panel.series[name]]
     instants, values = [at for at, _ in points], [value for _, value in points]
     return ChartScale(min(instants), max(instants), nice_axis(max(values), _TICKS, min(values))[1])
@@ -99,7 +99,7 @@ def is_nothing(panel: SeriesPanel) -> bool:
 
 
 def times(scale: ChartScale, most: int) -> dict[float, str]:
-    """Return round instants by where they are, some `most` of them or fewer; of a single instant that one."""
+    """Return labels of at most about `most` round times, by timestamp; a single time has only its own."""
     seconds = scale.end - scale.start
     start, end = (datetime.fromtimestamp(each, UTC) for each in (scale.start, scale.end))
     return {each.timestamp(): time_label(each, seconds) for each in time_ticks(start, end, most) or [start]}
@@ -109,9 +109,9 @@ def times(scale: ChartScale, most: int) -> dict[float, str]:
 
 _LEAST = (40, 12)
 _TIMES, _TIME = 8, 14
-"""Times below a chart, and the cells that each should have."""
+"""Most times below a chart, and the cells that each needs."""
 _NAME = 24
-"""Characters of a name in a legend."""
+"""The most characters of a name in a legend."""
 
 
 def heading(panel: SeriesPanel) -> str:
@@ -121,7 +121,7 @@ def heading(panel: SeriesPanel) -> str:
 
 
 def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> str:
-    """Return a chart as lines of text of at most `width` cells; one line where all of it is 0."""
+    """Return a chart as lines of text of at most `width` cells; one line if all values are 0."""
     import plotext
 
     if is_nothing(panel):
@@ -130,7 +130,7 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
     start, end = scale.start, scale.end
     plotext.clear_figure()
     plotext.theme("pro" if colour else "clear")
-    plotext.limit_size(False, False)  # else to those of the terminal, or to 80 by 24 without one
+    plotext.limit_size(False, False)  # otherwise it is limited to the terminal's size, or to 80 by 24 without one
     plotext.plot_size(max(width, _LEAST[0]), max(height, _LEAST[1]))
     signs = ["braille"] * 8 if colour else list("abcdefgh")
     hues = _hues(panel)
@@ -153,13 +153,13 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
 
 
 def _hues(panel: SeriesPanel) -> dict[str, Hue]:
-    """Return the colour of each series that is drawn: of groups that which they have everywhere."""
+    """Return the colour of each series to draw; consumer groups have their usual colours."""
     colours = GroupColours((0, name) for name in largest(panel.series))
     return {name: HUES[colours.style(name) or OTHERS] for name in largest(panel.series)}
 
 
 def chart_svg(panels: Sequence[SeriesPanel]) -> str:
-    """Return charts one above the other as an SVG document."""
+    """Return charts, one above the other, as an SVG document."""
     return picture([panel_drawing(panel) for panel in panels], HEIGHT)
 
 
@@ -185,14 +185,14 @@ def panel_drawing(panel: SeriesPanel) -> list[Markup]:
     return parts
 
 
-# ---- The page: the values of each stretch stand under the mouse.
+# ---- The page: the mouse shows the values of each stretch of time.
 
 _STRETCHES = 240
-"""Stretches of time that have a text of their own under the mouse, at most."""
+"""The most stretches of time that have their own text under the mouse."""
 
 
 def chart_page(name: str, found: FileSeries, made: datetime) -> str:
-    """Return the page of a file of that name; `made` is now."""
+    """Return the page of the file called `name`; `made` is the present time."""
     figures = [_figure(panel) for panel in found.panels]
     return html_page.page(f"{name}: {_titles(found)}", _head(name, found, made), *figures)
 
@@ -219,7 +219,7 @@ def _head(name: str, found: FileSeries, made: datetime) -> Markup:
 
 
 def _hover(panel: SeriesPanel) -> list[Markup]:
-    """Return invisible columns that tell the values of their stretch: of several polls the least and the largest."""
+    """Return invisible columns that show the values of their stretch: of several polls the smallest and the largest."""
     scale = scale_of(panel)
     names = largest(panel.series)
     instants = sorted({at for name in names for at, _ in panel.series[name]})

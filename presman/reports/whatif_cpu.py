@@ -1,6 +1,6 @@
-"""CPU under other directives: the demand of each poll once more through the plan, with other shares, levels, limits.
+"""CPU under other directives: the demand at each poll divided again by a plan with other shares, levels or limits.
 
-A group wants the CPUs that it used and those that it waited for (V$RSRC_CONSUMER_GROUP). Times are seconds of CPU.
+A group's demand is the CPUs that it used plus those that it waited for (V$RSRC_CONSUMER_GROUP). Times are CPU seconds.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ ASSUMPTIONS = (
 
 
 CpuChanges = Mapping[str, Mapping[str, float]]
-"""What directives of groups would be: percent or `shares` on a level, the level (1..8), percent of the CPUs (`cpu`)."""
+"""New values by group and kind: percent or `shares` on a level, the level (1..8), percent of the CPUs (`cpu`)."""
 
 
 def changes_of_cpu(changes: Iterable[tuple[str, Group | None, int]]) -> CpuChanges:
-    """Return what changes of directives (a kind, a group, a value) are to the CPU of each group."""
+    """Return the changes that affect CPU, by group, from changes of directives (kind, group, value)."""
     found: dict[str, dict[str, float]] = {}
     for kind, group, value in changes:
         if group is not None and kind in {"shares", "levels", "cpu"}:
@@ -38,7 +38,7 @@ def changes_of_cpu(changes: Iterable[tuple[str, Group | None, int]]) -> CpuChang
 
 
 class CpuDemand(NamedTuple):
-    """What the groups of one instance wanted for some `seconds` until a poll, and the plan that divided its CPUs."""
+    """CPU demand of one instance's groups during the `seconds` before a poll, and the plan that divided its CPUs."""
 
     seconds: float
     capacity: float
@@ -48,14 +48,14 @@ class CpuDemand(NamedTuple):
 
 
 class CpuDemands:
-    """The demands at all polls that it takes; `hidden` is why some polls have none, "" where all have."""
+    """Demands at all polls so far; `hidden` is why some polls have none, "" if all have."""
 
     def __init__(self) -> None:
         self.found: list[CpuDemand] = []
         self.hidden = ""
 
     def take(self, facts: Facts, reading: Reading) -> None:
-        """Take a poll. One whose division of CPUs is not known counts for nothing."""
+        """Add a poll. It is left out if the division of CPUs is unknown."""
         if reading.interval is None:
             return
         alone = len(reading.header.instances) == 1
@@ -76,7 +76,7 @@ class CpuDemands:
 
 
 class GroupCpu(Struct, frozen=True):
-    """A group's CPU over all polls: what it wanted, and what it lacked as observed, replayed, and under the changes."""
+    """CPU of a group over all polls: what it wanted, and what it lacked as observed, replayed, and with the changes."""
 
     wanted: float
     observed: float
@@ -85,7 +85,7 @@ class GroupCpu(Struct, frozen=True):
 
 
 def under(shares: PlanShares, changes: CpuChanges) -> PlanShares:
-    """Return the figures of a plan in which groups of some names have other directives."""
+    """Return the shares of a plan in which the named groups have other directives."""
     return PlanShares.of(_under(shares.root, changes, None))
 
 
@@ -106,7 +106,7 @@ def _under(branch: Branch, changes: CpuChanges, above: float | None) -> Branch:
 
 
 def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
-    """Return the CPUs that each group gets of a demand; one that the plan does not name has what it had."""
+    """Return the CPUs that each group gets for a demand; a group that the plan does not name keeps what it had."""
     wanted = {key: load.wanted / demand.capacity for key, load in demand.loads.items() if load.wanted >= QUIET}
     claims = shares.entitled(wanted, _whole(demand))
     return {
@@ -116,7 +116,7 @@ def given(demand: CpuDemand, shares: PlanShares) -> dict[Key, float]:
 
 
 def _whole(demand: CpuDemand) -> float:
-    """Return what part of the CPUs is there to divide, by what happened under the plan of then."""
+    """Return the part of the CPUs that can be divided, judged by the use under the plan of that time."""
     used = sum(load.used for load in demand.loads.values()) / demand.capacity
     limited = any(
         sum(demand.loads[key].used for key in cap.keys if key in demand.loads) >= FULL * cap.limit * demand.capacity
@@ -127,7 +127,7 @@ def _whole(demand: CpuDemand) -> float:
 
 
 def replay_cpu(demands: Iterable[CpuDemand], changes: CpuChanges) -> dict[Key, GroupCpu]:
-    """Return what each group lacked of CPU, and what it would have under the changes."""
+    """Return the CPU that each group lacked, and what it would lack with the changes."""
     sums: dict[Key, list[float]] = {}
     made: dict[int, tuple[PlanShares, PlanShares]] = {}
     for demand in demands:
@@ -141,7 +141,7 @@ def replay_cpu(demands: Iterable[CpuDemand], changes: CpuChanges) -> dict[Key, G
 
 
 def cpu_report(demands: Sequence[CpuDemand], changes: CpuChanges) -> str:
-    """Return the whole text: how far off the replay is, comparison by group, assumptions. Ends in a newline."""
+    """Return the whole text: the error of the replay, a comparison by group, assumptions. Ends in a newline."""
     found = replay_cpu(demands, changes)
     off = sum(abs(each.observed - each.replayed) for each in found.values())
     wanted = sum(each.wanted for each in found.values())
@@ -159,11 +159,11 @@ def cpu_report(demands: Sequence[CpuDemand], changes: CpuChanges) -> str:
 
 
 _NOTHING = 0.005
-"""Part of what was wanted that counts as none of it: it is shown as 0 %."""
+"""The largest part of the demand that is shown as 0 %."""
 
 
 def _never_short(found: Collection[GroupCpu], wanted: float) -> str:
-    """Return what follows where no group lacked CPU, "" where one did."""
+    """Return what it means that no group lacked CPU, "" if one did."""
     if sum(each.observed for each in found) >= _NOTHING * wanted:
         return ""
     if sum(each.changed for each in found) < _NOTHING * wanted:
@@ -185,5 +185,5 @@ def _percent(part: float, whole: float) -> str:
 
 
 def groups_with_cpu(demands: Sequence[CpuDemand]) -> Iterator[str]:
-    """Yield the names of the groups whose CPU is known."""
+    """Yield the names of the groups whose CPU is available."""
     yield from sorted({name for demand in demands for _, name in demand.loads})

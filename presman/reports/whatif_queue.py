@@ -1,4 +1,4 @@
-"""The queue under other limits: what may be changed in thought, and the forecast then beside that of now. Pure."""
+"""The queue under other limits: which limits can be changed, and the forecast with and without the changes. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import UNLIMITED, changed, observed_rules
 from presman.rows.snapshot import Snapshot
 
-# ---- The limits of the plan in force: what each is now, and as keys change it.
+# ---- The limits of the plan in force: the present value of each, and changes by keys.
 
 
 TARGET: Knob = "target", None
@@ -40,13 +40,13 @@ _OF_GROUPS = {
     "levels": ("level of MGMT_P1 to P8", "", "", LEVELS, 1),
     "degree": ("PARALLEL_DEGREE_LIMIT_P1", "", "", 10_000, 1),
 }
-"""By kind: what Oracle calls it, what it did before 12.1, its unit, the most it may be, how much a key changes it."""
+"""By kind: its name in Oracle, its name before 12.1, its unit, its largest value, the step of a key."""
 
 
 class PlanLimit(NamedTuple):
-    """A limit: its group, its name, what it is `now` (None: there is none) and `then` (None: it stays).
+    """A limit: its group, its name, its value `now` (None: no limit) and its new value `then` (None: unchanged).
 
-    `why_most` says what makes `most` the most.
+    `why_most` explains the largest value `most`.
     """
 
     knob: Knob
@@ -65,9 +65,9 @@ class PlanLimit(NamedTuple):
 
 
 class PresentLimits(Struct, frozen=True):
-    """The limits of a poll: a load without statements, and what groups want of CPU.
+    """The limits at a poll: a load without statements, and the CPU demands of the groups.
 
-    `titles` are those of groups, by how many parallel statements they have had, the most first.
+    `titles` are the display names of groups, ordered by their number of parallel statements, largest first.
     """
 
     load: ObservedLoad
@@ -76,7 +76,7 @@ class PresentLimits(Struct, frozen=True):
 
     @classmethod
     def of(cls, reading: Reading, previous: Snapshot | None, snapshot: Snapshot, cache: RowCache) -> PresentLimits:
-        """Return the limits in force at a poll, by the snapshots that its reading was made of."""
+        """Return the limits in force at a poll, from the snapshots of its reading."""
         plan, demands, none = observed_plan(previous, snapshot, reading), CpuDemands(), ArrivalDay((), frozenset())
         demands.take(Facts.of(previous, snapshot, cache), reading)
         rows = {Group(row.con_id, row.name): row for row in reading.cluster_groups()}
@@ -88,7 +88,7 @@ class PresentLimits(Struct, frozen=True):
         return cls(load, demands, {group: row.title for group, row in most})
 
     def limits(self, first: Group | None) -> Iterator[PlanLimit]:
-        """Yield what may be changed: of the first group, the target of all, then of those with most statements."""
+        """Yield the limits that can be changed: of the `first` group, the target, then of other groups by activity."""
         plan, target = self.load.plan, self.load.rules.target
         places = {group: place for place, group in enumerate(self.titles)}
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
@@ -117,11 +117,11 @@ class PresentLimits(Struct, frozen=True):
                 yield PlanLimit((kind, group), title, called, now[kind], unit, most, step)
 
     def possible(self, choice: Choice) -> Choice:
-        """Return the changes of groups that the plan still has."""
+        """Return the changes whose groups the plan still has."""
         return frozenset(each for each in choice if each.group is None or each.group in self.load.plan.directives)
 
     def cautions(self, choice: Choice) -> list[str]:
-        """Return what a choice does besides, and what is not known of it, as sentences."""
+        """Return the side effects of a choice, and what is unknown about it, as sentences."""
         now, then = self.load.rules, rules_of(self.load, choice)
         found = [self._lacks(choice)] if changes_of_cpu(choice) else []
         if then.target > now.target or any(
@@ -133,7 +133,7 @@ class PresentLimits(Struct, frozen=True):
         return found
 
     def _lacks(self, choice: Choice) -> str:
-        """Return how many CPUs groups lack at this poll now and under a choice."""
+        """Return a sentence on the CPUs that groups lack at this poll, now and under a choice."""
         demands = self.demands.found
         if not demands:
             return f"What CPU groups would get is not known{self.demands.hidden and f': {self.demands.hidden}'}."
@@ -147,7 +147,7 @@ class PresentLimits(Struct, frozen=True):
 
 
 class LimitChanges:
-    """Limits as keys change them: their new `values`."""
+    """Changes of limits by keys: the new `values`."""
 
     def __init__(self) -> None:
         self.values: dict[Knob, int] = {}
@@ -155,11 +155,11 @@ class LimitChanges:
 
     @property
     def choice(self) -> Choice:
-        """The changes as advice has them."""
+        """The changes as a choice for advice."""
         return frozenset(Change(*knob, value) for knob, value in self.values.items())
 
     def type(self, limit: PlanLimit, digit: str) -> str:
-        """Take a digit of a value, behind those typed before for the same limit; return why not, "" if it was taken."""
+        """Append a digit to the value typed for a limit; return why it is refused, "" if it is accepted."""
         typed = (self._typed[1] if self._typed[0] == limit.knob else "") + digit
         refused = limit.refusal(int(typed))
         self._typed = (None, "") if refused else (limit.knob, typed)
@@ -168,7 +168,7 @@ class LimitChanges:
         return refused
 
     def step(self, limit: PlanLimit, direction: int) -> None:
-        """Take a larger (1) or a smaller value (-1), or that in force (0)."""
+        """Change a limit to its next larger (1) or smaller value (-1), or back to the value in force (0)."""
         self._typed = None, ""
         value = (self.values.get(limit.knob, limit.now) or 0) + direction * limit.step
         self._put(limit, min(limit.most, max(1, value)) if direction else limit.now)
@@ -179,11 +179,11 @@ class LimitChanges:
             self.values[limit.knob] = value
 
 
-# ---- Which limit is meant.
+# ---- The limit that a group or an alert is about.
 
 
 def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
-    """Return the limit that holds a group back: by which the head of its queue waits, else that of its CPU."""
+    """Return the limit that delays a group: that for which the head of its queue waits, else that of its CPU."""
     head = next((each for each in reading.heads if (each.con_id, each.group) == group), None)
     if head is not None and not of_cpu:
         return _binding(head, group)
@@ -202,7 +202,7 @@ def _binding(head: QueueHead, group: Group) -> Knob:
 
 
 def of_alerts(alerts: Sequence[Alert], reading: Reading, subject: str) -> tuple[Group | None, Knob]:
-    """Return the group and the limit that the alert of a subject names, else the first one that names any."""
+    """Return the group and limit that the subject's alert names, else those of the first alert that names any."""
     groups = {name: Group(row.con_id, row.name) for row in reading.cluster_groups() for name in (row.name, row.title)}
     named = [each for each in alerts if each.subject in groups]
     for alert in sorted(named, key=lambda each: each.subject != subject):
@@ -211,19 +211,19 @@ def of_alerts(alerts: Sequence[Alert], reading: Reading, subject: str) -> tuple[
     return None, TARGET
 
 
-# ---- The queue under them, from the same courses as that of now; times are seconds. Each possible course is drawn once
-# and played twice, so that nothing but the changed limits makes the difference.
+# ---- The queue under these limits. Times are seconds. Each possible course is drawn once and played twice, with and
+# without the changes, so that only these make the difference.
 
 
 _SAME = 1.0
-"""Seconds by which two starts may differ and are still called the same."""
+"""Seconds by which two starts may differ and still count as the same."""
 
 
 class ChangedStart(NamedTuple):
-    """When a queued statement starts: as things are in `row.starts`, `then` under changes, `sooner` in so many courses.
+    """Start of a queued statement: without changes in `row.starts`, with changes in `then`.
 
-    `later` counts those in which it starts later. Where it does not start in most courses `beyond` and `then_beyond`
-    tell within how many seconds.
+    `sooner` and `later` count the courses in which the changes make it start sooner or later. If it does not start in
+    most courses, `beyond` and `then_beyond` are the seconds within which it does not.
     """
 
     row: QueuedStatement
@@ -236,7 +236,7 @@ class ChangedStart(NamedTuple):
 
 
 def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
-    """Return why a queue cannot be forecast under other limits, "" if it can, or if nobody is queued."""
+    """Return why a queue cannot be forecast under other limits, "" if it can, or if it is empty."""
     record = None if reading.forecast is None else reading.forecast.record
     if not reading.queue:
         return ""
@@ -246,9 +246,9 @@ def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
 
 
 class _Start(NamedTuple):
-    """A start in a course: after how many seconds, infinite where it does not start in it, and after how many at least.
+    """A start in a course: after how many seconds, infinity if it does not start, and after at least how many.
 
-    A course that was not played to its end tells no more of who still waits.
+    A course that was not played to its end shows only that a statement waits until then.
     """
 
     seconds: float
@@ -260,30 +260,30 @@ class _Start(NamedTuple):
 
 
 _Pair = tuple[_Start, _Start]
-"""The start of one statement in a course as things are, and in the same under changes."""
+"""The start of one statement in a course without and with the changes."""
 
 
-def _in_courses(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
-    """Return the starts of who waits at a place; none where the model does not have it."""
+def _starts_at(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
+    """Return the starts of the waiting statement with this index; none if the model does not have it."""
     return [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
 
 
 class _Starts(NamedTuple):
-    """Starts in courses, of one or of all that came together: their interval as it is to be shown.
+    """Starts in all courses, of one statement or of several that came together: their interval to display.
 
-    Within `reach` seconds those do not start that do not start.
+    Statements that do not start do not start within `reach` seconds.
     """
 
     interval: Interval
     reach: float
 
     def beyond(self, found: StartForecast) -> float | None:
-        """Return within how many seconds it does not start in most courses, None where it does or that is not why."""
+        """Return the seconds within which it does not start in most courses, None if it does or has another reason."""
         return self.reach if forecaster.is_not_within(found) else None
 
 
 class QueueCourses:
-    """Courses of the queue, drawn once for one foresight."""
+    """Courses of the queue, drawn once for a foresight."""
 
     def __init__(self, foresight: Foresight) -> None:
         self.foresight = foresight
@@ -296,10 +296,10 @@ class QueueCourses:
             self._drawn.append((drawn, played))
 
     def compare(self, reading: Reading, load: ObservedLoad, choice: Choice) -> list[ChangedStart]:
-        """Return the starts under a choice, heads first. Nobody is shown to start before who stands before him.
+        """Return the starts under a choice, heads first. No statement is shown to start before the one in front of it.
 
-        Those that came together have one forecast, as without a choice: which of them is first each course draws, so
-        the latest of their medians would be that of an unlucky draw.
+        Statements that came together share one forecast, as without changes. Each course draws which of them is first,
+        so the latest of their medians would only be that of an unlucky draw.
         """
         model = self.foresight.model
         pairs = self._pairs(under(model.now, load, choice))
@@ -308,14 +308,14 @@ class QueueCourses:
         for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None
             for alike in forecaster.together(queue):
-                own = [_in_courses(pairs, places.get(row.executing())) for row in alike]
+                own = [_starts_at(pairs, places.get(row.executing())) for row in alike]
                 now, then = (self._starts([pair[way] for starts in own for pair in starts]) for way in (0, 1))
-                changed = [self._later(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
+                changed = [self._change(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
                 found, first = found + changed, changed[-1]
         return sorted(found, key=lambda each: (each.row.position, -(each.row.waited or 0.0)))
 
     def _pairs(self, other: QueueNow) -> list[tuple[Played, Played]]:
-        """Return the courses as things are and under other limits: fewer of them where the queue is long in those."""
+        """Return the courses without and with the changes; fewer if the queue is long in the changed ones."""
         if other is self.foresight.model.now:
             return [(now, now) for _, now in self._drawn]
         pairs: list[tuple[Played, Played]] = []
@@ -325,16 +325,16 @@ class QueueCourses:
                 break
         return pairs
 
-    def _later(
+    def _change(
         self, row: QueuedStatement, courses: Sequence[_Pair], now: _Starts, then: _Starts, first: ChangedStart | None
     ) -> ChangedStart:
-        """Return the starts of a statement, `now` and `then` by all that came with it, not before the `first`."""
+        """Return the start of a statement, from `now` and `then` of all that came with it, and not before `first`."""
         shown = row.starts or PENDING
         is_known = len(courses) >= forecaster.ENOUGH
         if (shown == PENDING or forecaster.is_not_within(shown)) and is_known:
             shown = _not_before(first and first.row.starts, self._start(row, now))
         if is_known and (not shown.why_none or forecaster.is_not_within(shown)):
-            changed = self._then(row, shown, now, then)
+            changed = self._shifted_start(row, shown, now, then)
         else:
             changed = shown if shown.why_none else PENDING
         changed = _not_before(first and first.then, changed)
@@ -343,15 +343,15 @@ class QueueCourses:
         beyond = now.beyond(shown), then.beyond(changed)
         return ChangedStart(replace(row, starts=shown), changed, sooner, later, len(courses), *beyond)
 
-    def _then(self, row: QueuedStatement, shown: StartForecast, now: _Starts, then: _Starts) -> StartForecast:
-        """Return a start under the changes: as much later than it is shown as it is in the courses, and as sure."""
+    def _shifted_start(self, row: QueuedStatement, shown: StartForecast, now: _Starts, then: _Starts) -> StartForecast:
+        """Return the changed start: `shown`, shifted by the difference in the courses, and equally certain."""
         if None in (shown.median, shown.low, shown.high) or now.interval.median == inf:
             return self._start(row, then)
         ends = (shown.median or 0.0, shown.low or 0.0, shown.high or 0.0)
         return self._start(row, then, Interval(*map(_moved, ends, now.interval, then.interval)))
 
     def _start(self, row: QueuedStatement, starts: _Starts, shown: Interval | None = None) -> StartForecast:
-        """Return what courses tell of a start: its interval, as it is `shown`, or why there is none."""
+        """Return the start in the courses: its interval, or `shown` in place of it, or why there is none."""
         raw = starts.interval
         reached = raw.median if isfinite(raw.median) else starts.reach
         if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
@@ -372,7 +372,7 @@ class QueueCourses:
 
 
 def _moved(shown: float, now: float, then: float) -> float:
-    """Return what is shown as much later as it is in the courses, or by as large a part sooner: at once is at once."""
+    """Return `shown`, later by the same seconds as in the courses, or sooner by the same factor, so never negative."""
     return shown + then - now if then >= now else shown * then / now
 
 
@@ -384,7 +384,7 @@ def _not_before(first: StartForecast | None, starts: StartForecast) -> StartFore
 
 
 def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
-    """Return the queue under a choice. Statements that wait keep their degree, and limits of containers stay."""
+    """Return the queue under a choice. Waiting statements keep their degree; limits of containers stay."""
     if not choice:
         return now
     caps = {each.group: 2 * each.value for each in choice if each.kind == "degree"}
@@ -393,7 +393,7 @@ def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
 
 
 def _capped(each: Came, most: int) -> Came:
-    """Return one that comes with fewer servers, for which it runs longer: its work, servers times seconds, stays."""
+    """Return an arrival with fewer servers and a longer run: its work, servers times seconds, stays the same."""
     if each.servers <= most:
         return each
     times, lasts = each.servers / most, each.lasts
@@ -409,6 +409,6 @@ def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:
 
 
 def _rule(limits: Limits, group: Group, most: int) -> QueueRule:
-    """Return a group's rule with another limit of its own; the limit of its container stays."""
+    """Return a group's rule with a new limit of its own; the limit of its container stays."""
     rule, name = limits.rule(group), f"{group.con_id} {group.name}"
     return replace(rule, pools=(*(pool for pool in rule.pools if pool.name != name), ServerPoolLimit(name, most)))

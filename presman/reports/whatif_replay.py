@@ -1,9 +1,9 @@
-"""The replay: observed statements once more through the model of the queue, read from a CSV file.
+"""The replay: observed statements from a CSV file, played again through the model of the queue.
 
 All times are seconds.
 
-Assumptions, which `whatif_text.py` tells the user: a statement wants the servers it had and runs for as long as it
-ran, however many others run beside it; it comes when it came.
+Assumptions, which `whatif_text.py` shows to the user: a statement needs as many servers as it had, runs for as long
+as it ran, however many others run at the same time, and comes when it came.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from presman.sources.simulator.plan_tree import Node
 # ---- Arrivals as a CSV file: what `presman export --measure arrivals` writes and `presman whatif` reads.
 
 MOST_GROUPS, MOST_ARRIVALS = 2000, 200_000
-"""Groups of one replay, each container having its own; statements, which take a kilobyte of memory each."""
+"""The most groups in a replay, counted per container, and the most statements, which need a kilobyte of memory each."""
 
 
 class ArrivalsError(InputError):
@@ -45,7 +45,7 @@ class ArrivalsError(InputError):
 
 
 def read_arrivals(path: Path) -> list[Arrival]:
-    """Return the arrivals of a file, by time. Raises ArrivalsError."""
+    """Return the arrivals in a file, in order of time. Raises ArrivalsError."""
     try:
         with TextIOWrapper(open_plain(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(short_lines(file))
@@ -77,7 +77,7 @@ def _arrivals(path: Path, reader: csv.DictReader[str]) -> Iterable[Arrival]:
 
 
 def arrival(row: dict[str, str]) -> Arrival:
-    """Return one line as an arrival. Raises ValueError, TypeError or KeyError."""
+    """Return the arrival in one row. Raises ValueError, TypeError or KeyError."""
     found = Arrival._make(read(row[name]) for name, read in COLUMNS.items())
     if found.servers < 0 or found.waited < 0 or (found.ran or 0) < 0:
         raise ValueError("a negative figure")
@@ -116,24 +116,24 @@ COLUMNS: Mapping[str, Callable[[str], Any]] = {
     "first_seen": _instant,
     "last_seen": _instant,
 }
-"""The columns that are read, in the order of :class:`Arrival`, each with its reader; others may stand between them."""
+"""The columns to read, in the order of :class:`Arrival`, each with its reader; the file may have others."""
 
 
 # ---- The replay.
 
 COURSES = 9
-"""How often a replay is played, each time with other draws between the groups."""
+"""Number of courses of a replay, each with other random draws between the groups."""
 
 UNLIMITED = 1_000_000
-"""Servers of a target that is not known."""
+"""Servers of an unknown target."""
 _SETTLED = 1.0
-"""Seconds of waiting that are still called none: polls see no more."""
+"""Seconds of waiting that still count as none: polls are no more precise."""
 
 
 class Rules(Struct, frozen=True):
-    """The rules of a replay: target of servers; per group its limit, weight, level (1..8), timeout and its action.
+    """The rules of a replay: the target of servers; by group its limit, weight, level (1..8), timeout and its action.
 
-    `plan` orders the groups in place of weights and levels where it is known; `one_queue` tells that nothing does.
+    `plan`, where available, orders the groups instead of weights and levels; `one_queue` means that nothing does.
     """
 
     target: int
@@ -147,7 +147,7 @@ class Rules(Struct, frozen=True):
 
 
 class ReplayedStatement(NamedTuple):
-    """A statement in the replay: seconds in the queue, whether it timed out, and whether it still waits at the end."""
+    """A replayed statement: seconds in the queue, whether it timed out, and whether it still waits at the end."""
 
     group: Group
     waited: float
@@ -156,10 +156,9 @@ class ReplayedStatement(NamedTuple):
 
 
 class Replayed(Struct, frozen=True):
-    """The result: what became of each arrival, in their order, and the most servers in use at once (of several courses
-    the middle one).
+    """The result: what became of each arrival, in order, and the most servers in use at once (median of the courses).
 
-    `spread` is by how many seconds the wait of a statement differs between two courses of the draws, on average.
+    `spread` is the mean difference in seconds between a statement's waits in two courses.
     """
 
     statements: tuple[ReplayedStatement, ...]
@@ -168,7 +167,7 @@ class Replayed(Struct, frozen=True):
 
 
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
-    """Return the rules in force when the statements were observed: for each group the newest known."""
+    """Return the rules in force when the statements were observed: for each group the newest available."""
     target = next((each.target for each in reversed(arrivals) if each.target), UNLIMITED)
     rules = Rules(target, {}, {}, {}, {}, {})
     for each in arrivals:
@@ -203,12 +202,12 @@ def replay(
     courses: int = COURSES,
     free: frozenset[int] | None = None,
 ) -> Replayed:
-    """Play `arrivals` (by time) under `rules`, from the first reading of the observation to its last.
+    """Play `arrivals` (in order of time) under `rules`, from the first poll of the observation to its last.
 
-    `free` are those that never queue; None for what :func:`bypassing` finds.
+    `free` are statements that never queue; None means those that :func:`bypassing` finds.
 
-    The plan draws which group's statement is next, and nobody sees the draws. So it is played in several courses of
-    them, and each statement's wait is the median of its waits.
+    The plan draws at random which group's statement is next, and the draws are not observable. So several courses are
+    played, each with its own draws, and each statement's wait is the median of its waits.
     """
     never_queue = bypassing(arrivals) if free is None else free
     played = [_Play(arrivals, rules, f"{seed}/whatif/{course}", never_queue).run() for course in range(courses)]
@@ -222,7 +221,7 @@ def _middle(statements: Sequence[ReplayedStatement]) -> ReplayedStatement:
 
 
 def _spread(courses: Sequence[Sequence[float]]) -> float:
-    """Return the mean difference between the waits of one statement in two courses."""
+    """Return the mean difference between a statement's waits in two courses."""
     pairs = (abs(a - b) for one, other in combinations(courses, 2) for a, b in zip(one, other, strict=True))
     return fmean(pairs) if len(courses) > 1 and courses[0] else 0.0
 
@@ -320,7 +319,7 @@ class _Play:
         if each.ran is None:
             return self._mean.get((each.con_id, each.group), self._mean.get((-1, ""), 60.0))
         if each.outcome is ArrivalOutcome.RUNNING:
-            return max(each.ran, self._end - now) + 1.0  # it was not over when the observation was
+            return max(each.ran, self._end - now) + 1.0  # it was still running when the observation ended
         started_before = (self._begin - each.at).total_seconds() - each.waited
         return max(0.0, each.ran - max(0.0, started_before))
 
@@ -331,10 +330,10 @@ class _Play:
 
 
 def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:
-    """Return when each statement comes to the queue (seconds from `begin`) and its number, by that time.
+    """Return when each statement comes to the queue (seconds from `begin`) and its number, in order of time.
 
-    When a statement came is known to a second only, and a group's queue is first in, first out: of two that came
-    together, the one that started first came first.
+    Arrivals are known only to a second, and a group's queue is first in, first out: of two that came together, the one
+    that started first came first.
     """
     before: dict[Group, float] = {}
     found = []
@@ -350,7 +349,7 @@ def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, 
 
 
 def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
-    """Return the numbers of the statements that were not queued although there was no room for them, or ran before."""
+    """Return the numbers of statements that did not queue although there was no room, or already ran at the start."""
     begin = min(each.first for each in arrivals)
     found = {
         number
@@ -362,7 +361,7 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
         (n for n in range(len(arrivals)) if arrivals[n].ran is not None), key=lambda n: _starts(arrivals[n])
     )
     coming, in_use, held = deque(by_start), 0, Counter[Group]()
-    # Both ends are known to half a poll: what ends or starts at that moment is taken not to be there.
+    # Start and end are known to half a poll's time: what ends or starts at that moment does not count as running.
     for number in by_start:
         each, start = arrivals[number], _starts(arrivals[number])
         while coming and _starts(arrivals[coming[0]]) < start - _SETTLED:
@@ -374,13 +373,13 @@ def bypassing(arrivals: Sequence[Arrival]) -> frozenset[int]:
             over = arrivals[heappop(ends)[1]]
             in_use -= over.servers
             held[_group(over)] -= over.servers
-        if number not in found and each.waited <= _SETTLED and _is_past(each, in_use, held[_group(each)]):
+        if number not in found and each.waited <= _SETTLED and _exceeds_limit(each, in_use, held[_group(each)]):
             found.add(number)
     return frozenset(found)
 
 
-def _is_past(each: Arrival, in_use: int, held: int) -> bool:
-    """Whether a statement does not fit beside the servers in use, of which its group has `held`."""
+def _exceeds_limit(each: Arrival, in_use: int, held: int) -> bool:
+    """Whether a statement does not fit next to the servers in use, of which its group has `held`."""
     past_target = each.target is not None and in_use + each.servers > each.target and in_use > 0
     return past_target or (each.limit is not None and held + each.servers > each.limit and held > 0)
 
@@ -403,24 +402,25 @@ def _mean_runs(arrivals: Sequence[Arrival]) -> dict[tuple[int, str], float]:
 
 
 def changed(rules: Rules, **changes: object) -> Rules:
-    """Return other rules: mappings are laid over those that are there."""
-    laid = {
+    """Return other rules; mappings among the changes are merged into the existing ones."""
+    merged = {
         name: {**getattr(rules, name), **value} if isinstance(value, Mapping) else value
         for name, value in changes.items()
         if value is not None
     }
-    return replace(rules, **laid)
+    return replace(rules, **merged)
 
 
 def is_longer(wait: float, other: float) -> bool:
-    """Whether the other wait is so much longer that it is worth telling apart."""
+    """Whether the other wait is enough longer to be shown as different."""
     return other > 1.05 * wait + 1
 
 
 def error(observed: Sequence[ReplayedStatement], replayed: Sequence[ReplayedStatement]) -> float | None:
-    """Return by how many seconds the replay misses a statement's wait, on average.
+    """Return the mean error of a replayed wait in seconds.
 
-    A wait that ends in neither is as long as there was time in both, however wrong the replay: None without others.
+    A wait that ends in neither is as long as the observation in both, however wrong the replay is, so it does not
+    count; None if there are no others.
     """
     pairs = zip(observed, replayed, strict=True)
     missed = [abs(one.waited - other.waited) for one, other in pairs if not (one.is_cut and other.is_cut)]

@@ -1,4 +1,4 @@
-"""A replay as text: how well it reproduces what was observed, and then the change."""
+"""A replay as text: first how well it reproduces the observation, then the change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
@@ -29,8 +29,8 @@ ON_ONE_LEVEL = (
 
 
 class WaitSummary(NamedTuple):
-    """The waits of some statements, those without any among them: seconds; `longer` tells which of median, p95 and
-    longest may well be longer than that, because statements still waited at the end.
+    """The waits of some statements in seconds, including zero waits. `longer` says for median, p95 and longest whether
+    each may really be longer, because statements still waited at the end.
     """
 
     statements: int
@@ -43,7 +43,7 @@ class WaitSummary(NamedTuple):
 
 
 def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
-    """Return the waits of statements; zeros for none."""
+    """Return the waits of statements; zeros if there are none."""
     if not statements:
         return WaitSummary(0, 0, 0.0, 0.0, 0.0, 0)
     known = _three([each.waited for each in statements])
@@ -58,13 +58,13 @@ def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
 
 
 def _three(some: Iterable[float]) -> tuple[float, float, float]:
-    """Return median, 95th percentile and longest of waits."""
+    """Return the median, the 95th percentile and the longest of waits."""
     ordered = sorted(some)
     return median(ordered), quantile(ordered, 0.95), ordered[-1]
 
 
 def beyond_maximum(target: int | None, maximum: int | None) -> str:
-    """Return that a target is above PARALLEL_MAX_SERVERS, "" where it is not, or that is not known."""
+    """Return that a target is above PARALLEL_MAX_SERVERS, "" if it is not, or that is unknown."""
     if target is None or maximum is None or target <= maximum:
         return ""
     return (
@@ -74,8 +74,8 @@ def beyond_maximum(target: int | None, maximum: int | None) -> str:
 
 
 class ReplayBasis(NamedTuple):
-    """What stands behind a replay: those `before` are replayed and not counted, `order` says how the groups are
-    ordered, `titles` what screens call them, `caution` what to know of the other settings before reading their figures.
+    """Background of a replay: statements that came `before` are replayed but not counted, `order` says how groups are
+    ordered, `titles` are their display names, `caution` is what to know about other settings before using the figures.
     """
 
     before: Sequence[ReplayedStatement] = ()
@@ -94,13 +94,13 @@ def report(
     seconds: float,
     basis: ReplayBasis = _NO_PLAN,
 ) -> str:
-    """Return the whole text: reproduction with its error, comparison by group, assumptions. Ends in a newline."""
+    """Return the whole text: the error of the replay, a comparison by group, assumptions. Ends in a newline."""
     mean = fmean([each.waited for each in observed]) if observed else 0.0
     came, more = counted(len(observed), "parallel statement"), "≥ " * any(each.is_cut for each in observed)
     lines = [
         f"{came} in {duration(seconds)}{there_before(len(basis.before))}; mean wait {more}{mean:.1f} s",
-        f"replayed under the settings of that time, {_off(observed, same.statements, basis.before, mean)}",
-        *([_drawn(same.spread)] if same.spread > 1 else []),
+        f"replayed under the settings of that time, {_error_in_words(observed, same.statements, basis.before, mean)}",
+        *([_randomness(same.spread)] if same.spread > 1 else []),
         *([basis.caution] if basis.caution else []),
         "",
         _head(),
@@ -112,24 +112,24 @@ def report(
             lines.append(
                 _line("", "what if", waits(_of(other.statements, group)), other.peak if group is None else None)
             )
-    lines += [*_rowless(observed, basis), "", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
+    lines += [*_unlisted(observed, basis), "", "assumptions:", *(f"  - {text}" for text in (*ASSUMPTIONS, basis.order))]
     return "\n".join(lines) + "\n"
 
 
-def _rowless(observed: Sequence[ReplayedStatement], basis: ReplayBasis) -> Iterable[str]:
-    """Yield which groups have no row, and why."""
+def _unlisted(observed: Sequence[ReplayedStatement], basis: ReplayBasis) -> Iterable[str]:
+    """Yield the groups that have no row, and why."""
     if found := {each.group for each in basis.before} - {each.group for each in observed}:
         names = listed([titled(group, basis.titles) for group in sorted(found)])
         yield f"no row for {names}: all statements seen there came before"
 
 
-def _off(
+def _error_in_words(
     observed: Sequence[ReplayedStatement],
     same: Sequence[ReplayedStatement],
     before: Sequence[ReplayedStatement],
     mean: float,
 ) -> str:
-    """Say how far off a replay is; where that cannot be told, how long an observation it takes."""
+    """Return the error of a replay in words; if it cannot be measured, how long to observe."""
     missed = error(observed, same)
     if missed is None:
         longest = max((each.waited for each in (*observed, *before)), default=0.0)
@@ -138,17 +138,17 @@ def _off(
 
 
 def off_by(missed: float | None) -> str:
-    """Say by how much a replayed wait is off, or that there was none to tell it by."""
+    """Return the mean error of a wait in words, or that there was no wait to compare."""
     return "no wait had ended to be compared" if missed is None else f"a wait is off by {missed:.1f} s on average"
 
 
 def there_before(many: int) -> str:
-    """Say how many statements are replayed without being counted."""
+    """Return in words how many statements are replayed but not counted."""
     return f" (and {count(many)} that were there before: replayed, not counted)" if many else ""
 
 
-def _drawn(spread: float) -> str:
-    """Say how much of the error nothing can be done about."""
+def _randomness(spread: float) -> str:
+    """Return in words which part of the error is random."""
     return (
         f"which group's statement comes next is random: {COURSES} orders are replayed and the median is shown; a wait "
         f"differs by {spread:.1f} s between two orders"
@@ -156,7 +156,7 @@ def _drawn(spread: float) -> str:
 
 
 def titled(group: Group, titles: Mapping[Group, str]) -> str:
-    """Return a group as screens name it; with the number of its container where that is not known."""
+    """Return a group's display name; with the number of its container if the name is unknown."""
     return titles.get(group) or (f"{group.name}#{group.con_id}" if group.con_id else group.name)
 
 
@@ -176,7 +176,7 @@ def _head() -> str:
 
 
 def wait_words(seconds: float | None, longer: bool = False) -> str:
-    """Return a wait in words, `longer` if it may well be longer; None is one that timed out."""
+    """Return a wait in words, `longer` if it may be longer; None is a statement that timed out."""
     return "timed out" if seconds is None else f"{'≥ ' * longer}{duration(seconds)}"
 
 

@@ -1,8 +1,8 @@
-"""The exact commands that act on a session: built from checked numbers, a checked SQL_ID and a checked group name.
+"""The commands that act on a session, built from validated numbers, SQL_IDs and group names.
 
-Nothing is sent from here. `text` is for a person to read, copy and run; `statement` with `binds` is what a program
-would send. ALTER SYSTEM takes no binds, so there the two are the same and consist of nothing but digits and a
-SQL_ID of 13 characters of Oracle's own alphabet.
+This module sends nothing. `text` is for a user to read, copy and run; `statement` with `binds` is what a program would
+send. ALTER SYSTEM takes no binds, so there the two are the same, and contain no values but numbers and a SQL_ID of 13
+characters from Oracle's alphabet.
 """
 
 import re
@@ -25,7 +25,7 @@ _NO_BINDS: Mapping[str, int | str] = MappingProxyType({})
 
 
 class CommandKind(Enum):
-    """What a command does, in the words shown."""
+    """What a command does, in the words on screen."""
 
     DEQUEUE = "start it now"
     SWITCH = "switch its group"
@@ -34,10 +34,10 @@ class CommandKind(Enum):
 
 
 class Victim(NamedTuple):
-    """Whom a command is for: a session, and what it executes ("" if nothing), or executed last if it is idle.
+    """The session that a command acts on, and its SQL_ID: "" if it executes nothing, the last one if it is idle.
 
-    `status` (V$SESSION.STATUS), `exec_id` (SQL_EXEC_ID) and `queued` are how it was seen; "", None and False where
-    that is not known or of no account.
+    `status` (V$SESSION.STATUS), `exec_id` (SQL_EXEC_ID) and `queued` are the session's state when it was read; "", None
+    and False where they are not known or do not matter.
     """
 
     inst_id: int
@@ -50,7 +50,7 @@ class Victim(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command. `note` says in one sentence what happens when it is run."""
+    """One command. `note` describes its effect in a sentence or two."""
 
     kind: CommandKind
     victim: Victim
@@ -61,12 +61,12 @@ class Command(NamedTuple):
 
 
 def is_sql_id(text: str) -> bool:
-    """Whether `text` is a SQL_ID: 13 digits of Oracle's base 32, which lacks e, i, l and o."""
+    """Return whether `text` is a SQL_ID: 13 digits of Oracle's base 32, which lacks e, i, l and o."""
     return _SQL_ID.fullmatch(text) is not None
 
 
 def cancel(victim: Victim) -> Command:
-    """Return the command that cancels what a session executes (18 and later). Raises ValueError for a wrong victim."""
+    """Return the command that cancels a session's statement (18 and later). Raises ValueError for an invalid victim."""
     inst_id, sid, serial = _numbers(victim)
     text = f"ALTER SYSTEM CANCEL SQL '{sid}, {serial}, @{inst_id}, {_sql_id(victim)}'"
     note = "The statement ends with ORA-01013 and is rolled back; the session stays."
@@ -74,7 +74,7 @@ def cancel(victim: Victim) -> Command:
 
 
 def kill(victim: Victim) -> Command:
-    """Return the command that ends a session. Raises ValueError for a wrong victim."""
+    """Return the command that ends a session. Raises ValueError for an invalid victim."""
     inst_id, sid, serial = _numbers(victim)
     text = f"ALTER SYSTEM KILL SESSION '{sid},{serial},@{inst_id}'"
     note = "The session ends with ORA-00028 and its transaction is rolled back, which can take a while."
@@ -87,7 +87,7 @@ def kill(victim: Victim) -> Command:
 
 
 def dequeue(victim: Victim) -> Command:
-    """Return the command that starts a queued statement at once (18 and later). Raises ValueError."""
+    """Return the command that starts a queued statement (18 and later). Raises ValueError for an invalid victim."""
     inst_id, sid, serial = _numbers(victim)
     sql_id = _sql_id(victim)
     call = "DBMS_RESOURCE_MANAGER.DEQUEUE_PARALLEL_STATEMENT"
@@ -104,7 +104,7 @@ def dequeue(victim: Victim) -> Command:
 
 
 def switch(victim: Victim, group: str) -> Command:
-    """Return the command that moves a session to another consumer group. Raises ValueError."""
+    """Return the command that switches a session to another consumer group. Raises ValueError for invalid arguments."""
     _, sid, serial = _numbers(victim)
     if not _GROUP.fullmatch(group):
         raise ValueError(f"not the plain name of a consumer group: {group!r}")
@@ -118,21 +118,21 @@ def switch(victim: Victim, group: str) -> Command:
 
 
 def to_end(victim: Victim, release: Release | None, *, idle: bool, autonomous: bool = False) -> tuple[Command, ...]:
-    """Return what ends a statement that holds servers, the gentlest first.
+    """Return the commands that end a statement which holds servers, the gentlest first; () for an invalid victim.
 
-    An idle coordinator executes nothing that could be cancelled: only the end of its session closes the cursor.
+    An idle coordinator executes nothing that could be cancelled: only ending its session closes the cursor.
     """
     gentle = not idle and _is_cancellable(victim, release, autonomous)
     return _built([cancel, kill] if gentle else [kill], victim)
 
 
 def for_queued(victim: Victim, release: Release | None, *, autonomous: bool = False) -> tuple[Command, ...]:
-    """Return what can be done with a queued statement itself: start it, cancel it, end its session."""
+    """Return the commands for a queued statement: start it, cancel it, end its session; () for an invalid victim."""
     return _built([dequeue, cancel, kill] if _is_cancellable(victim, release, autonomous) else [kill], victim)
 
 
 def _is_cancellable(victim: Victim, release: Release | None, autonomous: bool) -> bool:
-    """Whether the database knows more than KILL SESSION: not before 18, and not as an Autonomous Database."""
+    """Return whether more than KILL SESSION is available: from 18 on, and not on an Autonomous Database."""
     return not autonomous and release is not None and release >= CANCELS_SINCE and is_sql_id(victim.sql_id)
 
 

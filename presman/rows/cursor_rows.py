@@ -1,4 +1,4 @@
-"""Rows about cursors: text, plan, OTHER_XML, totals."""
+"""Rows about cursors: texts, plans, OTHER_XML, totals."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ class PlanXml(NamedTuple):
 class SqlText(NamedTuple):
     """GV$SQL: the text of one cursor, read once per (instance, sql_id, child).
 
-    `sql_text` is "" where V$SQL was asked and has no such cursor: it has been aged out. A statement that has no row was
-    not asked about.
+    `sql_text` is "" where V$SQL has no such cursor any more: it has been aged out. A statement without a row has not
+    been looked up.
     """
 
     inst_id: int
@@ -28,8 +28,8 @@ class SqlText(NamedTuple):
 class PlanLine(NamedTuple):
     """GV$SQL_PLAN: one line of the execution plan of a cursor.
 
-    `object_node` is the table queue (:Qnnnnn) the line works for, `other_tag` how it passes rows on, `distribution` how
-    they are spread. `time` in seconds, as the optimizer estimates.
+    `object_node` is the table queue (:Qnnnnn) the line works for, `other_tag` how it passes rows on, `distribution` the
+    method that distributes them. `time` is the optimizer's estimate in seconds.
     """
 
     inst_id: int
@@ -55,9 +55,9 @@ class PlanLine(NamedTuple):
 
 
 class PxPlanLine(NamedTuple):
-    """GV$SQL_PLAN: the lines that parallel servers work for, the coordinators' and the topmost, read once per cursor.
+    """GV$SQL_PLAN: the lines of parallel servers and coordinators, and the topmost lines, read once per cursor.
 
-    `object_node` is the table queue (:Qnnnnn): the last three digits are the data flow operation, what stands before
+    `object_node` is the table queue (:Qnnnnn): its last three digits identify the data flow operation, those before
     them its tree.
     """
 
@@ -72,7 +72,7 @@ class PxPlanLine(NamedTuple):
 
 
 class CursorTotals(NamedTuple):
-    """GV$SQL: what all executions of a cursor have cost so far; None: the column is missing. Times in microseconds."""
+    """GV$SQL: totals over all executions of a cursor; None: the column is missing. Times in microseconds."""
 
     inst_id: int
     sql_id: str

@@ -1,10 +1,10 @@
-"""Rows about consumer groups (counters, metrics, exhausted CPU) and plans (in force, before, directives, mappings)."""
+"""Rows about consumer groups (counters, metrics, exhausted CPU) and plans (active, past, directives, mappings)."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 CPU_COLUMNS = ("consumed_cpu_time", "cpu_wait_time")
-"""What V$RSRC_CONSUMER_GROUP, V$RSRC_PDB and V$RSRC_SESSION_INFO count of CPU, in milliseconds."""
+"""The CPU counters of V$RSRC_CONSUMER_GROUP, V$RSRC_PDB and V$RSRC_SESSION_INFO, in milliseconds."""
 
 IO_COLUMNS = tuple(
     f"{size}_{kind}_{unit}"
@@ -12,14 +12,14 @@ IO_COLUMNS = tuple(
     for size in ("small", "large")
     for kind in ("read", "write")
 )
-"""What the three count of I/O: megabytes, then requests."""
+"""The I/O counters of the same three views: megabytes, then requests."""
 
 
 class ConsumerGroup(NamedTuple):
-    """GV$RSRC_CONSUMER_GROUP: gauges now, totals since the plan was activated.
+    """GV$RSRC_CONSUMER_GROUP: current gauges, and totals since the plan was activated.
 
     Times in milliseconds. `queued_time`, `queue_length` and `queue_time_outs` are the active session pool's; the
-    parallel queue has "pq" in every name.
+    columns of the parallel queue have "pq" in their names.
     """
 
     inst_id: int
@@ -65,8 +65,8 @@ class GroupMetric(NamedTuple):
     """GV$RSRCMGRMETRIC: the last closed interval of about a minute (`intsize_csec` centiseconds).
 
     CPU times in milliseconds of the interval. The parallel columns are None before 12.1, where the view lacks them;
-    `avg_queued_parallel_servers` are the servers that the queued statements asked for, `parallel_servers_limit` those
-    that the group may use before it queues.
+    `avg_queued_parallel_servers` is the number of servers that the queued statements requested,
+    `parallel_servers_limit` the number that the group may use before its statements are queued.
     """
 
     inst_id: int
@@ -112,10 +112,10 @@ class CpuExhausted(NamedTuple):
 
 
 class RsrcPlan(NamedTuple):
-    """GV$RSRC_PLAN: the active plans; the top plan says what is managed.
+    """GV$RSRC_PLAN: the active plans; the row of the top plan shows what is managed.
 
     `parallel_servers_total` is the instance's PARALLEL_SERVERS_TARGET; `parallel_servers_active` is None where the view
-    does not tell. `cpu_managed` and `instance_caging` are ON or OFF, `parallel_execution_managed` is OFF, STARTUP, FIFO
+    has no value. `cpu_managed` and `instance_caging` are ON or OFF, `parallel_execution_managed` is OFF, STARTUP, FIFO
     or FULL. In the row of a pluggable database `shares`, `utilization_limit`, `parallel_server_limit` (percent) and
     `profile` are what the CDB plan gives it; on Autonomous Databases `utilization_limit` holds the number of CPUs.
     """
@@ -136,9 +136,9 @@ class RsrcPlan(NamedTuple):
 
 
 class RsrcPlanHistory(NamedTuple):
-    """GV$RSRC_PLAN_HISTORY: the newest plan windows; the open one has no end. Its sequence keys deltas.
+    """GV$RSRC_PLAN_HISTORY: the newest plan windows; the open one has no end. Deltas never span two sequences.
 
-    `allowed_automated_switches` is FALSE where the plan was set so that scheduler windows do not change it.
+    `allowed_automated_switches` is FALSE where the plan was set in such a way that scheduler windows do not change it.
     """
 
     inst_id: int
@@ -164,7 +164,7 @@ class Plan(NamedTuple):
 
 
 class PlanDirective(NamedTuple):
-    """DBA_RSRC_PLAN_DIRECTIVES: what a plan gives a group or subplan.
+    """DBA_RSRC_PLAN_DIRECTIVES: the directives of a plan for its groups and subplans.
 
     `mgmt_p1`..`mgmt_p8` are percent per level (shares in a share-based plan), `utilization_limit` and
     `parallel_server_limit` percent, times seconds. The names are those of 12.1 and later; 11.2's
@@ -210,10 +210,10 @@ class PlanDirective(NamedTuple):
 
 
 class CdbPlanDirective(NamedTuple):
-    """DBA_CDB_RSRC_PLAN_DIRECTIVES (12.1 and later): what the CDB plan gives each PDB.
+    """DBA_CDB_RSRC_PLAN_DIRECTIVES (12.1 and later): the directives of a CDB plan for its PDBs.
 
-    A directive of a performance profile has no `pluggable_database`: it is for the containers whose
-    DB_PERFORMANCE_PROFILE names it.
+    A directive for a performance profile has no `pluggable_database`: it holds for the PDBs whose
+    DB_PERFORMANCE_PROFILE names that profile.
     """
 
     plan: str
@@ -226,7 +226,7 @@ class CdbPlanDirective(NamedTuple):
 
 
 class GroupMapping(NamedTuple):
-    """DBA_RSRC_GROUP_MAPPINGS: which sessions are put into which group (`attribute` has `value`). `con_id` is 0."""
+    """DBA_RSRC_GROUP_MAPPINGS: sessions whose `attribute` has `value` go to `consumer_group`. `con_id` is 0."""
 
     con_id: int
     attribute: str
@@ -244,18 +244,18 @@ class ConsumerGroupDefinition(NamedTuple):
 
 
 class ContainerPlan(Plan):
-    """CDB_RSRC_PLANS (12.1 and later, in the root): the same of each container, with its `con_id`."""
+    """CDB_RSRC_PLANS (12.1 and later, in the root): the same for every container, with its `con_id`."""
 
     __slots__ = ()
 
 
 class ContainerGroupMapping(GroupMapping):
-    """CDB_RSRC_GROUP_MAPPINGS (12.1 and later, in the root): the same of each container, with its `con_id`."""
+    """CDB_RSRC_GROUP_MAPPINGS (12.1 and later, in the root): the same for every container, with its `con_id`."""
 
     __slots__ = ()
 
 
 class ContainerPlanDirective(PlanDirective):
-    """CDB_RSRC_PLAN_DIRECTIVES (12.1 and later, in the root): the same of each container, with its `con_id`."""
+    """CDB_RSRC_PLAN_DIRECTIVES (12.1 and later, in the root): the same for every container, with its `con_id`."""
 
     __slots__ = ()

@@ -8,7 +8,7 @@ SEED = 2
 
 
 class Instance(NamedTuple):
-    """GV$INSTANCE: one row per instance that runs; `status` is OPEN, or OPEN MIGRATE, where the database is open.
+    """GV$INSTANCE: one row per running instance; `status` is OPEN, or OPEN MIGRATE, while the database is open.
 
     `active_state` is NORMAL, QUIESCING or QUIESCED.
     """
@@ -34,9 +34,9 @@ class Database(NamedTuple):
 
 
 class Pdb(NamedTuple):
-    """GV$PDBS (12.1 and later): the containers this connection may see, and how each instance has them open.
+    """GV$PDBS (12.1 and later): the containers visible to this connection, and their open mode on each instance.
 
-    `inst_id` is 0 in recordings made before it was read: then the row is about the instance connected to.
+    `inst_id` is 0 in older recordings, which lack it: then the row is about the instance presman was connected to.
     """
 
     inst_id: int
@@ -46,9 +46,9 @@ class Pdb(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """GV$SYSTEM_PARAMETER: the parameters that steer CPU management, the parallel queue and a container's I/O.
+    """GV$SYSTEM_PARAMETER: the parameters that control CPU management, the parallel queue and a container's I/O.
 
-    `con_id` is 0 or 1 for the instance's own value; in the root a container that sets its own has a row of its own.
+    `con_id` is 0 or 1 for the instance's value; in the root, a container that sets its own value has a separate row.
     """
 
     inst_id: int
@@ -66,7 +66,7 @@ class Sysstat(NamedTuple):
 
 
 class Osstat(NamedTuple):
-    """GV$OSSTAT: the host. NUM_CPUS and LOAD are instants, *_TIME centiseconds since the host started."""
+    """GV$OSSTAT: the host. NUM_CPUS and LOAD are current values, *_TIME are centiseconds since the host started."""
 
     inst_id: int
     stat_name: str
@@ -74,17 +74,17 @@ class Osstat(NamedTuple):
 
 
 class ActiveService(NamedTuple):
-    """GV$ACTIVE_SERVICES: the services that run on each instance of a cluster, by the name that V$SESSION has."""
+    """GV$ACTIVE_SERVICES: the services that run on each instance of a cluster, by the name that V$SESSION shows."""
 
     inst_id: int
     name: str
 
 
 class RsrcPdb(NamedTuple):
-    """GV$RSRC_PDB (12.2 and later): each container's totals since the CDB plan was activated, the same for all.
+    """GV$RSRC_PDB (12.2 and later): each container's totals, all counted since the CDB plan was activated.
 
-    Unlike V$RSRC_CONSUMER_GROUP, whose totals restart when a container changes its own plan, it is made for comparing
-    containers. Times in milliseconds; the `current_` columns and bytes are gauges.
+    It is meant for comparing containers, unlike V$RSRC_CONSUMER_GROUP, whose totals restart when a container changes
+    its own plan. Times in milliseconds; the `current_` columns and bytes are gauges.
     """
 
     inst_id: int
@@ -113,7 +113,7 @@ class PdbMetric(NamedTuple):
     """GV$RSRCPDBMETRIC (12.2 and later): the last full minute of each container. It has no name, only CON_ID.
 
     `iops` and `iombps` are per second, `avg_io_throttle` milliseconds of throttling per I/O.
-    `running_sessions_limit` is the CPUs it may use.
+    `running_sessions_limit` is the number of CPUs it may use.
     """
 
     inst_id: int
@@ -167,15 +167,16 @@ class EventHistogram(NamedTuple):
 
 
 class WatchedHistogram(EventHistogram):
-    """The same views for one event that the user chose, whatever its name."""
+    """The same views for an event of the user's choice."""
 
     __slots__ = ()
 
 
 class IoOutlier(NamedTuple):
-    """GV$IO_OUTLIER (12.1 and later), read only on request: I/Os of longer than about half a second.
+    """GV$IO_OUTLIER (12.1 and later), read only on request: I/Os that took longer than about half a second.
 
-    `io_latency` and the disks' are milliseconds, `io_size` probably KB. On some platforms the column is no latency.
+    `io_latency` and the disk latencies are milliseconds, `io_size` is probably KB. On some platforms `io_latency` is
+    not a latency.
     """
 
     inst_id: int

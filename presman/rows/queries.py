@@ -1,13 +1,14 @@
-"""Queries: the files of queries/, the record that each fills, the columns that each reads, and rows made records.
+"""Queries: the files in queries/, the record and columns of each, and the conversion of rows to records.
 
-One question, one file, one SELECT on one view. A file's header lines say what it answers (the first line),
-`every:` (refresh, minute, once, demand), `needs:` (the view to grant), `pack:` (none, diagnostics, tuning);
-where its columns are younger than the view, `since:`; `only: cdb`, `only: root` or `only: cluster` where only
-such a database has an answer; `shown: histograms` where it runs each refresh only while those are shown or written, and
-else each minute; `amounts: session` where its rows are numbers of sessions (:mod:`presman.rows.query_files`).
-For a release that lacks columns of the view, as the catalog says, constants stand in their place.
-Folders named after a release hold what that release and later ones read instead, where more differs than that.
-A focus is what a screen looks at closely: its questions are asked at each poll for as long as it does.
+Each file answers one question with one SELECT on one view. Its header lines are the question (the first line),
+`every:` (refresh, minute, once, demand), `needs:` (the view to grant) and `pack:` (none, diagnostics, tuning).
+Optional lines are `since:`, where the columns are newer than the view; `only: cdb`, `only: root` or `only: cluster`,
+where only such a database has an answer; `shown: histograms`, where the query runs at each refresh only while
+histograms are shown or written, and once a minute otherwise; `amounts: session`, where its rows are numbers of sessions
+(:mod:`presman.rows.query_files`).
+For a release whose view lacks columns, according to the catalog, constants replace them. Where more than that differs,
+a folder named after a release has the query for that release and later ones.
+A focus is the session that a screen shows in detail: its queries run at each poll while it is shown.
 """
 
 import re
@@ -35,7 +36,7 @@ from presman.rows.group_rows import ConsumerGroup, CpuExhausted
 from presman.rows.instance_rows import PdbCpuExhausted, RsrcPdb
 from presman.rows.session_rows import PxStatistic, SessionLongops, SessionStatistic, StatisticName
 
-# ---- Conversion of driver tuples to records: the place where NULL, time zones and hostile text are dealt with.
+# ---- Conversion of driver tuples to records: NULL, time zones and hostile text are handled here.
 
 
 R = TypeVar("R")
@@ -44,20 +45,20 @@ RecordType: TypeAlias = type[tuple[Any, ...]]
 """One of the records."""
 
 LONGEST_DOCUMENT = 250_000
-"""Characters of a document that is read; real ones have a few thousand. A longer one, cut, could not be parsed."""
+"""Longest document that is read, in characters; real ones have a few thousand. If truncated it could not be parsed."""
 
 LONG_TEXTS = {"sql_text": LONGEST_STATEMENT, "other_xml": LONGEST_DOCUMENT}
-"""Fields that are CLOBs in the database and whose line ends survive, and how many characters are kept of them."""
+"""Fields that are CLOBs in the database and keep their line breaks, and how many characters of them are kept."""
 
 COUNTERS: frozenset[RecordType] = frozenset({ConsumerGroup, RsrcPdb})
-"""Records of counters that Oracle always fills: a column of theirs without a value was not read."""
+"""Records whose counters Oracle always fills: if such a column has no value, it was not read."""
 
 TOO_LONG = f"too long to be read: more than {LONGEST_DOCUMENT:,} characters"
-"""What stands in a field whose document is too long to be kept."""
+"""The value of a field whose document is too long to be kept."""
 
 
 def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo = UTC) -> tuple[Any, ...]:
-    """Return `rows` as records. `zone` is the zone of the database's DATE columns.
+    """Return `rows` as records. `zone` is the time zone of the database's DATE columns.
 
     Raises ValueError or TypeError if a value does not fit its field's type.
     """
@@ -66,7 +67,7 @@ def to_records(record: RecordType, rows: Iterable[tuple[Any, ...]], zone: tzinfo
 
 
 def null_counters(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozenset[str]:
-    """Return the counters of `record` that are NULL in every row: what nobody counted is not 0."""
+    """Return the counters of `record` that are NULL in every row: they were not counted, which is not 0."""
     if record not in COUNTERS or not rows:
         return frozenset()
     kinds = enumerate(field_types(record).items())
@@ -76,12 +77,12 @@ def null_counters(record: RecordType, rows: Sequence[Sequence[Any]]) -> frozense
 
 @cache
 def has_long_texts(record: RecordType) -> bool:
-    """Say whether a field of `record` is a CLOB in the database."""
+    """Return whether a field of `record` is a CLOB in the database."""
     return not LONG_TEXTS.keys().isdisjoint(field_types(record))
 
 
 def shortened(record: RecordType, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Return rows of the driver with no more of each text than `to_records` needs to see that it is too long."""
+    """Return the driver's rows with each text cut to a length at which `to_records` still sees that it is too long."""
     limits = [LONG_TEXTS.get(name, LONGEST) + 1 for name in field_types(record)]
     return [
         tuple(value[:limit] if isinstance(value, str) else value for value, limit in zip(row, limits, strict=True))
@@ -91,7 +92,7 @@ def shortened(record: RecordType, rows: Iterable[Sequence[Any]]) -> list[tuple[A
 
 @cache
 def field_types(record: RecordType) -> Mapping[str, tuple[type[Any], bool]]:
-    """Return for each field of `record` its type and whether NULL is kept as None."""
+    """Return the type of each field of `record`, and whether NULL is kept as None."""
     types: dict[str, tuple[type[Any], bool]] = {}
     for name, hint in get_type_hints(record).items():
         members = [member for member in get_args(hint) if member is not NoneType] or [hint]
@@ -100,7 +101,7 @@ def field_types(record: RecordType) -> Mapping[str, tuple[type[Any], bool]]:
 
 
 def null_row(record: type[R]) -> R:
-    """Return the record that a row of NULLs makes: what is read of a row that is not there."""
+    """Return the record of a row of NULLs, which stands for a missing row."""
     found: R = _null_row(cast(RecordType, record))
     return found
 
@@ -114,18 +115,18 @@ def _null_row(record: RecordType) -> Any:
 
 @cache
 def _maker(record: RecordType, zone: tzinfo) -> Callable[[tuple[Any, ...]], Any]:
-    """Compile one function for the record: hundreds of rows pass at each poll, so no loop per field."""
+    """Compile one function per record type: hundreds of rows pass at each poll, so a loop per field is too slow."""
     values: list[str] = []
     environment: dict[str, Any] = {"new": tuple.__new__, "record": record, "short": _short}
     for index, (name, (kind, optional)) in enumerate(field_types(record).items()):
         environment[f"c{index}"] = _converter(kind, name, zone)
         null = {int: "0", float: "0.0", str: "''"}.get(kind, "None") if not optional else "None"
-        # Most values are of the right type already, and a call costs three times as much as this look.
+        # Most values have the right type already, and a call costs three times as much as this check.
         shortcut = f"v if v.__class__ is {kind.__name__} else " if kind in {int, float} else ""
         if environment[f"c{index}"] is _text:
             shortcut = f"short(v) if v.__class__ is str and len(v) <= {LONGEST} else "
         values.append(f"{null} if (v := r[{index}]) is None else {shortcut}c{index}(v)")
-    # The text holds field numbers, a limit and the names of types only: nothing from outside is compiled.
+    # The code contains only field numbers, a limit and type names: nothing from outside is compiled.
     code = f"lambda r: new(record, ({', '.join(values)},))"
     return eval(code, environment)  # type: ignore[no-any-return]  # noqa: S307
 
@@ -153,25 +154,26 @@ def _text(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _short(text: str) -> str:
-    """Clean a name. The same few thousand come at every poll: each is cleaned, and kept, once."""
+    """Clean a name. The same few thousand arrive at every poll: each is cleaned, and stored, once."""
     return clean(text)
 
 
 @lru_cache(maxsize=1024)
 def _utc(value: datetime | str, _fold: int, zone: tzinfo) -> datetime:
-    """Return an instant in UTC; SQLite has it as a text.
+    """Return an instant in UTC; SQLite returns it as text.
 
-    The same ones come at each poll; `fold` tells two of one clock time apart.
+    It is cached because the same instants arrive at each poll. `_fold` keeps two instants with the same clock time
+    apart in the cache.
     """
     value = datetime.fromisoformat(value) if isinstance(value, str) else value
     return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
 
 
-# ---- What is asked.
+# ---- Which records there are.
 
 
 OF_AN_UPDATE: frozenset[RecordType] = frozenset({CpuExhausted, PdbCpuExhausted})
-"""What only newer updates of a release have the columns for: a database that lacks them has no trouble."""
+"""Records whose columns only newer updates of a release have: if they are missing, that is no problem."""
 
 
 @cache
@@ -192,14 +194,14 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-# ---- Level of detail of a poll: what it reads besides what each refresh needs
+# ---- Level of detail of a poll: what it reads beyond what each refresh needs
 
 
 class DetailLevel(Flag):
-    """What of a database's many rows is read at each poll; without it, once a minute.
+    """The numerous rows that are read at each poll; those that are not included are read once a minute.
 
-    Tens of thousands of sessions may be connected that do nothing: each refresh counts them and reads those that do
-    something or that others name. Whoever shows or writes more says so with this.
+    Tens of thousands of idle sessions may be connected: each refresh counts them, and reads only the sessions that work
+    or that others name. A caller that shows or writes more asks for it with this flag.
     """
 
     NARROW = 0
@@ -212,7 +214,7 @@ class DetailLevel(Flag):
 
 
 READ_SINCE = Release(12, 1)
-"""Releases that know the privilege READ (SQL Language Reference, GRANT: 12.1.0.2 on; 12.1.0.1 still wants SELECT)."""
+"""First release with the privilege READ (SQL Language Reference, GRANT: 12.1.0.2; 12.1.0.1 still needs SELECT)."""
 
 
 class Cadence(Enum):
@@ -225,19 +227,19 @@ class Cadence(Enum):
 
 
 class Scope(Enum):
-    """Whether a query reads GV$ (all instances) or V$ (the one presman is connected to)."""
+    """Whether a query reads GV$ (all instances) or V$ (the instance presman is connected to)."""
 
     CLUSTER = "cluster"
     INSTANCE = "instance"
 
 
 class Query(Struct, frozen=True):
-    """One question in the form one release takes it.
+    """One query, in the form for one release.
 
-    `record` is the NamedTuple whose fields are the select list; `grant` the object to grant, in the
-    form Oracle wants it (``GV_$SESSION``); `view` the name as users know it (``GV$SESSION``). `only` is "cdb",
-    "root" or "cluster" for what only a container database, its root or a cluster can answer, else "". `shown` is what
-    must be on show, or be written, for it to run more often than each minute.
+    `record` is the NamedTuple whose fields are the select list; `answers` is the question in words; `grant` is the
+    object to grant, in Oracle's form (``GV_$SESSION``); `view` is the name as users know it (``GV$SESSION``). `only` is
+    "cdb", "root" or "cluster" for a query that only a container database, its root or a cluster can answer, else "".
+    `shown` is what must be shown, or written, for the query to run more often than once a minute.
     """
 
     name: str
@@ -253,11 +255,11 @@ class Query(Struct, frozen=True):
     shown: DetailLevel = DetailLevel.NARROW
 
     def sql(self, scope: Scope = Scope.CLUSTER) -> str:
-        """Return the text for `scope`; in instance scope V$ stands for GV$ and :inst_id for the column."""
+        """Return the SQL text for `scope`; in instance scope V$ replaces GV$, and :inst_id replaces the column."""
         return self.cluster_sql if scope is Scope.CLUSTER else _instance_text(self.cluster_sql)
 
     def grant_in(self, scope: Scope) -> str:
-        """Return the object it reads in `scope` as GRANT wants it: ``GV_$SESSION``, ``V_$SESSION``."""
+        """Return the object it reads in `scope` as GRANT names it: ``GV_$SESSION``, ``V_$SESSION``."""
         local = scope is Scope.INSTANCE and self.grant.startswith("GV_$")
         return self.grant[1:] if local else self.grant
 
@@ -276,9 +278,9 @@ _OF_CURSOR = re.compile(r"\b(sql_id|child_number) = :\1\b")
 
 @cache
 def for_several(query: Query, count: int) -> Query:
-    """Return a query about one cursor as one about up to `count`: with binds ``:sql_id_0`` to ``:sql_id_19``.
+    """Return a query about one cursor as a query about up to `count`, with binds like ``:sql_id_0``, ``:sql_id_1``.
 
-    It has a name of its own: how long it takes and how much it returns says nothing of the query about one.
+    It has a different name, so that its duration and number of rows are not mixed with those of the original.
     """
 
     def several(found: re.Match[str]) -> str:
@@ -292,7 +294,7 @@ def for_several(query: Query, count: int) -> Query:
 def grant_of_view(grant: str, user: str, release: Release) -> str:
     """Return the GRANT that lets `user` query one object of SYS, without a semicolon.
 
-    READ is the lesser right: SELECT would also allow SELECT ... FOR UPDATE and LOCK TABLE.
+    READ is the weaker privilege: SELECT would also allow SELECT ... FOR UPDATE and LOCK TABLE.
 
     >>> grant_of_view("GV_$SESSION", "PRESMAN", Release(19)), grant_of_view("V_$OSSTAT", "PRESMAN", Release(11, 2))
     ('GRANT READ ON SYS.GV_$SESSION TO PRESMAN', 'GRANT SELECT ON SYS.V_$OSSTAT TO PRESMAN')
@@ -320,7 +322,7 @@ _TEXT_OR_BIND = re.compile(r"'(?:[^']|'')*'|:(\w+)")
 
 @cache
 def bind_names(sql: str) -> tuple[str, ...]:
-    """Return the names of the binds of an SQL text, each once, in order of occurrence."""
+    """Return the names of the binds in an SQL text, each once, in order of occurrence."""
     return tuple(dict.fromkeys(name for name in _TEXT_OR_BIND.findall(sql) if name))
 
 
@@ -352,7 +354,7 @@ _GROUPED_BY = re.compile(r"^GROUP BY (.*)$", re.MULTILINE)
 
 
 def text_for(query: Query, release: Release) -> str:
-    """Return the text that `release` understands: what a row of NULLs is read as stands for each younger column."""
+    """Return the SQL text for `release`: each newer column is replaced by a constant, its value in a row of NULLs."""
     columns = query_files.catalog().get(query.view.removeprefix("G"), {})
     younger = {name.lower() for name, column in columns.items() if column.since > release}
     if not younger:
@@ -373,7 +375,7 @@ def text_for(query: Query, release: Release) -> str:
 _WORDS = {
     "pack": ("none", "diagnostics", "tuning"), "only": ("cdb", "root", "cluster"), "shown": ("histograms",),
 }  # fmt: skip
-"""The words that header lines may have."""
+"""The words that header lines may contain."""
 
 
 def read(path: Path, record: RecordType) -> Query:
@@ -395,12 +397,12 @@ def read(path: Path, record: RecordType) -> Query:
 
 @cache
 def selection(query: Query, scope: Scope = Scope.CLUSTER) -> query_files.Selection:
-    """Return the parts of `query`. Raises QueryError if it is not one SELECT on one view."""
+    """Return the parts of the query's SELECT. Raises QueryError if it is not one SELECT on one view."""
     return query_files.parts(query.path, query.sql(scope))
 
 
 def columns_of(view: str, release: Release) -> list[query_files.SqlColumn]:
-    """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; empty if it does not exist there."""
+    """Return the columns that `view` (V$, GV$ or DBA_ name) has in `release`; [] if it does not exist there."""
     is_global = view.startswith("GV$")
     name = view[1:] if is_global else view
     present = [fact for fact in query_files.catalog().get(name, {}).values() if fact.since <= release]
@@ -411,9 +413,9 @@ def columns_of(view: str, release: Release) -> list[query_files.SqlColumn]:
 
 @cache
 def main_records(release: Release) -> tuple[RecordType, ...]:
-    """Return the record that speaks for each view that a release is asked without being told of whom.
+    """Return one record per view that is read without a request: it represents the view.
 
-    Of several queries on one view that is the one which reads most of its columns.
+    If several queries read a view, it is the record of the one that reads most columns.
     """
     found: dict[str, RecordType] = {}
     for record, query in load(release).items():
@@ -428,16 +430,16 @@ def view_read(record: RecordType, release: Release, scope: Scope) -> str:
 
 
 CPU, LOGICAL_READS, BYTES_READ = "CPU used by this session", "session logical reads", "physical read total bytes"
-"""The statistics by which the work of parallel servers is compared (names as in V$STATNAME)."""
+"""The statistics that compare the work of parallel servers (names as in V$STATNAME)."""
 
 RECORDS: tuple[type[Any], ...] = (SessionLongops, PlanLine, CursorTotals, SessionStatistic, PxStatistic)
-"""What a focus may ask."""
+"""The records that a focus may request."""
 
 
 class Focus(Struct, frozen=True):
-    """One session and the cursor it executes; without a session only the progress of operations is followed.
+    """One session and the cursor it executes; without a session only the progress of operations is read.
 
-    `coordinator` tells that it may have parallel servers; `child` None is taken for 0.
+    `coordinator` is whether it may have parallel servers; `child` None counts as 0.
     """
 
     inst_id: int = 0
@@ -447,7 +449,7 @@ class Focus(Struct, frozen=True):
     coordinator: bool = True
 
     def questions(self, names: Iterable[StatisticName]) -> dict[type[Any], Mapping[str, Any]]:
-        """Return the binds of each question; `names` gives the numbers of the statistics in this release."""
+        """Return the binds of each query, by record; `names` has the numbers of the statistics in this release."""
         found: dict[type[Any], Mapping[str, Any]] = {SessionLongops: {}}
         if self.sql_id:
             cursor = {"at_inst_id": self.inst_id, "sql_id": self.sql_id, "child_number": self.child or 0}

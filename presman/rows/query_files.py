@@ -1,4 +1,4 @@
-"""Query files: where they are, their header lines, the parts of their SELECT, records made of some; and the catalog."""
+"""Query files: their folder, header lines and SELECTs, the records generated from some; and the catalog of columns."""
 
 import csv
 import re
@@ -14,7 +14,7 @@ from presman.base.release import Release
 
 
 class QueryError(InputError):
-    """A query file is missing or broken; the text names the file and what is wrong with it."""
+    """A query file is missing or broken; the text names the file and the fault."""
 
 
 def queries_folder() -> Path:
@@ -27,7 +27,7 @@ def queries_folder() -> Path:
 
 
 def variants(folder: Path | None = None) -> list[Path]:
-    """Return every query file, base files and release variants, sorted."""
+    """Return every query file, including release variants, sorted."""
     return sorted((folder or queries_folder()).rglob("*.sql"))
 
 
@@ -46,7 +46,7 @@ def views_named(sql: str) -> tuple[str, ...]:
 
 
 class QueryFile(NamedTuple):
-    """A query file: the question that it answers, its other header lines by name, its SELECT."""
+    """A query file: the question it answers, its other header lines by name, and its SELECT."""
 
     path: Path
     answers: str
@@ -55,13 +55,13 @@ class QueryFile(NamedTuple):
 
     @property
     def view(self) -> str:
-        """The view that it reads: ``GV$SESSION``."""
+        """The view that it reads, like ``GV$SESSION``."""
         return view_of_grant(self.header["needs"])
 
 
 @cache
 def read_file(path: Path) -> QueryFile:
-    """Read one query file. Raises QueryError naming `path` if it cannot be read or lacks a part."""
+    """Read one query file. Raises QueryError naming `path` if it cannot be read or is incomplete."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -84,8 +84,10 @@ _WORD = re.compile(r'"[^"]+"|[A-Za-z_][\w$#]*')
 
 
 class Selection(NamedTuple):
-    """A query's parts. `fields` maps each field to the words in its expression, in upper case and unquoted: columns,
-    and keywords and functions too. `view` is in upper case, `where` "" without a condition.
+    """The parts of a SELECT.
+
+    `fields` maps each field to the words in its expression, in upper case and unquoted: columns, but also keywords and
+    functions. `view` is in upper case; `where` is "" if there is no condition.
     """
 
     view: str
@@ -94,12 +96,12 @@ class Selection(NamedTuple):
 
     @property
     def words(self) -> frozenset[str]:
-        """All words of select list and condition: a superset of the columns that are read."""
+        """All words in the select list and the condition: a superset of the columns that are read."""
         return frozenset().union(*self.fields.values(), _words(self.where))
 
 
 def parts(path: Path, sql: str) -> Selection:
-    """Return the parts of a SELECT, which `path` has. Raises QueryError if it is not one SELECT on one view."""
+    """Return the parts of the SELECT in `path`. Raises QueryError if it is not one SELECT on one view."""
     found = _BODY.fullmatch(sql.strip())
     if found is None:
         raise QueryError(f"{path}: not one SELECT on one view")
@@ -118,7 +120,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Split a select list at the commas outside of parentheses."""
+    """Split a select list at the commas outside parentheses."""
     items, depth, item = [], 0, ""
     for sign in text:
         depth += (sign == "(") - (sign == ")")
@@ -130,20 +132,20 @@ def _split(text: str) -> list[str]:
     return [*items, item.strip()]
 
 
-# ---- Amounts of sessions: the records of queries whose header says `amounts: session`, made of their select lists.
-# Such a query selects INST_ID, SID and numbers, which are added up over the rows of a session. Nobody reads them but by
-# their names, in `SessionReading.amounts`; so no record needs to be written.
+# ---- Amounts of sessions: the records of queries with the header `amounts: session`, generated from their select
+# lists. Such a query selects INST_ID, SID and numbers, which are summed over the rows of a session. They are only
+# accessed by name, in `SessionReading.amounts`, so no record class needs to be written.
 
 
 class SessionAmounts(tuple[Any, ...]):
-    """A row of amounts of a session, which `inst_id` and `sid` name, the first two fields."""
+    """A row of amounts of a session; its first two fields, `inst_id` and `sid`, identify the session."""
 
     __slots__ = ()
 
 
 @cache
 def amount_records() -> Mapping[str, type[SessionAmounts]]:
-    """Return the records by the stem of the query file that fills them. Raises QueryError for a broken file."""
+    """Return the records, by the stem of the query file that fills each. Raises QueryError for a broken file."""
     files = map(read_file, sorted(queries_folder().glob("*.sql")))
     return {file.path.stem: _record(file) for file in files if "amounts" in file.header}
 
@@ -159,14 +161,14 @@ def _record(file: QueryFile) -> type[SessionAmounts]:
 
 
 def __getattr__(name: str) -> type[SessionAmounts]:
-    """Find a record by its name, as pickle asks for it; imports ask for `__path__`, which reads no file."""
+    """Return a generated record by its name: pickle needs it. Imports look up `__path__`, which must not read files."""
     for record in () if name.startswith("_") else amount_records().values():
         if record.__name__ == name:
             return record
     raise AttributeError(name)
 
 
-# ---- Catalog: which view has which column since which release. `catalog.csv` is taken from Oracle's documents.
+# ---- Catalog: the columns of each view, and the first release of each. `catalog.csv` comes from Oracle's documents.
 
 OLDEST = Release(11, 2)
 
@@ -184,14 +186,14 @@ class SqlColumn(NamedTuple):
 
 @cache
 def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
-    """Return the catalog: view (``V$SESSION``, ``DBA_RSRC_PLANS``) → column → facts."""
+    """Return the catalog: view (``V$SESSION``, ``DBA_RSRC_PLANS``) → column name → column."""
     views: dict[str, dict[str, SqlColumn]] = {}
     release = cache(Release.parse)
     with CATALOG.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         next(lines)
         for view, name, datatype, since, *_ in lines:
-            # Twelve hundred rows use some sixty views and fifty types: one string each.
+            # Twelve hundred lines name some sixty views and fifty types: each string is stored once.
             fact = SqlColumn(intern(view), name, intern(datatype), release(since))
             views.setdefault(fact.view, {})[fact.name] = fact
     return views
@@ -199,6 +201,6 @@ def catalog() -> Mapping[str, Mapping[str, SqlColumn]]:
 
 @cache
 def since_of(view: str) -> Release:
-    """Return the release that had `view` (V$, GV$ or DBA_ name) first: the oldest one for a view that nobody lists."""
+    """Return the first release with `view` (V$, GV$ or DBA_ name); OLDEST if the catalog lacks the view."""
     columns = catalog().get(view.removeprefix("G"), {})
     return min((column.since for column in columns.values()), default=OLDEST)

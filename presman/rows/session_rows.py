@@ -1,18 +1,18 @@
-"""Rows about sessions: what they do, how they came to their group, their progress, statistics and parallel servers."""
+"""Rows about sessions: their activity, consumer groups, progress, statistics and parallel servers."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 
 class Session(NamedTuple):
-    """GV$SESSION, user sessions (parallel servers among them), presman's own left out.
+    """GV$SESSION: user sessions, including parallel servers, without presman's own.
 
-    A poll that is narrow (:class:`presman.rows.queries.DetailLevel`) has of the idle ones only those that others name;
-    background processes are there only where others name them.
+    A narrow poll (:class:`presman.rows.queries.DetailLevel`) contains only those idle sessions that others name; any
+    poll contains only those background processes that others name.
 
-    `wait_time_micro` is the current wait's age while `state` is WAITING; `last_call_et` counts seconds since the
+    `wait_time_micro` is the age of the current wait while `state` is WAITING; `last_call_et` is the seconds since the
     session became ACTIVE or INACTIVE. `type` is USER or BACKGROUND, "" if it is missing. The blocking session is
-    the one it waits for, the final one the one at the end of that chain.
+    the one it waits for, the final blocking session the one at the end of that chain.
     """
 
     inst_id: int
@@ -49,16 +49,16 @@ class Session(NamedTuple):
 
 
 class NamedSession(Session):
-    """The same of sessions that others name, whatever they do: they become rows of :class:`Session`.
+    """The same for sessions that others name, active or not: they become rows of :class:`Session`.
 
-    A background process is among them where it coordinates parallel servers or holds what somebody waits for.
+    A background process is included if it coordinates parallel servers or blocks a session.
     """
 
     __slots__ = ()
 
 
 class SessionCount(NamedTuple):
-    """GV$SESSION counted: user sessions by instance, container, group and STATUS, presman's own left out."""
+    """GV$SESSION: numbers of user sessions by instance, container, group and STATUS, without presman's own."""
 
     inst_id: int
     con_id: int
@@ -68,20 +68,21 @@ class SessionCount(NamedTuple):
 
 
 BACKGROUND = "BACKGROUND"
-"""V$SESSION.TYPE of Oracle's own processes, which no command ends."""
+"""V$SESSION.TYPE of Oracle's own processes, which no command can end."""
 
 IDLE_STATUSES = frozenset({"INACTIVE", "SNIPED", "CACHED"})
-"""V$SESSION.STATUS of sessions that idle: no call of theirs is under way."""
+"""V$SESSION.STATUS of idle sessions: they have no call in progress."""
 
 
 class SessionInfo(NamedTuple):
-    """GV$RSRC_SESSION_INFO: what Resource Manager knows of a session. Times in milliseconds.
+    """GV$RSRC_SESSION_INFO: Resource Manager's data about a session. Times in milliseconds.
 
-    `state` is one of a closed list (semantics: RUNNING, WAITING FOR CPU, QUEUED for the active session pool, ...);
-    `pq_status` is free text. Plain counters are the session's, `current_` ones this call's. 11.2 has only group
-    ids, so there `current_consumer_group` is "" and `current_consumer_group_id` names the group. `pq_servers` (12.1 and
-    later) are the servers of its parallel statement; a queued one is believed to show those it wants. The `last_action`
-    fields (12.1 and later, free text) tell what Resource Manager last did to the session, by which limit, and when.
+    `state` has a fixed set of values (RUNNING, WAITING FOR CPU, QUEUED for the active session pool, ...); `pq_status`
+    is free text. Plain counters are for the session, `current_` ones for this call. 11.2 has only group ids, so there
+    `current_consumer_group` is "" and `current_consumer_group_id` identifies the group. `pq_servers` (12.1 and later)
+    is the number of servers of its parallel statement; a queued statement is believed to show the number it requests.
+    The `last_action` fields (12.1 and later, free text) are the last action of Resource Manager on the session, the
+    limit that caused it, and its time.
     """
 
     inst_id: int
@@ -118,15 +119,15 @@ class SessionInfo(NamedTuple):
 
 
 class NamedSessionInfo(SessionInfo):
-    """The same of sessions that others name: they become rows of :class:`SessionInfo`."""
+    """The same for sessions that others name: they become rows of :class:`SessionInfo`."""
 
     __slots__ = ()
 
 
 class SessionLongops(NamedTuple):
-    """GV$SESSION_LONGOPS: operations that are not done yet. `qcsid` is the coordinator's SID for a parallel server.
+    """GV$SESSION_LONGOPS: unfinished operations. `qcsid` is the coordinator's SID for a parallel server.
 
-    A statement has several operations one after the other; only the one at work is listed. Times in seconds.
+    A statement has several operations one after the other; only the current one is listed. Times in seconds.
     """
 
     inst_id: int
@@ -143,14 +144,14 @@ class SessionLongops(NamedTuple):
 
 
 class StatisticName(NamedTuple):
-    """V$STATNAME: the numbers that the statistics of a session have in this release."""
+    """V$STATNAME: the number of each session statistic in this release."""
 
     statistic: int
     name: str
 
 
 class SessionStatistic(NamedTuple):
-    """GV$SESSTAT: a session's statistics that are not 0, totals since it logged on."""
+    """GV$SESSTAT: the statistics of a session that are not 0, totals since it logged on."""
 
     inst_id: int
     sid: int
@@ -159,9 +160,9 @@ class SessionStatistic(NamedTuple):
 
 
 class PxSession(NamedTuple):
-    """GV$PX_SESSION: parallel servers and their coordinators (rows whose `degree` is NULL), presman's own left out.
+    """GV$PX_SESSION: parallel servers and their coordinators (rows whose `degree` is NULL), without presman's own.
 
-    A coordinator's own row has no `qcinst_id` either. `serial` tells a SID's users apart in time.
+    A coordinator's row has no `qcinst_id` either. `serial` distinguishes sessions that used the same SID.
     """
 
     inst_id: int
@@ -177,9 +178,9 @@ class PxSession(NamedTuple):
 
 
 class PxProcess(NamedTuple):
-    """GV$PX_PROCESS of a cluster: the parallel servers that work. `is_gv` is TRUE for those of a GV$ query (PZnn).
+    """GV$PX_PROCESS of a cluster: the parallel servers at work. `is_gv` is TRUE for those of a GV$ query (PZnn).
 
-    Every query of a GV$ view has such servers on each instance, a monitor's own too. 11.2 tells them by name only.
+    Every query of a GV$ view, even a monitor's, has such servers on each instance. In 11.2 only the name shows it.
     """
 
     inst_id: int
@@ -198,9 +199,9 @@ class PxProcessSysstat(NamedTuple):
 
 
 class FastStartTransaction(NamedTuple):
-    """GV$FAST_START_TRANSACTIONS: transactions that are rolled back with parallel servers, in undo blocks.
+    """GV$FAST_START_TRANSACTIONS: transactions that parallel servers roll back, in undo blocks.
 
-    `state` is TO BE RECOVERED, RECOVERING or RECOVERED. Those rolled back serially are not there.
+    `state` is TO BE RECOVERED, RECOVERING or RECOVERED. Transactions rolled back serially are not listed.
     """
 
     inst_id: int
@@ -210,7 +211,7 @@ class FastStartTransaction(NamedTuple):
 
 
 class PxStatistic(NamedTuple):
-    """GV$PX_SESSTAT: a few statistics of the parallel servers of one coordinator, and of itself (no `degree`)."""
+    """GV$PX_SESSTAT: a few statistics of one coordinator (no `degree`) and its parallel servers."""
 
     inst_id: int
     sid: int

@@ -1,16 +1,16 @@
-"""Sessions: what works in one, what it waits for, and whose work a parallel server does.
+"""Sessions: what kind of program works in one, what it waits for, and whether a parallel server serves a GV$ query.
 
-V$SESSION.EVENT is what a session waits for only while its STATE is WAITING; else it is its last wait, and the session
-is on CPU. Everything that speaks of what a session waits for asks here.
+V$SESSION.EVENT is what a session waits for only while its STATE is WAITING; otherwise it is the last wait, and the
+session is on CPU. All code that needs the current wait of a session uses this module.
 
 Oracle's own processes and administrators' tools do more than a user's statement; TYPE, PROGRAM, MODULE and USERNAME
-tell them. Whoever ends such a session loses more than a query, so each kind comes with what would be lost, and
+identify them. Ending such a session loses more than a query, so each kind has a text about what would be lost, and
 background processes cannot be ended at all (ORA-00029).
 
-On a cluster every query of a GV$ view has a server of its own on each instance (PZnn), so every monitor stands in
-GV$PX_SESSION like a parallel statement; and nobody must be advised to end a monitor. V$PX_PROCESS.IS_GV tells them
-apart (before 12.1 the name), and so does the process in the PROGRAM of the server's session. The views are read one
-after another and a GV$ query is short, so of a server seen in only one of them nothing is known.
+On a cluster every query of a GV$ view has a server on each instance (PZnn), so every monitor appears in GV$PX_SESSION
+like a parallel statement, and presman must never advise to end a monitor. V$PX_PROCESS.IS_GV (before 12.1 the server's
+name) identifies these servers, and so does the process name in the PROGRAM of the server's session. The views are read
+one after another and a GV$ query is short, so a server missing from one of them may be of either kind.
 """
 
 from __future__ import annotations
@@ -27,45 +27,46 @@ from presman.rows.instance_rows import Instance
 from presman.rows.session_rows import BACKGROUND, PxProcess, Session, SessionInfo
 
 NEXT_IN_LINE = "PX Queuing: statement queue"
-"""What the first of the queue waited for before 11.2.0.2."""
+"""The wait event of the first session in the queue before 11.2.0.2."""
 
 QUEUE_WAITS = frozenset({"resmgr:pq queued", NEXT_IN_LINE, "enq: JX - SQL statement queue"})
-"""What sessions in the parallel queue wait for: the first since 11.2.0.2; before, the next in line and the others."""
+"""The wait events of the parallel queue: the first since 11.2.0.2; before, one for its head and one for the others."""
 
 POOL_WAIT = "resmgr:become active"
-"""What sessions wait for while the active session pool of their group is full, or the database is quiesced."""
+"""The wait event of sessions whose group's active session pool is full, or whose database is quiesced."""
 
 QUIESCE_WAIT = "wait for possible quiesce finish"
-"""What the session waits for that quiesces the database (ALTER SYSTEM QUIESCE RESTRICTED), until nobody is active."""
+"""The wait event of the session that runs ALTER SYSTEM QUIESCE RESTRICTED, until no session is active."""
 
 QUIESCE_STATES = frozenset({"QUIESCING", "QUIESCED"})
-"""V$INSTANCE.ACTIVE_STATE while that goes on, and until ALTER SYSTEM UNQUIESCE."""
+"""V$INSTANCE.ACTIVE_STATE from then until ALTER SYSTEM UNQUIESCE."""
 
 QUIESCE_PLAN = "INTERNAL_QUIESCE"
-"""The plan that is in force while the database is quiesced: all but SYS and SYSTEM wait for POOL_WAIT then, too."""
+"""The active plan while the database is quiesced: all sessions but those of SYS and SYSTEM wait for POOL_WAIT, too."""
 
 ON_CPU = "on CPU"
-"""What a session in a call that waits for nothing is said to do; it may stand in the host's run queue."""
+"""The text for a session that is in a call and does not wait; it may be in the host's run queue."""
 
 _QUANTUM = "resmgr:cpuquantum"
 _WAITING_FOR_CPU = "WAITING FOR CPU"
-"""V$RSRC_SESSION_INFO.STATE of a session that is ready to run and may not."""
+"""V$RSRC_SESSION_INFO.STATE of a session that is ready to run but held off CPU."""
 
 
 def is_quantum(event: str) -> bool:
-    """Tell whether an event is that of sessions held off CPU: manuals and views write it with and without a blank."""
+    """Return whether an event is that of sessions held off CPU: manuals and views spell it with and without a space."""
     return event.startswith("resmgr:") and event.replace(" ", "") == _QUANTUM
 
 
 def is_waiting(state: str) -> bool:
-    """Tell whether a session waits now; a listing without STATE does not tell."""
+    """Return whether a session waits now; False without STATE, because then it is not known."""
     return state == "WAITING"
 
 
 def doing(event: str, state: str, status: str) -> str:
-    """Return what a session does now, by V$SESSION: the event it waits for, ON_CPU, or "" where nothing is known.
+    """Return what a session does now, by V$SESSION: the event it waits for, ON_CPU, or "" where neither is known.
 
-    Without STATE (a listing that lacks the column) an event in a call may be the last wait, and that is said.
+    Without STATE (a listing that lacks the column) the event of an ACTIVE session may be the last wait: the text then
+    names both possibilities.
     """
     if state == "WAITING":
         return event
@@ -77,21 +78,21 @@ def doing(event: str, state: str, status: str) -> str:
 
 
 def blocker(state: str, inst_id: int, blocking_instance: int | None, blocking_session: int | None) -> str:
-    """Return whom a session waits for as ``instance:SID`` (V$SESSION.BLOCKING_SESSION), "" if for nobody now."""
+    """Return the blocking session as ``instance:SID`` (V$SESSION.BLOCKING_SESSION), "" if none blocks it now."""
     if not blocking_session or not is_waiting(state):
         return ""
     return f"{blocking_instance or inst_id}:{blocking_session}"
 
 
 def is_queued(event: str, state: str) -> bool:
-    """Tell whether a session waits in the parallel queue; a listing that names the event alone is believed."""
+    """Return whether a session waits in the parallel queue; if STATE is missing the event alone decides."""
     return event in QUEUE_WAITS and state in {"WAITING", ""}
 
 
 def time_queued(session: Session, info: SessionInfo | None) -> float | None:
-    """Return seconds in the parallel queue, None where nothing tells.
+    """Return the seconds a session has waited in the parallel queue, None if not known.
 
-    A wait may be renewed, so Resource Manager's own clock counts where it is longer.
+    The wait event may start anew while the session is queued, so Resource Manager's time is taken where it is longer.
     """
     managed = info.current_pq_queued_time / 1e3 if info else 0.0
     if session.wait_time_micro is None:
@@ -100,9 +101,9 @@ def time_queued(session: Session, info: SessionInfo | None) -> float | None:
 
 
 LONG_TOGETHER, SHORT_TOGETHER = 3600.0, 1800.0
-"""Seconds that the statements of one queue have waited, added up, from which that is critical, and until below which.
+"""Limits of the total wait of a queue's statements, in seconds: from the first on it is critical, below the second not.
 
-One statement that starts takes its wait out of the sum: without a margin a queue would be better for seconds.
+A statement that starts takes its wait out of the sum: without the margin a queue would look better for a few seconds.
 """
 
 Queue = tuple[int, str]
@@ -110,7 +111,7 @@ Queue = tuple[int, str]
 
 
 def long_queues(sessions: Iterable[Session], infos: Iterable[SessionInfo], before: Collection[Queue]) -> set[Queue]:
-    """Return the parallel queues that wait for too long now, given those that did `before`."""
+    """Return the parallel queues that wait too long now, given those that did `before`."""
     queued = [each for each in sessions if is_queued(each.event, each.state)]
     by_session = {(each.inst_id, each.sid): each for each in infos} if queued else {}
     waits: dict[Queue, float] = defaultdict(float)
@@ -122,20 +123,20 @@ def long_queues(sessions: Iterable[Session], infos: Iterable[SessionInfo], befor
 
 
 def is_pooled(event: str, state: str) -> bool:
-    """Tell whether a session waits for a place in its group's active session pool."""
+    """Return whether a session waits for its group's active session pool."""
     return event == POOL_WAIT and state in {"WAITING", ""}
 
 
 def is_quiescing(event: str, state: str) -> bool:
-    """Tell whether a session waits until nobody is active, so that the database is quiesced."""
+    """Return whether a session quiesces the database and waits until no session is active."""
     return event == QUIESCE_WAIT and state in {"WAITING", ""}
 
 
 def is_held(event: str, state: str, managed: str) -> bool:
-    """Tell whether Resource Manager holds a session off CPU now.
+    """Return whether Resource Manager holds a session off CPU now.
 
     `event` and `state` are V$SESSION's. `managed` is V$RSRC_SESSION_INFO.STATE, which decides where V$SESSION.STATE is
-    not known: a published 11.1 listing shows the event as last wait of five sessions that run, and of one that waits.
+    not known: in a published 11.1 listing five of six sessions with the event are running, with it as their last wait.
     """
     if state:
         return state == "WAITING" and is_quantum(event)
@@ -143,7 +144,7 @@ def is_held(event: str, state: str, managed: str) -> bool:
 
 
 class SessionKind(NamedTuple):
-    """What works in a session that is no user's ordinary one, and what is lost when it is ended.
+    """The kind of a session that is not an ordinary user session, and what is lost if it is ended.
 
     A background process cannot be ended: the database answers ORA-00029.
     """
@@ -154,7 +155,7 @@ class SessionKind(NamedTuple):
 
 
 _PROCESS = re.compile(r"\(([A-Z][A-Z0-9]{3})\)\s*$")
-"""The process in PROGRAM: ``oracle@host (SMON)``."""
+"""The process name in PROGRAM, as in ``oracle@host (SMON)``."""
 
 _PARALLEL_SERVER = re.compile(r"P[0-9A-Z]{3}")
 
@@ -166,8 +167,7 @@ _PROCESSES = (
     (re.compile(r"A[PS][0-9A-Z]{2}|C[PSX][0-9A-Z]{2}|MS[0-9A-Z]{2}"), "replication (GoldenGate or Streams)",
      "replication stops until it is started again"),
 )  # fmt: skip
-"""Oracle's processes that work in sessions of users, too, by the name that PROGRAM ends in (Reference).
-"""
+"""Oracle's processes that also work in user sessions, by the process name at the end of PROGRAM (Reference)."""
 
 _TOOLS = (
     (re.compile(r"\brman\b|^backup ", re.IGNORECASE), "RMAN", "the backup or restore fails"),
@@ -176,7 +176,7 @@ _TOOLS = (
      "replication (GoldenGate or Streams)", "replication stops until it is started again"),
     (re.compile(r"^DBMS_SCHEDULER$", re.IGNORECASE), "a scheduler job", "the run of the job fails"),
 )  # fmt: skip
-"""Tools by the text of PROGRAM or MODULE."""
+"""Tools, by the text in PROGRAM or MODULE."""
 
 _ADMINISTRATORS = {
     "SYS": SessionKind("SYS", "an administrator's work is lost"),
@@ -187,13 +187,13 @@ _ADMINISTRATORS = {
 
 
 def session_name(user: str, kind: SessionKind | None, inst_id: int, sid: int) -> str:
-    """Return a session as one names it: ``MARTIN 1:417``, ``LGWR 1:9`` for a process, which has no user."""
+    """Return the display name of a session, like ``MARTIN 1:417``, or ``LGWR 1:9`` for a process, which has no user."""
     return f"{user or (kind.name if kind is not None else '?')} {inst_id}:{sid}"
 
 
 @lru_cache(maxsize=4096)
 def session_kind(type_: str, user: str, program: str, module: str, service: str) -> SessionKind | None:
-    """Return what works in a session, by columns of V$SESSION; None for a user's ordinary one."""
+    """Return the kind of a session by its columns in V$SESSION; None for an ordinary user session."""
     found = _PROCESS.search(program)
     process = found[1] if found else ""
     if _is_background(type_, user, process, service):
@@ -209,34 +209,34 @@ def session_kind(type_: str, user: str, program: str, module: str, service: str)
 
 
 def _is_background(type_: str, user: str, process: str, service: str) -> bool:
-    """Whether it is a background process: by TYPE, else by having no user and a background service or process."""
+    """Return whether it is a background process: by TYPE, else by a background service or process without a user."""
     if type_:
         return type_ == BACKGROUND
     return not user and (service == "SYS$BACKGROUND" or bool(process and not _PARALLEL_SERVER.fullmatch(process)))
 
 
 _SERVER = re.compile(r"\((P[0-9A-Z]{3})\)\s*$")
-"""The name of a parallel server in V$SESSION.PROGRAM: ``oracle@host (P00A)``."""
+"""The name of a parallel server in V$SESSION.PROGRAM, as in ``oracle@host (P00A)``."""
 
 
 def is_gv_name(process: str) -> bool:
-    """Tell whether a process of this name serves GV$ queries; of statements' servers none gets as far as PZ or PPA.
+    """Return whether a process of this name serves GV$ queries; the names of statements' servers never reach PZ or PPA.
 
-    PZnn is documented (Reference: background processes); PPAn was seen beside it in published lists of processes.
+    PZnn is documented (Reference: background processes); PPAn appears beside it in published lists of processes.
     """
     return process.upper().startswith(("PZ", "PPA"))
 
 
 def serves_gv(process: PxProcess) -> bool:
-    """Tell whether a parallel server works for a GV$ query."""
+    """Return whether a parallel server works for a GV$ query."""
     return process.is_gv == "TRUE" or is_gv_name(process.server_name)
 
 
 class ServerProcesses(Struct, frozen=True):
-    """What is known of parallel servers by instance, SID and SERIAL#: whether each works for a GV$ query.
+    """The parallel servers by instance, SID and SERIAL#, and whether each works for a GV$ query.
 
-    `clustered` is false where no GV$ query has servers, so that all are statements'; `complete` whether V$PX_PROCESS
-    was read, which lists all that work.
+    `clustered` is False where GV$ queries have no servers, so that all servers work for statements; `complete` is
+    whether V$PX_PROCESS was read, which lists all servers at work.
     """
 
     clustered: bool
@@ -247,7 +247,7 @@ class ServerProcesses(Struct, frozen=True):
     def of(
         cls, instances: Iterable[Instance], processes: Sequence[PxProcess], sessions: Iterable[Session], several: bool
     ) -> ServerProcesses:
-        """Return what these rows tell. `several` says that rows of more than one instance were seen."""
+        """Return the servers in these rows. `several` is whether there may be more than one instance."""
         if not (several or any(row.parallel == "YES" for row in instances)):
             return ALL_STATEMENTS
         known: dict[tuple[int, int], dict[int, bool]] = {}
@@ -260,17 +260,17 @@ class ServerProcesses(Struct, frozen=True):
         return cls(clustered=True, complete=bool(processes), _known=known)
 
     def serves_gv_query(self, inst_id: int, sid: int, serial: int) -> bool | None:
-        """Return whether this server works for a GV$ query, None if that is not known."""
+        """Return whether this server works for a GV$ query, None if not known."""
         if not self.clustered:
             return False
         serials = self._known.get((inst_id, sid), {})
         if serial in serials:
             return serials[serial]
-        # A listing without SERIAL# has zeros.
+        # A listing without SERIAL# has 0 in its place.
         if serials and (serial == 0 or 0 in serials):
             return next(iter(serials.values())) if len(set(serials.values())) == 1 else None
         return None
 
 
 ALL_STATEMENTS = ServerProcesses(clustered=False, complete=False)
-"""What holds on a single instance: there is no server of a GV$ query."""
+"""The value for a single instance: no server works for a GV$ query."""

@@ -1,4 +1,4 @@
-"""Snapshot: the Sections that one poll read, frozen. No meaning is given to anything here."""
+"""Snapshot: the sections that one poll read, immutable and not interpreted."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,8 +16,8 @@ R = TypeVar("R", bound=tuple[Any, ...])
 class Problem(Struct, frozen=True):
     """Why a section could not be filled.
 
-    `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` what was asked; `cure`
-    what would help, as one line (a grant, mostly), or "". `late` tells that no answer came in time: the section's
+    `code` is Oracle's or the driver's ("ORA-00942"), or "" where there is none; `view` is the view that was queried;
+    `cure` is a line that would help (usually a grant), or "". `late` means that the query timed out: the section's
     rows, if it has any, are those of an earlier poll.
     """
 
@@ -33,11 +33,11 @@ class Problem(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """One query's answer: rows as records, the instant (UTC) they were read, seconds it took, its problem.
+    """The answer to one query: its rows as records, the instant (UTC) they were read, the seconds it took, its problem.
 
-    A query that runs less often than the poll leaves its last section in the snapshots between.
-    `absent` names record fields that the source cannot know (columns that a spooled file lacks); `rounded` those of
-    them that it lacks because SQL*Plus rounded them.
+    If a query runs less often than polls do, the snapshots in between contain its last section.
+    `absent` names record fields that the source does not have (columns that a spooled file lacks); `rounded` names
+    those of them that are missing because SQL*Plus rounded them.
     """
 
     rows: tuple[Any, ...] = ()
@@ -54,12 +54,12 @@ EMPTY = Section()
 class Snapshot(Struct, frozen=True):
     """Everything read in one poll of one database.
 
-    `at` is the database's instant in UTC (the simulated or recorded one for other sources); `number` counts polls
-    from 1; `seconds` is what the poll took, `round_trips` what it cost the network. `epoch` changes when presman
-    reconnects or a source jumps: counters of different epochs are never subtracted. `cloud_service` is "" outside the
-    Autonomous Database. `notes` are the source's own: what of it is not used, what was assumed.
-    `statements_to_come` counts the statements on show whose texts and plans have not been asked for yet: so many follow
-    in the next polls. `lists_idle` tells whether all idle sessions are among the rows of sessions, or only those that
+    `at` is the database's time in UTC (the simulated or recorded time for other sources); `number` counts polls
+    from 1; `seconds` is the duration of the poll, `round_trips` its network round trips. `epoch` changes when presman
+    reconnects or the source's time jumps: counters of different epochs are never subtracted. `cloud_service` is ""
+    outside an Autonomous Database. `notes` are the source's remarks on what it ignored and what it assumed.
+    `statements_to_come` is the number of statements on show whose texts and plans have not been looked up yet; they
+    follow in the next polls. `lists_idle` is whether the rows of sessions include all idle sessions, or only those that
     others name.
     """
 
@@ -79,24 +79,24 @@ class Snapshot(Struct, frozen=True):
     lists_idle: bool = True
 
     def section(self, record: RecordType) -> Section:
-        """Return the section that `record`'s query filled; an empty one if it was never asked."""
+        """Return the section of `record`'s query; an empty one if it never ran."""
         return self.sections.get(record, EMPTY)
 
     def rows(self, record: type[R]) -> tuple[R, ...]:
-        """Return the rows of one kind, in the order they were read."""
+        """Return the rows of one record, in the order they were read."""
         return self.section(record).rows
 
     def problems(self) -> dict[RecordType, Problem]:
-        """Return what could not be read, by record."""
+        """Return the problem of each section that has one, by record."""
         return {record: section.problem for record, section in self.sections.items() if section.problem}
 
 
-# ---- Forecasts that were shown: no database tells them. A recorder or a monitor adds them to what a poll read, so
-# that whoever reads it shows the same. Seconds are in tenths.
+# ---- Forecasts that were shown: they come from no database. A recorder or a monitor adds them to a snapshot, so that
+# every reader of it shows the same. Times are in tenths of a second.
 
 
 class ShownStart(NamedTuple):
-    """In how many tenths of a second a queued statement should start; `timeout` is 1 where its timeout comes before."""
+    """The forecast start of a queued statement, in tenths of a second; `timeout` is 1 if its timeout comes first."""
 
     inst_id: int
     sid: int
@@ -110,9 +110,9 @@ class ShownStart(NamedTuple):
 
 
 class ShownRecord(NamedTuple):
-    """How good the forecasts had been by then, one row: of `judged` starts `held` came within their range.
+    """The accuracy of the forecasts so far, in one row: `held` of `judged` starts came within their range.
 
-    They were judged `since` the first reading of whoever showed them.
+    `since` is the first reading of the monitor or recorder that made the forecasts.
     """
 
     judged: int
@@ -122,10 +122,11 @@ class ShownRecord(NamedTuple):
 
 
 class ShownEffect(NamedTuple):
-    """What the end of a running statement, or of all with the same number of a `way` together, would do to the queue.
+    """The effect on the queue if a running statement ended, or if all statements with the same `way` ended together.
 
-    So many more start at once, the last that is queued after `through` in place of `otherwise`: `sooner`, in 8 cases of
-    10 from `sooner_low` to `sooner_high`. `proven` is 1 or 0.
+    `starts` more statements start at once. The last statement in the queue starts after `through` instead of
+    `otherwise`, which is `sooner` by so much, in 8 of 10 cases between `sooner_low` and `sooner_high`. `proven` is 1
+    or 0.
     """
 
     way: int
@@ -143,7 +144,7 @@ class ShownEffect(NamedTuple):
 
 
 class ShownBypassed(NamedTuple):
-    """A running statement of which polls had shown that its group does not count its servers."""
+    """A running statement whose servers its group does not count, as earlier polls had shown."""
 
     inst_id: int
     sid: int
@@ -155,9 +156,9 @@ SHOWN = (ShownStart, ShownRecord, ShownEffect, ShownBypassed)
 
 
 class GoneInstance(NamedTuple):
-    """An instance that V$INSTANCE has no more, or not as open, and when it had; the poller adds it to what it read.
+    """An instance that V$INSTANCE no longer lists, or not as open, and when it last did; added by the poller.
 
-    `servers_target` is what V$RSRC_PLAN said then of its PARALLEL_SERVERS_TARGET, None where that is not known.
+    `servers_target` is its PARALLEL_SERVERS_TARGET by V$RSRC_PLAN at that time, None if not known.
     """
 
     inst_id: int
@@ -167,7 +168,7 @@ class GoneInstance(NamedTuple):
 
 
 class Quiescer(NamedTuple):
-    """A session that was seen to quiesce the database, which still is; the poller adds it to what it read."""
+    """A session that was seen to quiesce the database, which is still quiesced; added by the poller."""
 
     inst_id: int
     sid: int
@@ -175,7 +176,7 @@ class Quiescer(NamedTuple):
 
 
 class CriticalQueue(NamedTuple):
-    """A parallel queue that waits for too long and has not been much better since; the poller adds it to what it read.
+    """A parallel queue that has waited too long and has not much improved since; added by the poller.
 
     See :func:`presman.rows.session_state.long_queues`.
     """
@@ -185,4 +186,4 @@ class CriticalQueue(NamedTuple):
 
 
 REMEMBERED = (GoneInstance, Quiescer, CriticalQueue)
-"""What no query reads: the poller knows it from polls before."""
+"""Records that no query fills: the poller adds them from earlier polls."""

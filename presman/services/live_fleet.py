@@ -60,7 +60,7 @@ class WatchedDatabase:
         self._latest: ReadingCame | None = None
         self._lost: SourceLost | None = None
         self._listener: Callable[[LiveEvent], object] | None = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._readings = Readings(target.notifier)
         self.sampler = sampler_of(
             target._replace(interval=interval), self._on_event, detail_level=DetailLevel.NARROW,
@@ -114,7 +114,7 @@ class WatchedDatabase:
 
     def listen(self, listener: Callable[[LiveEvent], object], interval: float) -> None:
         """Pass all events to `listener`, beginning with the latest ones, and poll every `interval` seconds."""
-        with self._turn:
+        with self._lock:
             self._listener = listener
             self._readings.foresees = True
             if self._latest is not None:
@@ -134,7 +134,7 @@ class WatchedDatabase:
 
     def leave(self) -> None:
         """Remove the listener, and return to the earlier low detail and interval."""
-        with self._turn:
+        with self._lock:
             self._listener = None
             self._readings.foresees = False
         self.sampler.focus(None)
@@ -151,8 +151,8 @@ class WatchedDatabase:
     def _on_event(self, event: Event) -> None:
         if isinstance(event, FirstLook | PreviewCame):
             return
-        live_event = self._noted(self._readings.of(event))
-        with self._turn:
+        live_event = self._take_event(self._readings.of(event))
+        with self._lock:
             if isinstance(live_event, ReadingCame):
                 self._latest, self._lost = live_event, None
             elif isinstance(live_event, SourceLost):
@@ -160,11 +160,11 @@ class WatchedDatabase:
             if self._listener is not None:
                 self._listener(live_event)
 
-    def _noted(self, live_event: LiveEvent) -> LiveEvent:
+    def _take_event(self, live_event: LiveEvent) -> LiveEvent:
         """Record an event and return it; if recording it fails, return that failure as the event."""
         if isinstance(live_event, ReadingCame):
             try:
-                self._came(live_event.reading)
+                self._take_reading(live_event.reading)
             except Exception as error:
                 live_event = NotUnderstood(error)
         if isinstance(live_event, NotUnderstood):
@@ -177,7 +177,7 @@ class WatchedDatabase:
             )
         return live_event
 
-    def _came(self, reading: Reading) -> None:
+    def _take_reading(self, reading: Reading) -> None:
         key_figures = key_figures_of(reading)
         now = self._clock()
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
@@ -201,7 +201,7 @@ class WatchedDatabase:
 LOGIN_GAP = 0.03
 """Seconds between two first logins: each takes as much CPU time, and the screen needs some, too."""
 
-ATTENTION = 2.0
+ALERT_COMMANDS_END = 2.0
 """Seconds that the shutdown waits for commands of `on_alert`."""
 
 
@@ -226,7 +226,7 @@ class LiveFleet:
             )
             for index, target in enumerate(targets)
         }  # fmt: skip
-        self._looked_at: Reading | None = None
+        self._advised_reading: Reading | None = None
         self._to_do = ""
         self._stopping = threading.Event()
         self._starter = threading.Thread(target=self._start_all, name="presman-fleet", daemon=True)
@@ -259,7 +259,7 @@ class LiveFleet:
         for each in threads:
             with suppress(RuntimeError):  # no thread available: its command ends with presman
                 each.start()
-        end = time.monotonic() + ATTENTION
+        end = time.monotonic() + ALERT_COMMANDS_END
         for each in filter(lambda thread: thread.ident, threads):
             each.join(max(0.0, end - time.monotonic()))
 
@@ -272,9 +272,9 @@ class LiveFleet:
         reading = self.databases[name].live_reading
         if reading is None:
             return ""
-        if reading is not self._looked_at:
+        if reading is not self._advised_reading:
             found = to_do(reading)
-            self._looked_at, self._to_do = reading, "" if found is None else found.text
+            self._advised_reading, self._to_do = reading, "" if found is None else found.text
         return self._to_do
 
     @property

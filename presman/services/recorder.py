@@ -85,14 +85,14 @@ class DatabaseRecorder:
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
-        self._mark = ""
+        self._loss_to_store = ""
         self.polled_at: datetime | None = None
         """When the newest poll came, by the clock of this machine; `last_at` is by the clock of the database."""
         # Each poll has histograms as figures; tens of thousands of idle sessions are read once a minute only.
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
         self.is_over = False
         """Whether nothing more will be written."""
-        self._has_ended = threading.Event()
+        self._finished = threading.Event()
         """Set once `is_over` is. If a signal interrupts `join`, a live thread counts as ended from then on."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
 
@@ -105,7 +105,7 @@ class DatabaseRecorder:
         except RuntimeError as error:
             self._post(no_room(error))
             self.is_over = True
-            self._has_ended.set()
+            self._finished.set()
             return
         self.sampler.begin()
 
@@ -118,7 +118,7 @@ class DatabaseRecorder:
 
     def finish(self, patience: float) -> bool:
         """Wait up to `patience` seconds until all polls are written; return whether they are."""
-        return (self._has_ended.wait(patience) or self.is_over) and not self._waiting
+        return (self._finished.wait(patience) or self.is_over) and not self._waiting
 
     @property
     def waiting(self) -> int:
@@ -146,7 +146,7 @@ class DatabaseRecorder:
         if not self.reachability.trouble:
             self._losses.append((event.since, event.line))
         trouble = with_more(event.line, outlook)
-        self._mark = event.line if is_over else trouble
+        self._loss_to_store = event.line if is_over else trouble
         next_try = None if is_over else event.next_try
         self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
         if is_over:
@@ -156,7 +156,7 @@ class DatabaseRecorder:
         if self._redact is not None:
             snapshot = self._redact(snapshot)
         self.reachability.answer()
-        self._mark = ""
+        self._loss_to_store = ""
         self.polled_at = datetime.now(UTC)
         self._waiting.append((self._previous, snapshot))
         self._previous = snapshot
@@ -175,7 +175,7 @@ class DatabaseRecorder:
             self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
             self.is_over = True  # this succeeds even without memory, the report may not
-            self._has_ended.set()
+            self._finished.set()
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE
@@ -221,9 +221,9 @@ class DatabaseRecorder:
         """Wait for the next poll to write and return it, or a loss to note in the store; None at the end."""
         with self._changed:
             while not self._waiting:
-                if self._mark:
-                    mark, self._mark = self._mark, ""
-                    return mark
+                if self._loss_to_store:
+                    trouble, self._loss_to_store = self._loss_to_store, ""
+                    return trouble
                 if self._stopping or self._ended:
                     return None
                 self._changed.wait(1.0)

@@ -20,7 +20,7 @@ from presman.recording.store_errors import DamagedStoreError, RecordingError
 USUAL = 5.0
 """Seconds between two polls if a recorder did not store them."""
 
-LOOKED_AT = 2
+NEWEST_FILES = 2
 """Newest files to read in a folder of daily files: at midnight some recorders do not have the new one yet."""
 
 PATIENCE = 0.4
@@ -60,7 +60,7 @@ class StoreFleet:
         self._known: dict[str, _Known] = {}
         self._stores: dict[str, Store] = {}
         self._past: dict[str, list[PastPoll]] = {}
-        self._unread: list[Member] = []
+        self._unreadable: list[Member] = []
         self._woken = threading.Condition()
         self._now = self._stopping = False
         self._thread = threading.Thread(target=self._run, name="presman-store", daemon=True)
@@ -100,7 +100,7 @@ class StoreFleet:
         """
         now = self._clock()
         known = [_member(each.row, now - each.at, each.past, self.interval) for each in self._known.values()]
-        return known + self._unread
+        return known + self._unreadable
 
     # ---- the thread
 
@@ -133,27 +133,27 @@ class StoreFleet:
     def _read(self) -> None:
         found: dict[str, FleetRow] = {}
         stored: set[str] = set()
-        unread: dict[str, RecordingError] = {}
+        unreadable: dict[str, RecordingError] = {}
         locations = self._locations()
         for location in locations:
             try:
                 rows = self._rows(location)
             except RecordingError as error:
-                unread[location] = error
+                unreadable[location] = error
                 continue
             for row in rows:
                 stored.add(row.target)
                 before = found.get(row.target)
                 if self._is_wanted(row.target) and (before is None or _freshness(row) <= _freshness(before)):
                     found[row.target] = row
-        if len(unread) == len(locations):
-            raise unread[locations[-1]]
+        if len(unreadable) == len(locations):
+            raise unreadable[locations[-1]]
         now = self._clock()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
-        self._unread = [_unread(location, str(error)) for location, error in unread.items()]
+        self._unreadable = [_unreadable(location, str(error)) for location, error in unreadable.items()]
         self._past = {}
         if stored and not found:
-            raise RecordingError(self._chosen_none(sorted(stored)))
+            raise RecordingError(self._no_match(sorted(stored)))
 
     def _rows(self, location: str) -> list[FleetRow]:
         """Return the rows of one store. At first also read what its databases did before, unless that is damaged."""
@@ -176,7 +176,7 @@ class StoreFleet:
         is_new = row.polled_at != known.row.polled_at
         return further(known.past, row.key_figures) if is_new and row.key_figures is not None else known.past
 
-    def _chosen_none(self, stored: Sequence[str]) -> str:
+    def _no_match(self, stored: Sequence[str]) -> str:
         """Return the error that the patterns match none of the store's databases, with the names of some of these."""
         more = f" and {len(stored) - _NAMED} more" if len(stored) > _NAMED else ""
         return (
@@ -192,7 +192,7 @@ class StoreFleet:
         locations = [self._location]
         folder = None if is_url(self._location) else expanded(self._location)
         if folder is not None and is_folder(folder):
-            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
+            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-NEWEST_FILES:]]
             if not locations:
                 raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for location in self._stores.keys() - set(locations):
@@ -205,7 +205,7 @@ class StoreFleet:
         return self._stores[location]
 
 
-def _unread(location: str, why: str) -> Member:
+def _unreadable(location: str, why: str) -> Member:
     """Return a member for a file that cannot be read, in place of its databases, whose names are unknown."""
     reason = f"the file{why.removeprefix(shown(location))}"
     return Member(Path(location).name, ConnectionState.LOST, reason=reason)

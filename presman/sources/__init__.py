@@ -1,8 +1,8 @@
-"""Sources of snapshots. Nothing downstream knows which one it is.
+"""Sources of snapshots. Downstream code does not know which kind of source it reads.
 
-A source answers named queries with typed rows. `Source` is what all of them offer; `open_source` makes one from a
-target (see :mod:`presman.config.targets`).
-A `SourceRecipe` makes one, as a value that another process can be given.
+A source answers named queries with typed rows. `Source` is their common interface; `open_source` makes one from a
+target (see :mod:`presman.config.targets`). A `SourceRecipe` describes how to make one and can be passed to another
+process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,26 +19,26 @@ from presman.rows.queries import Query, Scope
 from presman.rows.snapshot import Section, Snapshot
 
 USUAL_BINDS: Mapping[str, Any] = MappingProxyType({"with_idle": 1})
-"""Binds that a source fills in where a request does not: who asks once wants idle sessions, too."""
+"""Default binds of a request: a single query usually wants idle sessions, too."""
 
 NO_BINDS: Mapping[str, Any] = MappingProxyType({})
 
 
 class LoginRefusal(Enum):
-    """Why a database lets nobody in, where that may change though trying again and again does not help."""
+    """Why a database refuses the login, where quick retries do not help but the reason may go away later."""
 
     LOCKED = "locked"
-    """The account is locked: a login now and then does no harm, and somebody may unlock it."""
+    """The account is locked: an occasional login does no harm, and the account may have been unlocked."""
 
     PASSWORD = "password"
-    """The password is wrong or has expired: another one may help, and the same one locks the account."""
+    """The password is wrong or has expired: a new one may help, but retries with the same one lock the account."""
 
 
 class SourceError(Exception):
     """The source cannot be opened or is lost. The text is one line, free of secrets.
 
-    `retry` says whether trying again can help (a listener that is down) or not (a wrong password); `refusal` what may
-    help then.
+    `retry` is whether a retry can help (a listener that is down) or not (a wrong password); `refusal` is why the login
+    was refused, where that may change.
     """
 
     def __init__(self, text: str, *, code: str = "", retry: bool = True, refusal: LoginRefusal | None = None) -> None:
@@ -48,8 +48,8 @@ class SourceError(Exception):
         self.refusal = refusal
 
 
-class OutcomeUnknown(SourceError):  # noqa: N818 - nobody knows whether it is an error
-    """A statement that acts was sent, and then nothing was heard of it: it may have been done or not."""
+class OutcomeUnknown(SourceError):  # noqa: N818 - it may not be an error
+    """A statement that acts was sent, but no answer arrived: it may or may not have been executed."""
 
 
 class Exhausted(Exception):  # noqa: N818 - an end, not an error
@@ -57,19 +57,18 @@ class Exhausted(Exception):  # noqa: N818 - an end, not an error
 
 
 class Request(Struct, frozen=True):
-    """One query to run, with the binds that are its own (the source adds inst_id and own_sid)."""
+    """One query to run, with its own binds (the source adds inst_id and own_sid)."""
 
     query: Query
     binds: Mapping[str, Any] = field(default_factory=lambda: NO_BINDS)
 
 
 class Answer(Struct, frozen=True):
-    """What came back for a list of requests: one section each, in their order.
+    """The answer to a list of requests: one section each, in their order.
 
-    `at` is the database's instant in UTC; `round_trips` what it cost the network (0 for embedded sources);
-    `cloud_service` what the session calls the service it is in (SYS_CONTEXT's CLOUD_SERVICE), "" for none;
-    `notes` what of the source is not used and what was assumed, a sentence each; `spent` the seconds that it took to be
-    read where that was before it was asked for.
+    `at` is the database's time in UTC; `round_trips` is the number of network round trips (0 for embedded sources);
+    `cloud_service` is SYS_CONTEXT's CLOUD_SERVICE, "" for none; `notes` are sentences on what the source ignored and
+    what it assumed; `spent` is the seconds that reading took if the answer was read ahead of the request.
     """
 
     at: datetime
@@ -92,57 +91,57 @@ class Source(Protocol):
     scope: Scope
 
     def open(self) -> Release:
-        """Connect and return the release; again after `close`, to reconnect. Raises SourceError."""
+        """Connect and return the release. May be called again after `close`, to reconnect. Raises SourceError."""
 
     def advance(self) -> None:
-        """Move to the next instant to be read. Live sources do nothing. Raises Exhausted at the end."""
+        """Move to the next instant of the source. Live sources do nothing. Raises Exhausted at the end."""
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
-        """Run `requests` at the present instant. A failing query yields a section with its problem.
+        """Run `requests` at the current instant. A failed query yields a section with its problem.
 
-        What is not answered `within` so many seconds (None: no limit to the whole) yields a problem that is `late`.
-        Raises SourceError if the connection as a whole is lost.
+        A query that is not answered `within` so many seconds for the whole read (None: no limit) yields a problem that
+        is `late`. Raises SourceError if the connection is lost.
         """
 
     def cancel(self) -> None:
-        """Make a `read` that is under way end soon; called from another thread."""
+        """End a `read` in progress soon; called from another thread."""
 
     def close(self) -> None:
-        """Release what is held. Never raises."""
+        """Release all resources. Never raises."""
 
 
 @runtime_checkable
 class Finite(Protocol):
-    """A source that ends, and so knows its end."""
+    """A source of finite length."""
 
     def leave_only(self, newest: int) -> None:
-        """Forget all instants still to be read but the `newest` ones; what lasts from before them still holds."""
+        """Skip all unread instants but the `newest` ones; earlier rows that are still valid then remain in use."""
 
 
 @runtime_checkable
 class WholePolls(Protocol):
-    """A source that has whole polls as somebody made them: they are taken as they are, not asked together again."""
+    """A source that contains complete snapshots, which are used as they are: no queries run on it."""
 
     def snapshot(self) -> Snapshot:
-        """Return the present poll."""
+        """Return the current snapshot."""
 
     def before(self) -> Snapshot | None:
-        """Return the poll that the rates of the present one are taken from, None where there is none."""
+        """Return the snapshot with which the rates of the current one are computed, None if there is none."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences about how what was asked for is understood."""
+        """Sentences about how the requested part of the source was understood."""
 
     def find_newest(self) -> str:
-        """Look for the newest poll that can be read; say how old it is where those behind it cannot, else ""."""
+        """Find the newest readable snapshot; return a text on its age if newer ones are damaged, else ""."""
 
     @property
     def damage(self) -> Sequence[str]:
-        """Sentences about what could not be read until now."""
+        """Sentences about parts that could not be read so far."""
 
 
 class SourceRecipe(Struct, frozen=True):
-    """Class `name` of `module`, made with `arguments`. Nothing is imported before it is followed."""
+    """The class `name` in `module`, and the `arguments` to make a source of it. It is imported only when called."""
 
     module: str
     name: str

@@ -1,7 +1,7 @@
 """V$, GV$ and DBA_ views as SQL tables: the embedded database that the simulator and the spool share.
 
-The tables are made from the catalog (which view has which column since which release), so the very text of
-queries/ that runs on Oracle runs here, on SQLite in memory.
+The tables are created from the catalog (the columns of each view in each release), so the SQL in queries/ runs here
+unchanged, on SQLite in memory.
 """
 
 import sqlite3
@@ -17,14 +17,14 @@ from presman.rows.query_files import SqlColumn, views_named
 from presman.rows.snapshot import Problem, Section
 
 _STATEMENTS = 256
-"""Texts that are kept parsed: some forty queries in two scopes, and what fills their tables."""
+"""Prepared statements that are cached: some forty queries in two scopes, and the INSERTs into their tables."""
 
 
 class EmbeddedDatabase:
     """The views of one release as tables in memory, empty at first.
 
-    A table is made when it is first named: all two hundred of them would take some 4 MB.
-    Not thread safe by design: it is used from the thread that made the first call.
+    A table is created when a query first names it: all two hundred would take some 4 MB.
+    Not thread safe: one thread uses it at a time.
     """
 
     def __init__(self, release: Release) -> None:
@@ -32,11 +32,11 @@ class EmbeddedDatabase:
         self.driver = sqlite3.connect(":memory:", check_same_thread=False, cached_statements=_STATEMENTS)
         """The connection, for bulk loading."""
         self._drop = finalize(self, self.driver.close)
-        self._drop.atexit = False  # a thread that is not waited for may be in the middle of a query
+        self._drop.atexit = False  # a daemon thread may still be running a query
         self._made: set[str] = set()
 
     def provide(self, sql: str) -> None:
-        """Make the tables of all views that `sql` names and the release has."""
+        """Create the tables of all views that `sql` names, if the release has them."""
         for view in views_named(sql):
             if view not in self._made and (facts := columns_of(view, self.release)):
                 columns = ", ".join(f'"{fact.name}" "{_declared(fact)}"' for fact in facts)
@@ -44,7 +44,7 @@ class EmbeddedDatabase:
             self._made.add(view)
 
     def replace(self, view: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Make `rows` the content of `view`; columns not named are NULL. Datetimes are given as naive UTC text."""
+        """Replace the rows of `view`; other columns than `columns` are NULL. Datetimes are given as naive UTC text."""
         self.provide(view)
         names = ", ".join(f'"{name}"' for name in columns)
         marks = ", ".join("?" * len(columns))
@@ -65,10 +65,10 @@ class EmbeddedDatabase:
         return Section(rows, seconds=perf_counter() - begun, absent=null_counters(query.record, values))
 
     def close(self) -> None:
-        """Drop the database; whoever forgets it has it dropped all the same."""
+        """Drop the database. Garbage collection does so, too."""
         self._drop()
 
 
 def _declared(fact: SqlColumn) -> str:
-    """Return the column's type for SQLite: Oracle's, kept for who asks, and the word that decides the affinity."""
+    """Return the column's type for SQLite: Oracle's type, for information, and the word that sets the affinity."""
     return f"{fact.datatype} {'NUMERIC' if fact.datatype.startswith('NUMBER') else 'TEXT'}"

@@ -1,4 +1,4 @@
-"""The simulator as a source: `demo` targets, tests, headless runs."""
+"""The simulator as a source: for `demo` targets, tests and headless runs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from presman.sources.simulator.views import Publisher
 
 _FAST = 10.0
-"""From this speed on the simulation takes longer steps between two looks at activity."""
+"""Speed above which the simulation samples activity in longer steps."""
 
 
 class SimulatorSource:
     """A simulated database, read through the same SQL as a real one.
 
-    `scenario` is a name (``mixed``) or a TOML file; `speed` is simulated seconds per second of `clock`; `size` makes
-    machine and work that many times as big; `start` is the simulated instant at which it opens (by default now, so
-    that the times on screen are today's).
+    `scenario` is a name (``mixed``) or a TOML file; `speed` is simulated seconds per second of `clock`; `size`
+    multiplies the size of the machine and the workload; `start` is the simulated time at which it opens (by default
+    now, so that the times on screen are today's).
     """
 
     kind = "simulator"
@@ -70,7 +70,7 @@ class SimulatorSource:
         return self._simulation
 
     def open(self) -> Release:
-        """Read the scenario, play its warm-up and make the views. Raises SourceError if the scenario is wrong."""
+        """Read the scenario, run its warm-up and create the views. Raises SourceError if the scenario is invalid."""
         from presman.sources.embedded import EmbeddedDatabase
         from presman.sources.simulator.fields import ScenarioError
         from presman.sources.simulator.loading import load_scenario
@@ -105,11 +105,11 @@ class SimulatorSource:
         return release
 
     def advance(self) -> None:
-        """Move the simulation to where the clock says it should be."""
+        """Advance the simulation to the time that the clock requires."""
         self.simulation.advance((self._clock() - self._opened) * self._speed)
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
-        """Run `requests` on the views as they are at the simulation's present."""
+        """Run `requests` on the views at the current simulated time."""
         simulation = self.simulation
         if self._database is None or self._publisher is None:
             raise SourceError(f"{self.name} is closed")
@@ -128,11 +128,11 @@ class SimulatorSource:
         return Answer(at, tuple(sections))
 
     def container(self) -> int | None:
-        """Return the container that presman is in: the root, or 0 without containers."""
+        """Return the container that presman is connected to: 1 (the root), or 0 without containers."""
         return 1 if self.simulation.plans.cdb else 0
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
-        """Have the simulated instance execute a statement that acts. Raises SourceError with its refusal."""
+        """Execute a statement that acts in the simulated instance. Raises SourceError if the instance refuses it."""
         from presman.sources.simulator.session_commands import Refusal, execute
 
         try:
@@ -141,7 +141,7 @@ class SimulatorSource:
             raise SourceError(refusal.text, code=f"ORA-{refusal.code:05}", retry=False) from refusal
 
     def cancel(self) -> None:
-        """End the warm-up, which may take long; a read takes milliseconds."""
+        """End the warm-up, which may take long; a read takes only milliseconds."""
         self._unwanted.set()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""The process that a source lives in: it makes the source, answers what it is asked, and ends with who started it.
+"""The process that a source runs in: it makes the source, answers calls, and ends when its parent ends.
 
-Once the source is open a preview is made of it, before whoever started the process asks anything.
+Once the source is open the process makes a preview of it, without waiting for the parent's first call.
 """
 
 import faulthandler
@@ -26,11 +26,11 @@ from presman.sources import Answer, Exhausted, Request, Source, SourceError
 from presman.sources.subprocess_source import Channel, ChannelEndedError, MakePreview, PreviewAnswer
 
 FRESH = 1.0
-"""Seconds for which what was read for a preview is as good as new."""
+"""Seconds for which an answer that was read for a preview may be reused."""
 
 
 class _Noted(NamedTuple):
-    """What was read for a preview, or why it could not be, and when that began and ended by the monotonic clock."""
+    """An answer that was read for a preview, or its error, with its begin and end by the monotonic clock."""
 
     begun: float
     ended: float
@@ -40,7 +40,7 @@ class _Noted(NamedTuple):
 
 
 class PreviewedSource:
-    """Calls of a source. What a preview has read is not read again: the same question is answered with it, once."""
+    """A source whose preview answers are reused: each answers the same requests once, without another read."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -48,7 +48,7 @@ class PreviewedSource:
         self._noted: list[_Noted] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the source has of that name: what is asked as it is."""
+        """Return the source's attribute: all other calls go to the source unchanged."""
         return getattr(self._source, name)
 
     def open(self) -> Release:
@@ -58,7 +58,7 @@ class PreviewedSource:
         return self._release
 
     def preview(self, make: MakePreview) -> PreviewAnswer | None:
-        """Return what `make` makes of the source, None while that is not open."""
+        """Return the preview that `make` makes of the source, None if the source is not open."""
         if self._release is None:
             return None
         begun = time.monotonic()
@@ -66,21 +66,21 @@ class PreviewedSource:
         return PreviewAnswer(value, time.monotonic() - begun)
 
     def read(self, scope: Scope, requests: tuple[Request, ...], within: float | None = None) -> Answer:
-        """Read in that scope, or return what a preview has just read."""
+        """Read in `scope`, or return what the preview has just read."""
         now = time.monotonic()
         self._noted[:] = [noted for noted in self._noted if now - noted.ended < FRESH]
         for index, noted in enumerate(self._noted):
             if (noted.scope, noted.requests) == (scope, requests):
                 del self._noted[index]
                 if isinstance(noted.answer, SourceError):
-                    raise noted.answer  # the source is lost, and would say no more of it than that
+                    raise noted.answer  # the source is lost: another read would raise the same
                 return replace(noted.answer, spent=noted.ended - noted.begun)
         self._source.scope = scope
         return self._source.read(requests, within)
 
 
 class _Noting:
-    """An open source as a preview sees it: to open it again tells the release, and what is read is noted."""
+    """An open source for the preview: `open` only returns the release, and each answer is noted for reuse."""
 
     def __init__(self, source: Source, release: Release, noted: list[_Noted]) -> None:
         self._source, self._release, self._noted = source, release, noted
@@ -107,33 +107,33 @@ class _Noting:
         self._noted.append(_Noted(begun, time.monotonic(), self.scope, tuple(requests), answer))
 
     def close(self) -> None:
-        """Leave it open."""
+        """Keep the source open."""
 
 
 CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "preview"})
-"""What may be asked of the source: see :class:`presman.sources.Source`, and of those that can act; and a preview."""
+"""The calls that the process answers: those of :class:`presman.sources.Source`, those of actions, and the preview."""
 
 GRACE = 1.0
-"""Seconds that a log off may take when presman is gone."""
+"""Seconds that logging off may take when presman has ended."""
 
 LONGEST_CALL = 180.0
-"""Seconds after which a call counts as hung: a driver that spins would outlive a presman that was killed."""
+"""Seconds after which a call counts as hung and the process ends: otherwise it could outlive a killed presman."""
 
 _LONGEST = 500
 
 
 def main() -> None:
-    """Serve who started this process, and end with it."""
+    """Answer the calls of the parent process, and end when it ends."""
     with suppress(OSError):
-        os.setsid()  # what a terminal sends to all who use it is for presman
+        os.setsid()  # signals from the terminal are for presman alone
     if (log := open_log()) >= 0:
-        os.dup2(log, 2)  # what the watch over a call that hangs writes to
+        os.dup2(log, 2)  # faulthandler writes the traceback of a hung call there
         faulthandler.enable(log)
         faulthandler.register(signal.SIGUSR1, log)
     channel = Channel(socket.socket(fileno=LINE))
     with suppress(ChannelEndedError):
         _serve(channel)
-    os._exit(0)  # whatever the driver still does
+    os._exit(0)  # even if the driver is still busy
 
 
 def _serve(channel: Channel) -> None:
@@ -144,7 +144,7 @@ def _serve(channel: Channel) -> None:
     is_bound = False
     while (call := asked.get()) is not None:
         channel.send((_answer(source, *call), getattr(source, "instance", 0)))
-        if not is_bound and asked.empty():  # what is asked first does not wait for it
+        if not is_bound and asked.empty():  # not before the first calls, so as not to delay them
             end_with_parent()
             is_bound = True
     source.close()
@@ -153,7 +153,7 @@ def _serve(channel: Channel) -> None:
 def _listen(
     channel: Channel, source: PreviewedSource, asked: queue.SimpleQueue[tuple[str, tuple[Any, ...]] | None]
 ) -> None:
-    """Hear what is asked; to cancel is done at once. When presman is gone, end."""
+    """Receive calls and queue them; carry out `cancel` at once. End the process when presman has ended."""
     with suppress(ChannelEndedError):
         while True:
             name, arguments = channel.receive()
@@ -168,7 +168,7 @@ def _listen(
 
 
 def _answer(source: PreviewedSource, name: str, arguments: tuple[Any, ...]) -> Any:
-    """Return what a call returns, or the error it raises."""
+    """Return the result of a call, or the error it raised."""
     if name not in CALLS:
         raise ValueError(name)
     faulthandler.dump_traceback_later(LONGEST_CALL, exit=True)

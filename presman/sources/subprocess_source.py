@@ -1,10 +1,10 @@
-"""The source of a screen: it lives in a process of its own, which starts to open it while the screen is being made.
+"""The source of a screen: it runs in a separate process, which opens it while the screen is being built.
 
-Compiled code of a driver can spin, eat memory or die. There it holds up nobody, and what is lost is a connection:
-the next attempt starts another process.
+A driver's compiled code can spin, exhaust memory or crash. In a separate process it does not block the screen, and only
+a connection is lost: the next attempt starts another process.
 
-Between the two is a channel: Python values in both directions, over a pair of sockets. Both ends are presman, of the
-same version and the same user; nothing of a file or of the network is read here.
+The two processes exchange Python values over a pair of sockets, the channel. Both ends are presman, of the same version
+and the same user; nothing from files or the network is unpickled here.
 """
 
 import pickle
@@ -31,7 +31,7 @@ from presman.sources import Answer, OutcomeUnknown, Request, Source, SourceError
 _PROTOCOL = 5
 
 _SIZE = struct.Struct("!Q")
-"""What stands before each value: how many bytes it takes."""
+"""The header of each value: its size in bytes."""
 
 
 def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -39,17 +39,18 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 
 
 _WRITERS = {**dispatch_table, MappingProxyType: lambda view: (_read_only, (dict(view),))}
-"""How what pickle does not know is written."""
+"""Reducers for types that pickle does not support."""
 
 
 class ChannelEndedError(Exception):
-    """The other end is gone."""
+    """The other end of the channel is closed."""
 
 
 class Channel:
-    """One end. Values may be sent from several threads, and are received in one.
+    """One end of a channel. Values may be sent from several threads, but are received in one.
 
-    Nothing is read ahead: what has come can be waited for, and a value that cannot be understood takes no other along.
+    Nothing is read ahead, so `select` sees every unread value, and a value that cannot be unpickled does not affect the
+    next one.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -61,7 +62,7 @@ class Channel:
         self._send(_written(value, _WRITERS))
 
     def entrust(self, value: Any) -> None:
-        """Send a value with the secrets in it, which are not written anywhere else. Raises ChannelEndedError."""
+        """Send a value including its secrets, which nothing else ever serializes. Raises ChannelEndedError."""
         self._send(_written(value, {**_WRITERS, Secret: lambda secret: (Secret, (secret.reveal(),))}))
 
     def receive(self) -> Any:
@@ -82,25 +83,25 @@ class Channel:
         return data
 
     def comes(self, seconds: float) -> bool:
-        """Wait so long at most; return whether a value begins to come, or the end."""
+        """Wait at most `seconds`; return whether a value begins to arrive, or the channel has ended."""
         try:
             return bool(select.select([self._end], [], [], seconds)[0])
         except (OSError, ValueError):  # it was closed here
             return True
 
     def shut(self) -> None:
-        """Close the line for both ends, which wakes whoever waits at either."""
+        """Shut the channel down for both ends, which wakes any thread that waits at either."""
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Let go of this end."""
+        """Close this end."""
         self._end.close()
 
     def _send(self, data: bytes) -> None:
         try:
             with self._turn:
-                self._end.sendall(_SIZE.pack(len(data)) + data)  # in two pieces it wakes the other end twice
+                self._end.sendall(_SIZE.pack(len(data)) + data)  # two calls would wake the other end twice
         except OSError as error:
             raise ChannelEndedError from error
 
@@ -114,51 +115,51 @@ def _written(value: Any, writers: dict[Any, Any]) -> bytes:
 
 
 MakePreview = Callable[[Source], Any]
-"""Makes the preview of an open source: a value that another process can be given."""
+"""Makes the preview of an open source: a value that can be passed to another process."""
 
 
 class PreviewAnswer(NamedTuple):
-    """The preview of a source, and the seconds since it began to be read."""
+    """The preview of a source, and the seconds since reading it began."""
 
     value: Any
     seconds: float
 
 
 SERVE = "presman.sources.source_process", "main"
-"""What the process runs."""
+"""The module and function that the process runs."""
 
 NEVER = float("inf")
 
 POLL_INTERVAL = 0.25
-"""Seconds between two times that is asked whether somebody has lost patience."""
+"""Seconds between checks whether a call has been cancelled or has taken too long."""
 
 CANCELLED = 1.5
-"""Seconds that a call may still take once it was cancelled."""
+"""Seconds that a call may still take after it was cancelled."""
 
 OVERTIME = 30.0
-"""Seconds that a read may take beyond what it was given, before the driver counts as hung."""
+"""Seconds that a read may exceed its time limit before the driver counts as hung."""
 
 SOON = 20.0
-"""Seconds after which a question that is answered at once counts as hung."""
+"""Seconds after which a call that normally returns at once counts as hung."""
 
 LONGEST = 170.0
-"""Seconds that a login or a statement that acts may take: more than either has in the driver."""
+"""Seconds that a login or a statement that acts may take: longer than the driver's own limits."""
 
 CLOSING = 1.0
-"""Seconds that it may take to log off."""
+"""Seconds that logging off may take."""
 
 LEAVING = 0.4
 """Seconds that the process may take to end by itself."""
 
 LAST_WORDS = 0.5
-"""Seconds at most in which a process that hangs may write down where."""
+"""Seconds that a hung process may take to write its traceback."""
 
 
 class ProcessSource:
-    """A source in a process of its own. See :class:`presman.sources.Source`; `kind` and `name` are those of the source.
+    """A source in a separate process. See :class:`presman.sources.Source`; `kind` and `name` are those of the source.
 
-    `begin` starts the process, and the opening of the source, ahead of `open`; `preview` is what was made of it there
-    then. The process stays when the source is closed, to open it again; `end` ends it, and so does the end of
+    `begin` starts the process, which begins to open the source ahead of `open`; `preview` returns the preview that was
+    made there. The process survives `close`, so that the source can be opened again. It ends with `end`, or with
     presman.
     """
 
@@ -176,11 +177,11 @@ class ProcessSource:
         self._patience_ends = NEVER
 
     def begin(self, preview: MakePreview | None = None) -> None:
-        """Start the process and have it open the source, and preview it. Raises SourceError if there is no process."""
+        """Start the process, which opens and previews the source. Raises SourceError if no process can be started."""
         self._logged = _size_of_log()
         try:
             self._child = Child(*SERVE)
-        except (OSError, TypeError) as error:  # TypeError: nobody knows where Python is
+        except (OSError, TypeError) as error:  # TypeError: sys.executable is None
             raise SourceError(f"no process for {self.name}: {getattr(error, 'strerror', '') or error}") from error
         self._channel = Channel(self._child.line)
         self._is_opening, self._is_previewing = True, preview is not None
@@ -190,13 +191,13 @@ class ProcessSource:
             if preview is not None:
                 self._channel.send(("preview", (preview,)))
         except ChannelEndedError:
-            return  # the answer will tell
+            return  # `open` will raise the error
 
     def preview(self, within: float | None = None) -> PreviewAnswer | None:
-        """Wait for the preview it began with; None without one, or if it failed.
+        """Wait for the preview that `begin` requested; return None if there is none, or if it failed.
 
-        Once the source is open it may take `within` so many seconds, and OVERTIME. Whether the source could be
-        opened, `open` tells as ever.
+        Once the source is open the preview may take `within` seconds, plus OVERTIME. If the source could not be opened,
+        `open` raises the error as usual.
         """
         if not self._is_previewing:
             return None
@@ -204,12 +205,12 @@ class ProcessSource:
         self._opened = self._attempt(LONGEST)
         found = self._attempt(_limit(within)) if self._channel is not None else None
         if self._channel is None and not isinstance(self._opened, Exception):
-            self._opened = None  # it was open, and died of the preview
+            self._opened = None  # the process died during the preview
         return found if isinstance(found, PreviewAnswer) else None
 
     def open(self) -> Release:
-        """Open the source in a process, in that which was begun if there is one. Raises SourceError."""
-        self.preview()  # what nobody asked for is not to be taken for another answer
+        """Open the source in its process, which is started if necessary. Raises SourceError."""
+        self.preview()  # a pending preview must not be taken for the answer to another call
         opened, self._opened = self._opened, None
         if isinstance(opened, Exception):
             raise opened
@@ -226,7 +227,7 @@ class ProcessSource:
         return release
 
     def advance(self) -> None:
-        """Move on to the present."""
+        """Move to the next instant of the source."""
         self._call("advance", limit=SOON)
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
@@ -235,12 +236,12 @@ class ProcessSource:
         return answer
 
     def container(self) -> int | None:
-        """Ask which container the session is in."""
+        """Return the container that the session is in (CON_ID), None if not known."""
         found: int | None = self._call("container", limit=SOON)
         return found
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
-        """Run a statement that acts. Raises SourceError, OutcomeUnknown."""
+        """Run a statement that acts. Raises SourceError or OutcomeUnknown."""
         self._send("perform", statement, dict(binds))
         try:
             self._answer(LONGEST)
@@ -250,7 +251,7 @@ class ProcessSource:
             raise OutcomeUnknown(str(error)) from None
 
     def cancel(self) -> None:
-        """Make a call that is under way end soon: if it does not, with its process. Called from another thread."""
+        """End a call in progress soon, if necessary together with the process. Called from another thread."""
         self._patience_ends = min(self._patience_ends, time.monotonic() + CANCELLED)
         if self._channel is not None:
             with suppress(ChannelEndedError):
@@ -263,7 +264,7 @@ class ProcessSource:
                 self._call("close", limit=CLOSING)
 
     def end(self) -> None:
-        """End the process, also in the middle of a call: whoever waits for the answer gets SourceError."""
+        """End the process, even during a call: the caller that waits for the answer gets SourceError."""
         if self._channel is not None:
             self._channel.shut()
         if self._child is not None:
@@ -277,7 +278,7 @@ class ProcessSource:
         return self._answer(limit)
 
     def _attempt(self, limit: float) -> Any:
-        """Return the answer to what was asked, or what the source raised, or that it was given up."""
+        """Return the answer to the last call, or the exception that `_answer` raised."""
         try:
             return self._answer(limit)
         except Exception as error:
@@ -292,7 +293,7 @@ class ProcessSource:
             raise self._death() from None
 
     def _answer(self, limit: float) -> Any:
-        """Wait for the answer to what was asked. Raises what the source raised, or SourceError if it was given up."""
+        """Wait for the answer to the last call. Raises what the source raised, or SourceError for a timeout."""
         channel = self._channel
         if channel is None:
             raise SourceError(f"{self.name} is closed")
@@ -309,7 +310,7 @@ class ProcessSource:
         return value
 
     def _hung(self) -> SourceError:
-        """End a process that does not answer, and return what there is to say."""
+        """End a process that does not answer, and return the error."""
         if self._child is not None:
             self._child.tell(signal.SIGUSR1)
             _await_log(self._logged)
@@ -318,7 +319,7 @@ class ProcessSource:
         return SourceError(f"{self.name}: the driver hung, its process was ended{self._where()}")
 
     def _death(self) -> SourceError:
-        """Return what became of a process that is gone."""
+        """Return the error that describes how the process ended."""
         code = 0
         if self._child is not None:
             self._child.end(LEAVING)
@@ -332,7 +333,7 @@ class ProcessSource:
         return SourceError(f"{self.name}: the driver's process ended by signal {-code}")
 
     def _where(self) -> str:
-        """Return where the process has written down what it did, "" if it has not."""
+        """Return a text that names the log if the process wrote a traceback to it, else ""."""
         return f"; where: {log_path()}" if _size_of_log() > self._logged else ""
 
     def _close_channel(self) -> None:
@@ -342,7 +343,7 @@ class ProcessSource:
 
 
 def _limit(within: float | None) -> float:
-    """Return the seconds after which a driver counts as hung, given the seconds it has to read."""
+    """Return the seconds after which the driver counts as hung, given the time limit of its read."""
     return LONGEST if within is None else within + OVERTIME
 
 
@@ -354,7 +355,7 @@ def _size_of_log() -> int:
 
 
 def _await_log(logged: int) -> None:
-    """Return once the log has more than `logged` bytes and stays as it is, or after LAST_WORDS."""
+    """Wait until the log has grown beyond `logged` bytes and stopped growing, but no longer than LAST_WORDS."""
     size, end = logged, time.monotonic() + LAST_WORDS
     while time.monotonic() < end:
         time.sleep(0.05)

@@ -1,7 +1,7 @@
-"""Tabs: what each says, as values: tables, lines, charts, keys, notes. The monitor lays them out, `once` prints them.
+"""Tabs: the contents of each as values: tables, lines, charts, keys, notes. Laid out by the monitor, printed by `once`.
 
-A tab is one module here whose first line is ``Tab KEY TITLE: …`` (``(containers)`` behind the title: for container
-databases only) and which has a `TAB`. Nothing else has to be told about it.
+A tab is one module here whose first line is ``Tab KEY TITLE: …`` (``(containers)`` after the title: for container
+databases only) and which has a `TAB`. It needs no other registration.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TabName(NamedTuple):
 
 @cache
 def tab_names() -> tuple[TabName, ...]:
-    """Return the tabs by key, read from the first lines of the modules: none is imported for the first frame."""
+    """Return the tabs in order of their keys, read from the modules' first lines: no import slows the start."""
     found = []
     for path in Path(__file__).parent.glob("*.py"):
         with path.open(encoding="utf-8") as file:
@@ -41,7 +41,7 @@ def tab_names() -> tuple[TabName, ...]:
 
 @cache
 def tab(name: str) -> Tab:
-    """Return what a tab says; its module is imported."""
+    """Import the module of a tab and return the tab."""
     found: Tab = import_module(f"{__name__}.{name}").TAB
     return found
 

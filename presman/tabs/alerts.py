@@ -1,4 +1,4 @@
-"""Line of alerts: what is wrong, the link to the database, what is not known."""
+"""Line of alerts: problems, the link to the database, and what is not known."""
 
 import re
 
@@ -11,9 +11,9 @@ from presman.tabs.choices import Link, LinkState
 
 
 def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
-    """Return everything that is wrong: the worst, idle holders, then the others, worst first.
+    """Return all alerts: the worst, then idle holders, then the others, worst first.
 
-    Where nothing is wrong, first what is known not to be there.
+    If nothing is wrong, they begin with the problems that are known to be absent.
     """
     lost = [Alert("bad", "✕", f"No connection: {link.text}", link.text)] if link.state is LinkState.LOST else []
     if reading is None:
@@ -26,13 +26,13 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
 
 
 def availability_notes(reading: Reading) -> tuple[str, ...]:
-    """Return what is known not to be there and what is not known, with the views, as sentences."""
+    """Return sentences on which problems are known to be absent and what is not known, with the views."""
     clear = [] if is_wrong(wrong(reading)) else all_clear(reading)
     return tuple(alert.text for alert in clear + not_known(reading))
 
 
 def no_queue(reading: Reading) -> Line:
-    """Return the line for an empty queue: by which view it is empty, how many are counted, or why it is not known."""
+    """Return the line for an empty queue: the view that shows it as empty, the count, or why it is not known."""
     basis = next((each for each in reading.basis if each.what == "queue"), None)
     if queued := sum(reading.queued_by_group().values()):
         are = f"{counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued (by V$RSRC_CONSUMER_GROUP)"
@@ -43,7 +43,7 @@ def no_queue(reading: Reading) -> Line:
 
 
 def unseen_queue(reading: Reading) -> str:
-    """Return why no statement of the queue can be seen, "" where they can."""
+    """Return why the queued statements cannot be seen, "" if they can."""
     basis = next((each for each in reading.basis if each.what == "queue"), None)
     return f"Not known{_because(basis)}." if basis is None or basis.lacking else ""
 
@@ -58,25 +58,25 @@ def _trouble(view: str, text: str, cure: str) -> Alert:
 
 
 QUIET = 60.0
-"""Seconds for which an alert must have been away to be news again: one that comes and goes rings once."""
+"""Seconds that an alert must be absent to be new again: one that comes and goes rings once."""
 
 _FIGURE = re.compile(r"(?<![\w$#:.])\d[\d.,:]*")
 _PLURAL = re.compile(r"\b(\w+?)s?\b")
 
 
 def kind_of(alert: Alert) -> tuple[str, str]:
-    """Return what an alert is about, its figures left out: names with digits in them stay."""
+    """Return the subject of an alert without its figures; names that contain digits are kept."""
     return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short))
 
 
 class AlertNews:
-    """Tells whether a reading has an alert that the ones before had not. What is there at first is no news."""
+    """Detects new alerts, which the readings before did not have. Those of the first reading are not new."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], float] | None = None
 
     def is_any(self, reading: Reading, link: Link) -> bool:
-        """Take the next reading."""
+        """Take the next reading and return whether it has a new alert."""
 
         at = reading.at.timestamp()
         now = {kind_of(each) for each in alerts(reading, link) if each.state in {"bad", "warn"}}

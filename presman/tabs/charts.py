@@ -1,4 +1,4 @@
-"""Charts and trends of a tab: series over the window the user chose. What is drawn, not how."""
+"""Charts and trends of a tab: series over the window the user chose. Only the data, not the drawing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,25 +14,25 @@ from presman.base.colours import CLASS_STYLES, OTHERS, ColourKey, GroupColours
 from presman.tabs.parts import GroupLevel, Moment, OverTime
 
 BRIDGE = 120.0
-"""Seconds without a point that a chart's line goes on across: the history has one point a minute."""
+"""A chart bridges gaps of up to this many seconds: the history has one point a minute."""
 
 STRETCHES = 60
-"""Into how many stretches a window is divided: the chart moves on by one of them."""
+"""The stretches that a window is divided into: the chart moves by one of them."""
 
 MOST = 5
-"""Groups that have an area of their own: more nobody tells apart."""
+"""Most groups with an area of their own: the eye cannot distinguish more."""
 
 _LITTLE = 0.01
-"""The part of all that is too little for an area."""
+"""A smaller share than this gets no area."""
 
 Styles = Callable[[ColourKey], str]
-"""The style of a group, a container or a wait class, "" where it has none of its own."""
+"""Returns the style of a group, a container or a wait class, "" if it has none of its own."""
 
 
 class Area(NamedTuple):
-    """One area of a chart: its name, whose values it sums up, and their sums, None where nothing was measured.
+    """One area of a chart: its name, the keys whose values it sums, and the sums, None where nothing was measured.
 
-    The last area may be all others: `keys` is empty then. `style` names its colour.
+    The last area may be the sum of all others: its `keys` are empty. `style` is the name of its colour.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Area(NamedTuple):
 
 
 class ChartData(Struct, frozen=True):
-    """What a chart shows: areas one on the other, the lowest first, of `length` equal stretches up to now.
+    """The data of a chart: stacked areas, the lowest first, over `length` equal stretches up to now.
 
-    `ticks` are (stretch, label) on the time axis. `capacity` are the CPUs at the instant on screen, None for a chart
-    without their line; the line stands at `capacities`, the CPUs of each stretch (None: not known; () stands for
+    `ticks` are (stretch, label) on the time axis. `capacity` is the number of CPUs at the instant on screen, None for a
+    chart without a line for them; the line is drawn at `capacities`, the CPUs of each stretch (None: not known; ():
     `capacity` in all). `cursor` is the stretch of the instant on screen while scrolled back, `marks` are (stretch,
-    words) where a plan was activated. The first stretch begins at `start` (seconds since 1970), each has `width`
+    words) where a plan was activated. The first stretch begins at `start` (seconds since 1970), each lasts `width`
     seconds.
     """
 
@@ -69,7 +69,7 @@ class ChartData(Struct, frozen=True):
 
 
 class Trends:
-    """What a grid's trend columns read: the means of the last minutes, recalculated once a minute."""
+    """The values of a grid's trend columns: means of the last minutes, recalculated once a minute."""
 
     def __init__(self, measures: Mapping[str, str], minutes: int = 10) -> None:
         self._measures = measures
@@ -97,8 +97,8 @@ class Trends:
 
 
 def chart_data(moment: Moment, measure: str, title: str, capacity: float | None) -> ChartData:
-    """Return the chart of a measure by group, over the window the user chose: it ends now, or around what is on
-    screen, or with the poll of a recording."""
+    """Return the chart of a measure by group over the window the user chose. The window ends now, with the poll of a
+    recording, or around the instant on screen."""
     choices, reading = moment.choices, moment.reading
     width, count = float(choices.window), STRETCHES
     end = completed(moment.latest, width)
@@ -121,9 +121,9 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
 
 
 def _carried(seen: Sequence[float | None], now: float) -> tuple[float | None, ...]:
-    """Return what there was in each stretch, carried on over those without a poll.
+    """Return the value of each stretch; stretches without a poll keep the value before them.
 
-    Before the first poll it is what there is now where that has not changed since, and else not known.
+    Stretches before the first poll get the value of now if all polls had that value; otherwise they are not known.
     """
     found: list[float | None] = []
     last = now if {each for each in seen if each is not None} <= {now} else None
@@ -136,10 +136,10 @@ def _carried(seen: Sequence[float | None], now: float) -> tuple[float | None, ..
 def without_gaps(
     found: Mapping[ColourKey, Sequence[float | None]], bridge: int
 ) -> dict[ColourKey, tuple[float | None, ...]]:
-    """Fill the stretches without a poll where polls are further apart than stretches, up to `bridge` of them.
+    """Fill gaps of up to `bridge` stretches without a poll, for polls that are further apart than stretches.
 
-    What a poll says is about the time before it, so they have the values of the next one. Where anything was
-    measured, a group without a value had nothing of it; None is left where nothing was.
+    A poll measures the time before it, so the gap gets the values of the next poll. Where anything was measured, a
+    group without a value gets 0; where nothing was measured, None remains.
     """
     measured = [any(value is not None for value in values) for values in zip(*found.values(), strict=True)]
     source: list[int | None] = [None] * len(measured)
@@ -154,7 +154,7 @@ def without_gaps(
 
 
 def _styles(moment: Moment, measure: str) -> Styles:
-    """Return the styles of the areas in a chart of a measure: of wait classes, containers or groups."""
+    """Return the styles of a measure's areas: those of wait classes, containers or groups."""
     if measure == "active":
         return lambda key: CLASS_STYLES.get(key[1], "")
     colours = moment.colours
@@ -166,13 +166,13 @@ def _styles(moment: Moment, measure: str) -> Styles:
 def _areas(
     found: Mapping[ColourKey, tuple[float | None, ...]], containers: Mapping[int, str], style: Styles
 ) -> tuple[Area, ...]:
-    """Return the groups with most of it by name (with the container's where several have it), and the sum of others."""
+    """Return the largest groups by name (with the container if several share the name), and the sum of the others."""
     sums = {key: sum(value or 0.0 for value in values) for key, values in found.items()}
     ranked = sorted((key for key in sums if sums[key] > 0), key=lambda key: (-sums[key], key))
     most = [key for key in ranked if sums[key] >= _LITTLE * sum(sums.values())]
-    if len(most) > MOST + (len(most) == len(ranked)):  # one alone need not be called others
+    if len(most) > MOST + (len(most) == len(ranked)):  # a single one keeps its own name
         most = most[:MOST]
-    most = [key for key in most if style(key)]  # one without a colour is among the others
+    most = [key for key in most if style(key)]  # a group without a colour belongs to the others
     named = sorted(most, key=lambda key: (key[1], key[0]))
     names = [name for _, name in named]
     areas = []
@@ -183,14 +183,14 @@ def _areas(
     if rest:
         sums_of_rest = (None if each[0] is None else sum(filter(None, each)) for each in zip(*rest, strict=True))
         areas.append(Area(OTHERS, (), tuple(sums_of_rest)))
-    if not areas:  # nothing was measured, or nothing of it was used
+    if not areas:  # nothing was measured, or all was 0
         measured = sorted(item for item in found.items() if any(value is not None for value in item[1]))
         return tuple(Area(key[1], (key,), values, style(key) or OTHERS) for key, values in measured[:1])
     return tuple(areas)
 
 
 def levels_of(areas: Sequence[Area], levels: Sequence[GroupLevel]) -> list[tuple[float | None, float | None]]:
-    """Return (value, limit) of each area at an instant; the others are whatever has no area of its own."""
+    """Return (value, limit) of each area at an instant; the last area sums up the groups without an area."""
     named = {key for area in areas for key in area.keys}
     found = []
     for area in areas:
@@ -202,7 +202,7 @@ def levels_of(areas: Sequence[Area], levels: Sequence[GroupLevel]) -> list[tuple
 
 
 def _ticks(start: float, width: float, count: int, *, now: bool) -> tuple[tuple[int, str], ...]:
-    """Return the times on the axis, at whole fifths of the window by the clock; at its end now, if it is that."""
+    """Return the labels of the time axis at round fifths of the window by the clock, and "now" at the end if `now`."""
     step = count * width / 5
     first = -(-start // step) * step
     times = [first + index * step for index in range(5)]
@@ -213,7 +213,7 @@ def _ticks(start: float, width: float, count: int, *, now: bool) -> tuple[tuple[
 
 
 def plan_changes(moment: Moment, start: float, width: float, count: int) -> tuple[tuple[int, str], ...]:
-    """Return where on a time axis of `count` stretches of `width` seconds a plan was activated, and which."""
+    """Return (stretch, plan) of each plan activation on a time axis of `count` stretches of `width` seconds."""
     snapshot = moment.snapshot
     if snapshot is None:
         return ()
@@ -234,7 +234,7 @@ class ChartFeed:
         self._data = ChartData(part.title, (), (), STRETCHES)
 
     def data(self, moment: Moment) -> ChartData:
-        """Return the data, rebuilt only if something that shows has changed."""
+        """Return the data, rebuilt only if something visible has changed."""
         choices, capacity = moment.choices, self._part.capacity(moment)
         back = moment.reading.at if choices.behind else None
         key = (completed(moment.latest, float(choices.window)), choices.window, back, capacity, not self._data.areas)
@@ -260,5 +260,5 @@ def io_levels(moment: Moment) -> list[GroupLevel]:
 
 
 def capacity(moment: Moment) -> float | None:
-    """Return the CPUs there are for all of them."""
+    """Return the CPUs available to all groups together."""
     return moment.reading.header.num_cpus or None

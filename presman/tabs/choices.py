@@ -1,4 +1,4 @@
-"""The user's choices (tab, instant, time, rows, what was gone into), and the link by which the data comes in."""
+"""The user's choices (tab, instant, window, rows, drill-down), and the link that delivers the data."""
 
 from collections.abc import Hashable, Sequence
 from enum import Enum
@@ -7,16 +7,16 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 ARROW = " › "
-"""What stands between two steps of the breadcrumb."""
+"""The separator of breadcrumb steps."""
 
 DRILL_DOWN = "drill_down"
-"""The name of what lists a scope: it is laid out as a tab, and has no key of its own."""
+"""The name of the panel that lists a scope: it is laid out like a tab, but has no key."""
 
 
 class DrillScope(Struct, frozen=True):
-    """What is listed: sessions and statements that have all of this; None and "" are any.
+    """A filter of sessions and statements: those that match all fields; None and "" match any.
 
-    `alike` is what queued statements of one folded row have in common (`kind_of`), () if it is no such row.
+    `alike` is what the queued statements of one folded row have in common (`kind_of`), () for any other scope.
     """
 
     title: str
@@ -29,14 +29,14 @@ class DrillScope(Struct, frozen=True):
 
     @property
     def is_place(self) -> bool:
-        """Whether it is no more than an instance or a container."""
+        """Whether it is only an instance or a container."""
         return not (self.group or self.event or self.sql_id)
 
 
 def breadcrumb(tab: str, scopes: Sequence[DrillScope], page: str = "", *, several: bool = False) -> str:
-    """Return where one is: ``Overview › BATCH on 2 › 1:503,7``.
+    """Return the path to what is on screen: ``Overview › BATCH on 2 › 1:503,7``.
 
-    With `several` instances each is named where one comes to it.
+    With `several` instances, the step that enters an instance names it.
     """
     pairs = zip((None, *scopes), scopes, strict=False)
     named = [_title(scope, before) if several else scope.title for before, scope in pairs]
@@ -51,7 +51,7 @@ def _title(scope: DrillScope, before: DrillScope | None) -> str:
 
 Window = Literal[15, 60, 5]
 WINDOWS: tuple[Window, ...] = get_args(Window)
-"""Minutes a chart can show; the first is usual."""
+"""Minutes a chart can show; the first is the default."""
 
 STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 """Refresh intervals that + and - go through, in seconds."""
@@ -60,10 +60,10 @@ STEPS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 class Choices(Struct, frozen=True):
     """The user's choices. `behind` counts polls back from the newest while scrolled back, 0 is live.
 
-    `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the licensed
-    packs the user says he has. `scopes` are those gone into from the tab, the last one is on show. `unfolded` tells
-    that parallel servers and identical queued statements have rows of their own, `plain` that all rows are as they
-    were read: in texts. `recorded` tells that a recording is on show.
+    `paused` is when the view was frozen, None if it is not. `filters` are kept per tab. `packs` are the packs that
+    the user has declared as licensed. `scopes` are the drill-down steps from the tab; the last one is on screen.
+    `unfolded` gives parallel servers and identical queued statements rows of their own, `plain` shows all rows as
+    they were read, for text output. `recorded` means that a recording is shown.
     """
 
     tab: str = "overview"
@@ -81,22 +81,22 @@ class Choices(Struct, frozen=True):
 
     @property
     def panel(self) -> str:
-        """The name of what is on show: the tab, or the list of a scope in it."""
+        """The name of the panel on screen: the tab, or the list of a scope in it."""
         return DRILL_DOWN if self.scopes else self.tab
 
     @property
     def scope(self) -> DrillScope | None:
-        """What is listed, None where a tab is on show."""
+        """The scope on screen, None for a tab."""
         return self.scopes[-1] if self.scopes else None
 
     @property
     def filter(self) -> str:
-        """The filter of what is on show."""
+        """The filter of the panel on screen."""
         return self.filters.get(self.panel, "")
 
 
 def next_step(refresh: float, direction: int) -> float:
-    """Return the next longer (1) or shorter (-1) refresh interval; the same at the ends."""
+    """Return the next longer (1) or shorter (-1) refresh interval, or the same one if there is none."""
     return next((step for step in STEPS[::direction] if (step - refresh) * direction > 0), refresh)
 
 
@@ -104,7 +104,7 @@ def next_step(refresh: float, direction: int) -> float:
 
 
 class LinkState(Enum):
-    """How the data comes in."""
+    """The state of the link that delivers the data."""
 
     CONNECTING = "connecting"
     LIVE = "live"
@@ -114,12 +114,12 @@ class LinkState(Enum):
 
 
 class Link(Struct, frozen=True):
-    """The link to the source. Times are of the app's monotonic clock.
+    """The link to the source. Times are those of the app's monotonic clock.
 
-    `text` says why it was lost, and of a recording what it does.
+    `text` is why the link was lost or, for a recording, what it is doing.
 
-    `fresh` is when the newest data were read (when the poll that brought them began), `since` when the state began;
-    while it is live, with the last poll. `retry_at` is None where no attempt will follow.
+    `fresh` is when the newest data were read (the start of that poll), `since` when the state began; while it is live,
+    the last poll. `retry_at` is None if no attempt will follow.
     """
 
     state: LinkState = LinkState.CONNECTING
@@ -129,6 +129,6 @@ class Link(Struct, frozen=True):
     retry_at: float | None = None
 
     def silence(self, now: float, refresh: float) -> float:
-        """Return seconds since the newest data were read, 0 while they are at most two intervals old, or recorded."""
+        """Return seconds since the newest data were read; 0 up to two intervals, and for a recording."""
         age, is_recorded = now - self.fresh, self.state in {LinkState.REPLAY, LinkState.ENDED}
         return 0.0 if is_recorded or (self.state is LinkState.LIVE and age <= 2 * refresh) else age

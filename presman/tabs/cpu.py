@@ -1,4 +1,4 @@
-"""Tab 2 CPU: CPU by consumer group, with its limits and what waits."""
+"""Tab 2 CPU: CPU by consumer group, with limits and waits."""
 
 from presman.figures.group_figures import CPU
 from presman.tabs.charts import capacity, used_levels, waiting_levels
@@ -7,7 +7,7 @@ from presman.tabs.table_notes import CPU_LEGEND, unavailable, verdict_lines
 
 
 def hidden(moment: Moment) -> set[str]:
-    """Return the columns that say nothing: CPU_EXHAUSTED before 23ai, too."""
+    """Return the columns without information, including CPU_EXHAUSTED before 23ai."""
     exhausted = any(row.cpu_exhausted is not None for row in moment.groups())
     return alike_in_groups(moment) | (set() if exhausted else {"cpu_exhausted_percent"})
 
@@ -22,7 +22,7 @@ TAB = Tab(
             trends={"used_trend": "used"},
             unavailable=unavailable("V$RSRC_CONSUMER_GROUP"),
         ),
-        # In steps, so that the charts below are not redrawn whenever a group begins to wait.
+        # In steps, so that the charts below are not redrawn each time a group begins to wait.
         Lines("verdicts", lambda moment: verdict_lines(moment.reading, moment.groups()), step=3),
         Box(
             (

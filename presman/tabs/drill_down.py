@@ -1,4 +1,4 @@
-"""Drill-down: what a row of a table leads to (a group, an event, an instance, a PDB, a statement), and its list."""
+"""Drill-down: the scope that a row of a table opens (a group, event, instance, PDB or statement), and its list."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
 
 class ScopeContents(Struct, frozen=True):
-    """What is in a scope at an instant."""
+    """The contents of a scope at an instant."""
 
     groups: tuple[GroupReading, ...]
     queue: tuple[QueuedStatement, ...]
@@ -53,7 +53,7 @@ class ScopeContents(Struct, frozen=True):
 
 
 def scope_of(row: Any) -> DrillScope | None:
-    """Return the scope that a row stands for, None for what has a page only: a session, a statement, a finding."""
+    """Return the scope that a row opens, None for rows that only have a page: a session, a statement, a finding."""
     found = None
     if isinstance(row, GroupReading):
         found = DrillScope(row.title, inst_id=row.inst_id or None, con_id=row.con_id, group=row.name)
@@ -74,7 +74,7 @@ def scope_of(row: Any) -> DrillScope | None:
 
 
 def name_of(row: Any) -> str:
-    """Return what a row is called on the breadcrumb."""
+    """Return the name of a row in the breadcrumb."""
     if isinstance(row, SessionReading):
         return f"{row.inst_id}:{row.sid},{row.serial}"
     if isinstance(row, ParallelStatement):
@@ -84,12 +84,12 @@ def name_of(row: Any) -> str:
 
 
 def contents_of(scope: DrillScope, reading: Reading) -> ScopeContents:
-    """Return what is in a scope. Statements are there whose coordinator is, or (for an event) one of its servers."""
+    """Return the contents of a scope. A statement belongs to it if its coordinator does or, for an event, a server."""
     sessions = tuple(row for row in reading.sessions if _has(scope, row) and scope.event in {"", row.event})
     at_work = {_coordinator(row) for row in sessions} if scope.event else None
     queue = tuple(row for row in reading.queue if _has(scope, row) and _is_one_of(row, at_work))
     running = tuple(row for row in reading.running if _has(scope, row) and _is_one_of(row, at_work))
-    if scope.alike:  # the other queued statements of that SQL_ID are in rows of their own
+    if scope.alike:  # the other queued statements of that SQL_ID have rows of their own
         others = {(row.inst_id, row.sid, row.serial) for row in queue if kind_of(row) != scope.alike}
         queue = tuple(row for row in queue if kind_of(row) == scope.alike)
         sessions = tuple(row for row in sessions if _coordinator(row) not in others)
@@ -97,9 +97,9 @@ def contents_of(scope: DrillScope, reading: Reading) -> ScopeContents:
 
 
 def counted_sessions(scope: DrillScope, counts: Sequence[SessionCount]) -> int | None:
-    """Return how many sessions of a scope the database counted; None where its count cannot tell.
+    """Return how many sessions of a scope the database counted, None if its count does not apply.
 
-    It counts by instance, container and group, not by event or statement.
+    The database counts by instance, container and group, not by event or statement.
     """
     if scope.event or scope.sql_id:
         return None
@@ -117,7 +117,7 @@ def _is_one_of(row: ParallelStatement, sessions: Collection[tuple[int, int, int]
 
 
 def _has(scope: DrillScope, row: ParallelStatement | SessionReading) -> bool:
-    """Tell whether a session or statement is in a scope, its event left aside; a statement where it has servers."""
+    """Return whether a session or statement is in a scope, ignoring events; a statement is where it has servers."""
     on = {row.inst_id, *(row.servers_by_instance if isinstance(row, RunningStatement) else ())}
     return (
         (scope.inst_id is None or scope.inst_id in on)
@@ -133,17 +133,17 @@ def _coordinator(row: SessionReading) -> tuple[int, int, int]:
 
 
 def _groups(scope: DrillScope, reading: Reading) -> tuple[GroupReading, ...]:
-    """Return the groups of an instance or a container; a scope within a group has none."""
+    """Return the groups of an instance or a container, () for a scope within a group."""
     if not scope.is_place:
         return ()
     rows: Sequence[GroupReading] = reading.instance_groups(scope.inst_id or CLUSTER)
     found = tuple(row for row in rows if scope.con_id in {None, row.con_id})
-    # So that a group of an instance is that of the instance, also where there is no other.
+    # So that a group of an instance stays one of that instance, even if it is the only instance.
     return found if scope.inst_id is None else tuple(row._replace(inst_id=scope.inst_id) for row in found)
 
 
 def within(outer: Sequence[DrillScope], scope: DrillScope) -> DrillScope:
-    """Return a scope with what it has from the one that it was gone into from."""
+    """Return a scope restricted by the scope from which it was opened."""
     if not outer:
         return scope
     last = outer[-1]
@@ -163,7 +163,7 @@ _NOTHING = ScopeContents((), (), (), ())
 
 @once
 def contents(moment: Moment) -> ScopeContents:
-    """Return what is in the scope on show."""
+    """Return the contents of the scope on screen."""
     scope = moment.choices.scope
     return contents_of(scope, moment.reading) if scope else _NOTHING
 
@@ -174,14 +174,14 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
 
 
 def unseen_groups(moment: Moment) -> str:
-    """Return why the groups of an instance or a container cannot be seen, "" where they can or none are listed."""
+    """Return why the groups of an instance or a container cannot be seen, "" if they can or if none are listed."""
     scope = moment.choices.scope
     return unavailable("V$RSRC_CONSUMER_GROUP")(moment) if scope is not None and scope.is_place else ""
 
 
 @once
 def queue(moment: Moment) -> tuple[QueuedStatement, ...]:
-    """Return its queued statements. In a statement they are its executions, and never folded."""
+    """Return its queued statements. In the scope of a statement they are its executions, never folded."""
     rows = contents(moment).queue
     return rows if moment.choices.unfolded or _is_statement(moment) else collapse_queue(rows)
 
@@ -199,7 +199,7 @@ def sessions(moment: Moment) -> tuple[SessionReading, ...]:
 
 @once
 def busiest(moment: Moment) -> tuple[TopStatement, ...]:
-    """Return the statements of a group or a container that were busy in the window; of an instance it is not known."""
+    """Return the busiest statements of a group or a container in the window; those of an instance are not known."""
     scope = moment.choices.scope
     several = len(moment.reading.header.instances) > 1
     if scope is None or scope.event or scope.sql_id or (several and scope.inst_id is not None):
@@ -209,14 +209,14 @@ def busiest(moment: Moment) -> tuple[TopStatement, ...]:
 
 
 def session_note(moment: Moment) -> str:
-    """Return what stands behind the title of the sessions: what is folded and what is not listed."""
+    """Return the note after the title of the sessions: how many are folded, and how many are not listed."""
     total, listed = _counted(moment), len(contents(moment).sessions)
     return folded_and_not_listed(moment, sessions(moment), None if total is None else total - listed)
 
 
 @once
 def _counted(moment: Moment) -> int | None:
-    """Return how many sessions there are in the scope, listed or not; None where nobody knows."""
+    """Return how many sessions are in the scope, listed or not; None if that is not known."""
     snapshot, listed = moment.snapshot, len(contents(moment).sessions)
     if moment.reading.unlisted == 0:
         return listed
@@ -231,7 +231,7 @@ def _is_statement(moment: Moment) -> bool:
 
 
 def about(moment: Moment) -> list[Line]:
-    """Return the lines above the tables: the path to the scope, counts of what is in it, and notes about its group."""
+    """Return the lines above the tables: the path to the scope, the counts of its contents, and notes on its group."""
     found, scopes = contents(moment), moment.choices.scopes
     counts = [_sessions_in_words(found.sessions, _counted(moment))]
     if held := running_in_words(found.running):
@@ -245,9 +245,9 @@ def about(moment: Moment) -> list[Line]:
 
 
 def _sessions_in_words(listed: Sequence[SessionReading], total: int | None) -> str:
-    """Return how many sessions there are, how many of them no row shows, and how many are active.
+    """Return how many sessions there are, how many of them have no row, and how many are active.
 
-    A call that Resource Manager has wait is ACTIVE in V$SESSION; among the active sessions of its group it is not.
+    A session that Resource Manager makes wait is ACTIVE in V$SESSION, but not among the active sessions of its group.
     """
     in_call = [row for row in listed if row.status == "ACTIVE"]
     waiting = sum(row.event == POOL_WAIT for row in in_call)
@@ -258,26 +258,26 @@ def _sessions_in_words(listed: Sequence[SessionReading], total: int | None) -> s
 
 
 def _not_counted(moment: Moment) -> str:
-    """Return how many of the servers of a group's statements its count, which the tables show, leaves out."""
+    """Return how many servers of a group's statements are missing from the group's count, which the tables show."""
     rows = [row for row in _own_group(moment) if row.inst_id == CLUSTER or len(moment.reading.header.instances) < 2]
     beside = sum(holdings(moment.reading, row.con_id, row.name).uncounted for row in rows)
     return f", {beside} of them not counted (did not queue)" if beside else ""
 
 
 def nobody(moment: Moment) -> str:
-    """Return what stands in place of sessions where there is none."""
+    """Return the sentence shown if there are no sessions."""
     if _is_statement(moment):
         return "No session runs it at this moment; Esc, then Enter on the statement shows all about it."
     return "No session is in it now."
 
 
 def alike_in_scope(moment: Moment) -> frozenset[str]:
-    """Return the columns of statements that say the same in every row: of a group, its name."""
+    """Return the columns of statements with the same text in every row: the name of the group in its scope."""
     return frozenset({"consumer_group"} if moment.choices.scope and moment.choices.scope.group else ())
 
 
 def _own_group(moment: Moment) -> list[GroupReading]:
-    """Return the group that was gone into, as far as its scope is nothing but that group."""
+    """Return the group of the scope, [] if the scope is not exactly one group."""
     scope = moment.choices.scope
     if scope is None or not scope.group or scope.event or scope.sql_id:
         return []
@@ -335,13 +335,13 @@ TAB = Tab(
 )
 
 
-# ---- The statement that a row of a table is about: its SQL_ID, and the cursor and session where the row tells them.
+# ---- The statement of a table row: its SQL_ID, and its cursor and session if the row has them.
 
 
 class Statement(NamedTuple):
-    """A statement in a container (None: in any); 0 is an instance and None a child that is not known.
+    """A statement in a container (None: in any). Instance 0 and child None mean not known.
 
-    `session` is the SID and SERIAL# of the session that runs it, None where the row is not about one.
+    `session` is the SID and SERIAL# of the session that runs it, None if the row is not about a session.
     """
 
     sql_id: str
@@ -352,7 +352,7 @@ class Statement(NamedTuple):
 
     @property
     def session_name(self) -> str:
-        """The session as ALTER SYSTEM KILL SESSION names it, "" without one: ``503,7,@1``."""
+        """The session in the form that ALTER SYSTEM KILL SESSION takes, ``503,7,@1``, or ""."""
         return f"{self.session[0]},{self.session[1]},@{self.inst_id}" if self.session else ""
 
 
@@ -373,12 +373,12 @@ def statement_of(row: Any) -> Statement | None:
 
 
 def has_cursor_page(row: Any) -> bool:
-    """Tell whether a row is about a statement, whoever runs it: it may be over. Executions have pages of their own."""
+    """Return whether a row is about a statement, running or not. Executions have pages of their own."""
     return isinstance(row, TopStatement | CpuWaiter | StatementRun | Statement) and bool(statement_of(row))
 
 
 def with_cursor(statement: Statement, reading: Reading, texts: SqlTexts) -> Statement:
-    """Return a statement with a cursor to look at: its own, else that of who runs it, else where its text was read."""
+    """Return a statement with a cursor to show: its own, else that of an execution, else where its text was read."""
     if statement.inst_id and statement.child is not None:
         return statement
     rows = (row for rows in (reading.running, reading.queue, reading.sessions) for row in rows)

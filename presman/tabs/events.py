@@ -7,7 +7,7 @@ from presman.tabs.parts import Moment, Rows, Tab
 
 
 def events(moment: Moment) -> tuple[DatabaseEvent, ...]:
-    """Return the events since presman began to watch, and those of the day before that the first poll found."""
+    """Return the events since presman started, and those of the day before that the first poll found."""
     return tuple(moment.events)
 
 
@@ -20,7 +20,7 @@ _SHOWN_ON = {
 
 
 def tab_of(event: DatabaseEvent) -> str:
-    """Return the name of the tab that shows most of an event."""
+    """Return the name of the tab that shows most about an event."""
     return _SHOWN_ON.get(event.kind, "overview")
 
 

@@ -1,4 +1,4 @@
-"""Going anywhere by name: what is meant by a tab, a group, an instance, a session, an SQL_ID or a target."""
+"""Go to: finds the tab, group, instance, session, SQL_ID or target that a text names."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from presman.tabs.drill_down import scope_of
 
 _SESSION = re.compile(r"(?:(?P<inst>\d+):)?(?P<sid>\d+)(?:,(?P<serial>\d+))?")
 _SOME = 4
-"""SQL_IDs that are named where several are meant."""
+"""Most SQL_IDs listed if a text matches several."""
 
 _SQL_ID = re.compile(r"[0-9a-z]{1,13}")
 
 
 class Destination(NamedTuple):
-    """What a name means: a tab, a scope, a session or a target; `trouble` if it means nothing."""
+    """The destination of a name: a tab, a scope, a session or a target; `trouble` says why there is none."""
 
     tab: str = ""
     scope: DrillScope | None = None
@@ -29,7 +29,7 @@ class Destination(NamedTuple):
 
 
 def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> dict[str, Destination]:
-    """Return what can be gone to by name: tabs, the groups and instances of a reading, targets."""
+    """Return the destinations by name: tabs, the groups and instances of a reading, targets."""
     found = {each.title: Destination(tab=each.name) for each in tab_names() if each.name not in hidden}
     if reading is not None:
         for group in reading.cluster_groups():
@@ -44,7 +44,7 @@ def names(reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]
 
 
 def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Sequence[str]) -> Destination:
-    """Return what a text means. A tab's key and name come first; a name may be begun only, where it is the one."""
+    """Return the destination of a text. Tab keys and names come first; an unambiguous beginning of a name is enough."""
     wanted = text.strip()
     known = names(reading, hidden, targets)
     for each in tab_names():
@@ -57,7 +57,7 @@ def goal(text: str, reading: Reading | None, hidden: Sequence[str], targets: Seq
 
 
 def _named(wanted: str, known: Mapping[str, Destination], reading: Reading | None) -> Destination | None:
-    """Return what a name or the beginning of one means, None if nothing."""
+    """Return the destination of a name or of the beginning of one, None if there is none."""
     exact = [name for name in known if name.lower() == wanted.lower()]
     begun = exact or [name for name in known if wanted and name.lower().startswith(wanted.lower())]
     goals = {known[name]: name for name in begun}
@@ -76,7 +76,7 @@ def _named(wanted: str, known: Mapping[str, Destination], reading: Reading | Non
 
 
 def _of_reading(wanted: str, reading: Reading) -> Iterator[Destination]:
-    """Return what of the sessions and statements of a reading is meant."""
+    """Yield the destinations among the sessions and statements of a reading."""
     if match := _SESSION.fullmatch(wanted):
         found = [row for row in reading.sessions if _is_meant(row, match)]
         if len(found) > 1:
@@ -89,7 +89,7 @@ def _of_reading(wanted: str, reading: Reading) -> Iterator[Destination]:
 
 
 def _sql_ids(beginning: str, reading: Reading) -> list[str]:
-    """Return the SQL_IDs of a reading that begin so, in order."""
+    """Return the SQL_IDs of a reading with this beginning, in order."""
     if not _SQL_ID.fullmatch(beginning):
         return []
     rows = (row for rows in (reading.queue, reading.running, reading.sessions) for row in rows)

@@ -15,7 +15,7 @@ from presman.tabs.table_notes import io_lines, unavailable
 
 
 def io_source(reading: Reading) -> str:
-    """Return whose figures these are: on Exadata the cells see more than the database."""
+    """Return the source of the figures: on Exadata the cells see more than the database."""
     if not reading.header.exadata:
         return ""
     return "the database's view: flash cache, cell offload and IORM are on the storage cells (CellCLI)"
@@ -27,7 +27,7 @@ def busy_sessions(moment: Moment) -> Sequence[SessionReading]:
 
 
 def limit_lines(moment: Moment) -> list[Line]:
-    """Return what MAX_IOPS and MAX_MBPS do, in a container database that has them."""
+    """Return the effects of MAX_IOPS and MAX_MBPS, in a container database that sets them."""
     pair = moment.snapshots if moment.reading.header.cdb else None
     return io_lines(pdbs(moment.reading, *pair)) if pair else []
 

@@ -16,17 +16,17 @@ def events(moment: Moment) -> Sequence[EventLatency]:
 
 
 def alike(moment: Moment) -> set[str]:
-    """Return the columns to hide where all instances are taken together."""
+    """Return the columns to hide if all instances are shown together."""
     return set() if moment.choices.by_instance else {"inst_id"}
 
 
 def over(moment: Moment) -> str:
-    """Return over which time the rates of events are."""
+    """Return the time that the rates of events cover."""
     return "" if moment.reading.interval is None else f"in the last {number(moment.reading.interval)} s"
 
 
 def longest_over(moment: Moment) -> dict[str, str]:
-    """Return over which time the longest waits of events are, where histograms were not read at the poll before."""
+    """Return the time that the longest waits cover, if the poll before did not read histograms."""
     seconds = next((each.seconds for each in moment.reading.histograms if each.seconds), None)
     between = moment.reading.interval
     if seconds is None or between is None or abs(seconds - between) < 1:
@@ -35,7 +35,7 @@ def longest_over(moment: Moment) -> dict[str, str]:
 
 
 def latencies(moment: Moment) -> list[Latency]:
-    """Return what each histogram says of the last interval, where there is one, and of the time since startup."""
+    """Return the latency of each histogram in the last interval, if there is one, and since startup."""
     found = histograms.summaries(moment.reading)
     return [each for one in found for each in (one.now, one.startup) if each is not None]
 

@@ -21,7 +21,7 @@ from presman.tabs.table_notes import CPU_LEGEND, unavailable
 
 
 def alert_lines(moment: Moment) -> list[Line]:
-    """Return the alerts in full sentences, worst first; the all-clear, with the views it rests on, is one of them."""
+    """Return the alerts in full sentences, worst first, including the all-clear with the views it is based on."""
     return [((f" {each.glyph} ", each.state), (each.text, each.state)) for each in moment.alerts]
 
 

@@ -35,20 +35,20 @@ _MANAGED = {
     "OFF": "no plan manages parallel execution",
     "DISABLED": "no memory left for the queue",
 }
-"""What V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED means."""
+"""The meanings of V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED."""
 
 _NAMED = 2
 
 _HALF_HOUR = 1800.0
 _NEARLY_AN_HOUR = 3480.0
-"""Marks are a minute apart: no more than a minute or two of an hour is missing for that alone."""
+"""Seconds that count as a full hour: with one mark a minute, up to two minutes of it are always missing."""
 
 _MINUTES = 12
-"""Minutes of downgrades that are shown as a sparkline."""
+"""Minutes of downgrades in the sparkline."""
 
 
 def queue_line(reading: Reading, watch: Watch) -> Line:
-    """Return how it is managed, the servers in use against target and maximum, what no group counts, downgrades."""
+    """Return how the queue is managed, servers in use against target and maximum, those in no group, and downgrades."""
     header, pool = reading.header, reading.header.servers
     name = header.px_managed.upper()
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
@@ -68,9 +68,9 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
 
 
 def _uncounted(reading: Reading) -> str:
-    """Return whose the servers are that no group counts, where that is certain, else whose they may be, the idle first.
+    """Return the owners of servers that no group counts if they are certain, else the possible owners, idle ones first.
 
-    The statement of an idle holder may have bypassed the queue, though its group queues: no view tells.
+    The statement of an idle holder may have bypassed the queue although its group queues: no view shows that.
     """
     counts = Counted.of(reading)
     outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
@@ -89,13 +89,13 @@ def _named(statements: Sequence[RunningStatement], last: str) -> str:
 
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
-    """Return how good the forecasts of the queue have been here, or why there are none: it stands beside them."""
+    """Return how good the forecasts of this queue have been, or why there are none, as the note beside them."""
     note = forecast_record(moment.reading) or why_unforeseen(moment.reading)
     return {"starts_in_s": note} if note else {}
 
 
 def goal_line(reading: Reading) -> Line:
-    """Return how the goals of service fare over half an hour and a day; () where config.ini names none."""
+    """Return how the service goals were met over half an hour and a day; () if config.ini has none."""
     runs: list[Run] = [(" GOALS  ", "title")]
     for each in reading.goals:
         time = "30 min" if each.watched >= _HALF_HOUR else duration(each.watched)
@@ -109,7 +109,7 @@ def goal_line(reading: Reading) -> Line:
 
 
 def in_one_line(line: Line, width: int) -> Line:
-    """Return as many whole runs of a line as there is room for; what explains how the queue is managed goes first."""
+    """Return as many whole runs of a line as fit; the explanation of the queue's management is dropped first."""
     runs = list(line)
     if length(runs) > width:
         runs = [run for run in runs if run[0].strip() not in _MANAGED.values()]
@@ -128,16 +128,16 @@ def _downgrades(reading: Reading, watch: Watch) -> Line:
 
 
 def by_class(counted: Mapping[str, int]) -> str:
-    """Return the parallel operations of a stretch of time by class, as V$SYSSTAT names them, those downgraded only."""
+    """Return the downgraded parallel operations by class, with the names of V$SYSSTAT."""
     found = [(value, name) for name, value in sorted(counted.items()) if value and is_downgrade(name)]
     text = ", ".join(f"{count(value)} {downgrade_in_words(name)}" for value, name in found)
     return f"last hour: {text}" if text else ""
 
 
 def summary(reading: Reading, width: int, most: int = 2) -> list[Line]:
-    """Return who holds the servers in at most so many lines, for screens without room for a table.
+    """Return who holds the servers in at most `most` lines, for screens without room for a table.
 
-    How the queue is managed stands behind it if that fits; nothing of it ends in its middle.
+    The queue's management follows if it fits; no text is cut in the middle.
     """
     held = holders(reading)
     name = reading.header.px_managed.upper()
@@ -156,7 +156,7 @@ _MORE: Line = ((" · …", "dim"),)
 
 
 def holders(reading: Reading) -> Line:
-    """Return who holds the servers: groups, the largest holder first, instances, what no group counts."""
+    """Return who holds the servers: groups, the largest holder first, instances, and servers that no group counts."""
     groups = [each for each in reading.cluster_groups() if each.px_servers or each.px_queued]
     groups.sort(key=lambda each: (-(each.px_servers or 0), each.name))
     runs: list[Run] = [(" SERVERS  ", "title")]
@@ -187,20 +187,20 @@ def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
 
 
 def gone_note(moment: Moment) -> str:
-    """Return how many of the rows do not run any more, "" if all do."""
+    """Return how many of the rows are no longer running, "" if all are."""
     gone = sum(each.orphaned for each in moment.reading.running)
     return f"{gone} of them gone with the instance" if gone else ""
 
 
 @once
 def compared(moment: Moment) -> tuple[Comparison, ...]:
-    """Return each group's queue now against the last hour and since its plan, the worse ones first."""
+    """Return each group's queue now against the last hour and the time since its plan was set, the worse ones first."""
     found = moment.watch.queue_marks.compare(moment.reading)
     return tuple(sorted(found, key=lambda each: not each.worse))
 
 
 def hour_known(moment: Moment) -> str:
-    """Return how much is known of the hour that queues are compared with; "" if all, or nothing."""
+    """Return how much of the hour that queues are compared with is known; "" for all or nothing of it."""
     longest = max((each.hour.seconds or 0.0 for each in compared(moment) if each.hour is not None), default=0.0)
     return f"of the hour the last {duration(longest)} known" if 0 < longest < _NEARLY_AN_HOUR else ""
 

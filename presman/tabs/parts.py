@@ -24,7 +24,7 @@ from presman.tabs.choices import Choices
 
 
 class GroupLevel(NamedTuple):
-    """What a group has of a measure at an instant, None where it is not known, and its limit if it has one."""
+    """A group's value of a measure at an instant, None if not known, and its limit if it has one."""
 
     con_id: int
     name: str
@@ -33,7 +33,7 @@ class GroupLevel(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key: its name, `keys` as the terminal calls them ("" where bound elsewhere), `shown` as people do.
+    """A key: its name, `keys` in Textual's notation ("" if bound elsewhere), `shown` as displayed.
 
     `label` is one or two words, `help` a sentence.
     """
@@ -48,14 +48,14 @@ class Key(NamedTuple):
 class Rows(Struct, frozen=True, dict=True):
     """A table with its rows at an instant.
 
-    `hidden` gives the keys of columns that say nothing there, `note` what stands behind the title, `column_notes` what
-    stands there only where the column of that key shows, `least` what the scale of a column's bars reaches up to at
-    least. `trends` names the series that trend columns draw. An `optional` one is away while it has no rows, unless
-    none could be seen; one that is not `filterable` keeps its rows whatever the filter. `measure` is what `e` exports
-    from it ("": what the tab exports). `unavailable` gives the sentence that stands in place of the table's own where
-    no row could be seen. Texts show at most `in_text` rows (None: all) and leave an empty table out, unless its
-    emptiness is `news` or no row could be seen. The `main` one of a tab has the cursor first, and is what stays in a
-    flat terminal; without any it is the first that is always there.
+    `hidden` returns the keys of columns without information, `note` the note after the title, `column_notes` notes
+    that appear there only with the column of that key, `least` values that the scale of a column's bars must include.
+    `trends` names the series of trend columns. An `optional` table is hidden while it has no rows, unless rows could
+    not be seen; one that is not `filterable` ignores the filter. `measure` is what `e` exports from it ("": what the
+    tab exports). `unavailable` returns the sentence that replaces that of an empty table if rows could not be seen.
+    Text output shows at most `in_text` rows (None: all) and omits an empty table, unless emptiness is `news` or rows
+    could not be seen. The `main` table of a tab has the cursor first, and is the one that remains in a terminal with
+    few lines; by default it is the first one that is not optional.
     """
 
     table: Table[Any]
@@ -75,10 +75,10 @@ class Rows(Struct, frozen=True, dict=True):
 
 
 class Lines(Struct, frozen=True, dict=True):
-    """Sentences, wrapped to the width; `key` names their place in the style sheet.
+    """Sentences, wrapped to the width; `key` is their name in the style sheet.
 
-    Their height goes in steps of `step`, so that what is below seldom moves; `optional` ones are away while there are
-    none. `shorter` says the same in one line each, for screens without room.
+    Their height is a multiple of `step`, so that the parts below seldom move; `optional` ones are hidden while there
+    are none. `shorter` says the same in one line each, for small screens.
     """
 
     key: str
@@ -89,10 +89,10 @@ class Lines(Struct, frozen=True, dict=True):
 
 
 class OverTime(Struct, frozen=True, dict=True):
-    """A chart of a series by group, as areas one on the other.
+    """A chart of a series by group, as stacked areas.
 
-    `levels` are the groups' values at the instant on screen, `capacity` a line across: what there is for all of them.
-    An `optional` one is away while all of it is 0.
+    `levels` are the groups' values at the instant on screen, `capacity` a horizontal line: the total available.
+    An `optional` one is hidden while all of it is 0.
     """
 
     key: str
@@ -104,7 +104,7 @@ class OverTime(Struct, frozen=True, dict=True):
 
 
 class Box(Struct, frozen=True, dict=True):
-    """Parts side by side (`across`) or one below the other; `key` names it in the style sheet."""
+    """Parts side by side (`across`) or one below the other; `key` is its name in the style sheet."""
 
     parts: tuple[Part, ...]
     across: bool = True
@@ -115,12 +115,12 @@ Part: TypeAlias = Rows | Lines | OverTime | Box
 
 
 class Tab(Struct, frozen=True, dict=True):
-    """What a tab says.
+    """The contents of a tab.
 
-    `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the usual one;
-    `keys` are actions of that class. `over_time` tells that it shows a window of time, which `w` changes, `progress`
-    that statements' progress is to be read while it is on show, `detail_level` what else is to be read at each poll.
-    `measure` is what `e` exports. `for_text` are tables that only texts have.
+    `parts` from top to bottom; `panel` is the class that lays them out (``module:Class``), "" for the default;
+    `keys` are actions of that class. `over_time` means that it shows a window of time, which `w` changes, `progress`
+    that the progress of statements is read while it is on screen; `detail_level` is what else each poll reads.
+    `measure` is what `e` exports. `for_text` are tables that only text output has.
     """
 
     parts: tuple[Part, ...]
@@ -134,7 +134,7 @@ class Tab(Struct, frozen=True, dict=True):
     for_text: tuple[Rows, ...] = ()
 
     def rows(self) -> Iterator[Rows]:
-        """Return its tables, in order."""
+        """Yield its tables with their rows, in order."""
         return (part for part in flat(self.parts) if isinstance(part, Rows))
 
     @property
@@ -144,7 +144,7 @@ class Tab(Struct, frozen=True, dict=True):
 
 
 def flat(parts: Sequence[Part]) -> Iterator[Part]:
-    """Return the parts, those in boxes too, without the boxes."""
+    """Yield all parts, with boxes replaced by their contents."""
     for part in parts:
         if isinstance(part, Box):
             yield from flat(part.parts)
@@ -152,17 +152,17 @@ def flat(parts: Sequence[Part]) -> Iterator[Part]:
             yield part
 
 
-# ---- The moment that a tab shows: one instant with all that it is drawn from.
+# ---- The moment that a tab shows: one instant with all its data.
 
 Pair: TypeAlias = tuple[Snapshot | None, Snapshot]
-"""The snapshot before, and that of the instant."""
+"""The previous snapshot, and that of the instant."""
 
 
 class Moment(Struct, frozen=True, dict=True):
-    """An instant. `newest` is that of the newest poll, later than the reading's while one looks back.
+    """An instant. `newest` is that of the newest poll, later than the reading's while scrolled back.
 
-    `events` are those of all that is kept, or replayed, oldest first.
-    `find` gives the two snapshots that the reading was made of, None where they are not kept: they may be on disk.
+    `events` are all those kept or replayed, oldest first.
+    `find` returns the two snapshots that the reading was made from, None if they are not kept: they may be on disk.
     """
 
     reading: Reading
@@ -177,12 +177,12 @@ class Moment(Struct, frozen=True, dict=True):
 
     @property
     def snapshots(self) -> Pair | None:
-        """The snapshot before and that of the instant."""
+        """The previous snapshot and that of the instant."""
         return self.find()
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """What was read at the instant."""
+        """The snapshot of the instant."""
         pair = self.find()
         return pair[1] if pair else None
 
@@ -193,13 +193,13 @@ class Moment(Struct, frozen=True, dict=True):
 
     @property
     def colours(self) -> GroupColours:
-        """The colours of the groups, those that are in the charts only, too."""
+        """The colours of the groups, including those that are only in the charts."""
         return _colours(self)
 
     def groups(self) -> tuple[GroupReading, ...]:
         """Return the groups to show, those in trouble first: the cluster's, or those of each instance side by side.
 
-        Among those in trouble alike, the order is that of the alerts: one reads both from above.
+        Groups in equal trouble have the order of the alerts, because both are read from the top.
         """
         subjects = [alert.subject for alert in self.alerts]
         indexes = {subject: index for index, subject in reversed(list(enumerate(subjects))) if subject}
@@ -227,7 +227,7 @@ def _colours(moment: Moment) -> GroupColours:
 
 
 def alike_in_groups(moment: Moment) -> set[str]:
-    """Return the columns that would say the same in every row: instance on one, container in one."""
+    """Return the columns with the same text in every row: the instance or the container if there is only one."""
     hidden = set()
     if len(moment.reading.header.instances) < 2 or not moment.choices.by_instance:
         hidden.add("inst_id")
@@ -239,14 +239,14 @@ def alike_in_groups(moment: Moment) -> set[str]:
 
 
 def alike_on_one_instance(moment: Moment) -> set[str]:
-    """Return the columns to hide in tables of statements and waits where there is one instance."""
+    """Return the columns to hide in tables of statements and waits if there is only one instance."""
     return {"inst_id", "servers_by_instance"} if len(moment.reading.header.instances) < 2 else set()
 
 
 def servers_scale(moment: Moment) -> dict[str, float]:
-    """Return what the bars of groups' servers reach up to: the target, so that they show who holds how much of it.
+    """Return the value that the bars of groups' servers must include: the target, so that they show parts of it.
 
-    One row per instance is measured against the target of one instance, the largest there is.
+    With one row per instance it is the largest target of an instance.
     """
     header = moment.reading.header
     pools = [each.servers for each in header.instances] if moment.choices.by_instance else [header.servers]

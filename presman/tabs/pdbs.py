@@ -19,19 +19,19 @@ def containers(moment: Moment) -> tuple[PdbReading, ...]:
 
 
 def chosen(moment: Moment, *, by_instance: bool) -> tuple[PdbReading, ...]:
-    """Return the containers side by side, or (where there are several instances) on each of them."""
+    """Return the containers of the cluster or, with several instances, those on each of them."""
     found = containers(moment)
     rows = tuple(row for row in found if row.inst_id != CLUSTER) if by_instance else ()
     return rows or tuple(row for row in found if row.inst_id == CLUSTER)
 
 
 def shown(moment: Moment) -> tuple[PdbReading, ...]:
-    """Return the containers as the user wants them."""
+    """Return the containers that the user chose to see."""
     return chosen(moment, by_instance=moment.choices.by_instance)
 
 
 def hidden(moment: Moment) -> set[str]:
-    """Return the columns that say nothing here."""
+    """Return the columns without information."""
     rows = shown(moment)
     found = set() if any(row.inst_id != CLUSTER for row in rows) else {"inst_id"}
     return found | ({"cpu_exhausted_percent"} if all(row.cpu_exhausted is None for row in rows) else set())

@@ -1,4 +1,4 @@
-"""Tab 6 Plan: the plan as a tree, what is doubtful about it, who set it, and how another plan would differ."""
+"""Tab 6 Plan: the plan as a tree, its doubtful points, who set it, and how another plan would differ."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -35,21 +35,21 @@ def plan_line(view: PlanView) -> Line:
 
 @once
 def active_plan(moment: Moment) -> PlanView | None:
-    """Return the view of the active plan; None where what was read is not kept any more."""
+    """Return the view of the active plan, None if its snapshot is no longer kept."""
     snapshot = moment.snapshot
     return plan_view(moment.reading, snapshot) if snapshot else None
 
 
 def found(moment: Moment) -> Sequence[Any]:
-    """Return what is doubtful about the plans in force."""
-    from presman.analysis.plans.lint import lint  # not before the tab is looked at
+    """Return the doubtful points of the active plans."""
+    from presman.analysis.plans.lint import lint  # only if the tab is opened
 
     snapshot = moment.snapshot
     return lint(moment.reading, snapshot) if snapshot else ()
 
 
 def unjudged(moment: Moment) -> str:
-    """Return what no finding means: by which views, or why nothing can be said."""
+    """Return the meaning of an empty list of findings: the views it is based on, or why there is no verdict."""
     from presman.analysis.plans.lint import lint_coverage
 
     snapshot = moment.snapshot
@@ -57,7 +57,7 @@ def unjudged(moment: Moment) -> str:
 
 
 def elsewhere(moment: Moment) -> Sequence[Any]:
-    """Return the lines of the plans that other instances run."""
+    """Return the lines of the plans that are active on other instances."""
     view, snapshot = active_plan(moment), moment.snapshot
     if view is None or snapshot is None:
         return ()

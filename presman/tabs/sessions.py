@@ -27,22 +27,22 @@ def shown(moment: Moment) -> Sequence[SessionReading]:
 
 
 def nobody_blocked(moment: Moment) -> set[str]:
-    """Return the column of who blocks whom, while nobody does."""
+    """Return the column of blockers if no session is blocked."""
     return set() if any(row.blocker for row in moment.reading.sessions) else {"blocked_by"}
 
 
 def hidden(moment: Moment) -> set[str]:
-    """Return the column of the container where all are in one."""
+    """Return the column of the container if all sessions are in the same one."""
     return set() if len({row.con_id for row in waiters(moment)}) > 1 else {"con_id"}
 
 
 def without_idle(moment: Moment) -> str:
-    """Return which sessions are not listed, "" where all are."""
+    """Return which sessions are not listed, "" if all are."""
     return not_listed(moment, moment.reading.unlisted)
 
 
 def not_listed(moment: Moment, number: int | None) -> str:
-    """Return that `number` idle sessions (None: not known) are not listed: narrow polls have only the named ones."""
+    """Return the note that `number` idle sessions (None: not known) are not listed: narrow polls do not read all."""
     if number == 0:
         return ""
     which = "idle sessions" if number is None else f"{number:,} idle session{'s' * (number != 1)}"
@@ -52,12 +52,12 @@ def not_listed(moment: Moment, number: int | None) -> str:
 
 
 def session_note(moment: Moment) -> str:
-    """Return what stands behind the title: what is folded and what is not listed."""
+    """Return the note after the title: how many are folded, and how many are not listed."""
     return folded_and_not_listed(moment, shown(moment), moment.reading.unlisted)
 
 
 def folded_and_not_listed(moment: Moment, rows: Sequence[SessionReading], unlisted: int | None) -> str:
-    """Return how many servers are folded in some rows, and that so many idle sessions (None: not known) have none."""
+    """Return the note on servers folded in `rows`, and on `unlisted` idle sessions (None: not known) without a row."""
     folded = "" if moment.choices.unfolded else servers_folded(rows)
     return "; ".join(filter(None, (folded, not_listed(moment, unlisted))))
 

@@ -1,4 +1,4 @@
-"""Notes beside tables: rows folded into others, views that have no answer, verdicts in words."""
+"""Notes beside tables: rows folded into others, views without an answer, verdicts in words."""
 
 from collections.abc import Callable, Sequence
 
@@ -29,7 +29,7 @@ def statements_folded(rows: Sequence[QueuedStatement]) -> str:
 
 
 def unavailable(*views: str) -> Callable[[Moment], str]:
-    """Return the sentence, by the moment, for a table made of `views` (V$ names), "" where they told something."""
+    """Return a function that says why a table from `views` (V$ names) has no rows, "" if the views answered."""
 
     def sentence(moment: Moment) -> str:
         found = [each.why for each in moment.reading.unseen if each.view.removeprefix("G") in views]
@@ -39,7 +39,7 @@ def unavailable(*views: str) -> Callable[[Moment], str]:
 
 
 CPU_LEGEND = "of all CPUs: █ used ▒ waiting │ entitled ┊ limit"
-"""What the bars of CPU are made of."""
+"""The legend of CPU bars."""
 
 _QUIET = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED, Verdict.UNKNOWN, Verdict.NOT_MANAGED})
 
@@ -65,7 +65,7 @@ def verdict_lines(reading: Reading, groups: Sequence[GroupReading]) -> list[Line
 
 
 def _mark(kept: Conformance) -> tuple[str, State]:
-    """Return the mark of how a plan is kept: green only where nobody is left without."""
+    """Return the mark of how well a plan is kept: green only if no group gets less than it should."""
     if kept.score is None:
         return "○", "dim"
     if kept.score < 99.95:
@@ -76,7 +76,7 @@ def _mark(kept: Conformance) -> tuple[str, State]:
 
 
 def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
-    """Return each container's verdict in words, then those on its I/O where that is limited."""
+    """Return each container's CPU verdict in words, then the I/O verdicts of containers with I/O limits."""
     found: list[Line] = []
     for row in rows:
         state = row.verdict.level
@@ -85,7 +85,7 @@ def pdb_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
 
 
 def io_lines(rows: tuple[PdbReading, ...]) -> list[Line]:
-    """Return what MAX_IOPS and MAX_MBPS do to each container that has them, in words."""
+    """Return in words the effect of MAX_IOPS and MAX_MBPS on each container that has them."""
     found: list[Line] = []
     for row in io_limited(rows):
         state = row.io_verdict.level

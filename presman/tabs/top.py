@@ -1,4 +1,4 @@
-"""Tab 9 Top: host CPU, active sessions by wait class over the last minutes, the busiest SQL, who waits for whom."""
+"""Tab 9 Top: host CPU, active sessions by wait class over the last minutes, the busiest SQL, blocked sessions."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ MEASURE = "active"
 _MINUTE = 60.0
 
 _MISSING = 3
-"""Intervals that may be missing in a window that was watched: it does not begin with a poll."""
+"""Intervals that a complete window may lack: it does not begin exactly at a poll."""
 
 
 def _average(moment: Moment, name: str, seconds: float) -> tuple[float | None, float | None]:
-    """Return the average of a wait class over some seconds up to the instant, and its session seconds."""
+    """Return the average of a wait class over the last `seconds` up to the instant, and its session seconds."""
     end = moment.reading.at.timestamp()
     area, measured = moment.series.integral((MEASURE, CLUSTER, 0, name), end - seconds, end)
     return (area / measured, area) if measured else (None, None)
@@ -30,7 +30,7 @@ def _average(moment: Moment, name: str, seconds: float) -> tuple[float | None, f
 
 @once
 def classes(moment: Moment) -> tuple[top_figures.ClassActivity, ...]:
-    """Return the wait classes in which anybody was active in the window, the busiest first."""
+    """Return the wait classes with active sessions in the window, the busiest first."""
     now = moment.reading.activity
     window = {name: _average(moment, name, _MINUTE * moment.choices.window) for name in CLASSES}
     everything = sum(seconds or 0.0 for _, seconds in window.values())
@@ -63,18 +63,18 @@ def statements(moment: Moment) -> tuple[top_figures.TopStatement, ...]:
 
 
 def with_servers(moment: Moment) -> Sequence[top_figures.TopStatement]:
-    """Return those of them that held servers."""
+    """Return the statements of the window that held servers."""
     return [row for row in statements(moment) if row.activity.servers > 0]
 
 
 @once
 def blocked(moment: Moment) -> tuple[Blocking, ...]:
-    """Return who waits for whom."""
+    """Return the blocked sessions with their blockers."""
     return blocking(moment.reading.sessions)
 
 
 def about(moment: Moment) -> list[Line]:
-    """Return how busy host and sessions are, and where the figures come from."""
+    """Return how busy the host and the sessions are, and the source of the figures."""
     reading, choices = moment.reading, moment.choices
     several = len(reading.header.instances) > 1
     hosts = [
@@ -94,13 +94,13 @@ def about(moment: Moment) -> list[Line]:
 
 
 def levels(moment: Moment) -> list[GroupLevel]:
-    """Return the sessions that are active in each class now."""
+    """Return the sessions now active in each class."""
     now = moment.reading.activity
     return [GroupLevel(0, name, float(now.by_class.get(name, 0)) if now else None) for name in CLASSES]
 
 
 def over(moment: Moment) -> str:
-    """Return what the averages are over: the window, or as much of it as was watched."""
+    """Return the time that the averages cover: the window, or the part of it that was watched."""
     whole = _MINUTE * moment.choices.window
     end = moment.reading.at.timestamp()
     _, measured = moment.series.integral((MEASURE, CLUSTER, 0, ON_CPU), end - whole, end)

@@ -12,7 +12,7 @@ from presman.base.secret import Secret
 from presman.cli import connect_command
 from presman.cli.connect_command import (
     Keeping,
-    _after,
+    _ask_what_next,
     _filled,
     _name_trouble,
     _offer,
@@ -175,7 +175,7 @@ def test_where_the_password_is_kept(typed: Typed, monkeypatch: pytest.MonkeyPatc
 )
 def test_what_is_to_be_changed_is_usual_after_a_failure(code: str, usual: str, typed: Typed) -> None:
     shown = typed("")
-    found = _after(SourceError(f"{code}: no", code=code))
+    found = _ask_what_next(SourceError(f"{code}: no", code=code))
     assert f"Which [{found}]: " in shown
     if code in {"ORA-01017", "ORA-99999"}:
         assert found == usual

@@ -49,7 +49,7 @@ def test_what_is_said_at_first_waits_until_something_is_written_or_tried_again(
     beginning.started = event("started")
     beginning.report(event("one"))
     now[0] += seconds
-    beginning.look(SimpleNamespace(databases=databases))  # type: ignore[arg-type]
+    beginning.update(SimpleNamespace(databases=databases))  # type: ignore[arg-type]
     assert said == (["started", "one"] if told else [])
     beginning.end()
     beginning.end()

@@ -257,7 +257,7 @@ def test_an_error_that_ends_a_thread_is_a_line(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
-    cli._say_what_no_one_catches()
+    cli._report_uncaught_errors()
 
     def fail(error: BaseException) -> None:
         raise error

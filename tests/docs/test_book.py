@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.book import assemble, loaded_from_elsewhere
-from docs.contents import DOCS, ROOT, place_of, places, said, source
+from docs.contents import DOCS, ROOT, place_of, places, source, title_and_description
 from docs.markdown import anchor, headings, links
 from tests.docs.pages import named, pages, text_of
 
@@ -25,7 +25,7 @@ def test_every_page_has_its_place_in_the_contents() -> None:
 
 
 def test_every_page_has_a_title_and_a_description_for_search_engines() -> None:
-    found = {place: said(place) for place in places()}
+    found = {place: title_and_description(place) for place in places()}
     assert {place for place, (title, about) in found.items() if not title or not about} == set()
     assert {place for place, (title, _) in found.items() if not 10 <= len(title) <= 62} == set(), "cut in results"
     assert {place for place, (title, _) in found.items() if "presman" in title} == set(), "the book appends it"

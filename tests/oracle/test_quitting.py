@@ -111,7 +111,7 @@ class Deaf(OracleSource):
 
 
 def test_whoever_does_not_listen_is_told_again(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presman.polling.sampler.NUDGE", 0.005)
+    monkeypatch.setattr("presman.polling.sampler.CANCEL_INTERVAL", 0.005)
     bench19.server.faults.add(Stage.STATEMENT, Mute(), "gv$session")
     source = Deaf(bench19.settings(call_timeout=60))
     sampler = Sampler(lambda: source, refresh=1.0, scope=Scope.CLUSTER, post=lambda _event: None)

@@ -73,7 +73,7 @@ def test_polls_until_the_end(start: Start) -> None:
 def test_a_preview_comes_first_and_the_polls_follow(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first interval began with it: it took all but a second of that."""
     monkeypatch.setattr(sampler_thread, "PAINTING", 0.0)
-    monkeypatch.setattr(sampler_thread, "APART", 0.0)
+    monkeypatch.setattr(sampler_thread, "LEAST_WAIT", 0.0)
     before = time.monotonic()
     _, events = start(FakeSource(length=2), refresh=3600.0, preview=lambda: PreviewAnswer("what a look saw", 3599.0))
     event = events.get(timeout=PATIENCE)

@@ -152,7 +152,7 @@ def test_one_of_many_keeps_few_and_never_asks_again_for_what_is_on_show() -> Non
     assert (ask(many), ask(many)) == (300, 0), "more than are kept, and all on show"
     few = [CursorKey(2, f"other{number}", 0) for number in range(5)]
     assert (ask(few), ask(few)) == (15, 0)
-    assert len(lookups._known) == FEW_ANSWERS
+    assert len(lookups._answers) == FEW_ANSWERS
     assert ask(many) > 200
 
 

@@ -68,7 +68,7 @@ def test_a_loss_is_waited_for_unless_it_is_somebodys_to_mend(tmp_path: Path) -> 
         one, told = made(tmp_path)
         for event in events:
             one._post(event)
-        assert (one._ended, one.refused, one._mark) == (is_over, refused, mark)
+        assert (one._ended, one.refused, one._loss_to_store) == (is_over, refused, mark)
         assert (one.reachability.next_try is None) == is_over
         trouble = f"{refused}; not tried again" if is_over else mark
         assert one.reachability.trouble == trouble
@@ -211,7 +211,7 @@ def test_without_limits_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.M
 def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorder, list[LogEvent]]) -> None:
     one, told = recorder
     (database,) = one.databases
-    database._has_ended.set()  # nothing waits for it
+    database._finished.set()  # nothing waits for it
     steps: list[int] = []
     with mock.patch.object(database, "start"), mock.patch.object(one, "_trim"):
         assert one.run(-1.0, lambda: steps.append(1)) is False

@@ -14,7 +14,7 @@ from presman.rows.session_rows import Session
 from presman.sources import LoginRefusal
 from presman.sources.oracle.oracle_errors import (
     LONGEST,
-    NOBODY_NAMED,
+    NO_USER_NAMED,
     code_of,
     has_timed_out,
     is_lost,
@@ -103,10 +103,10 @@ def test_a_login_is_tried_again_where_that_can_help(text: str, retry: bool, refu
 
 
 def test_a_login_without_a_user_says_what_that_takes() -> None:
-    assert str(login_error(driver(WRONG), None)) == f"{WRONG} - {NOBODY_NAMED}"
-    assert str(login_error(driver("DPY-6000: x DPY-3001: y"), None, "db1:1521")).endswith(NOBODY_NAMED)
+    assert str(login_error(driver(WRONG), None)) == f"{WRONG} - {NO_USER_NAMED}"
+    assert str(login_error(driver("DPY-6000: x DPY-3001: y"), None, "db1:1521")).endswith(NO_USER_NAMED)
     for user, text in (("presman", WRONG), (None, "ORA-12541: no listener")):
-        assert NOBODY_NAMED not in str(login_error(driver(text), user))
+        assert NO_USER_NAMED not in str(login_error(driver(text), user))
 
 
 def test_a_failed_login_names_its_address_and_that_it_had_begun() -> None:

@@ -1,1 +1,1 @@
-"""Advice: who would let a head start, and the exact commands."""
+"""Advice: which sessions to end so that a head starts, and the exact commands."""

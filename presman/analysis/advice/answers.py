@@ -1,14 +1,14 @@
-"""Answers: the one decision whose end is offered to let a head start, and why that of others is not.
+"""Answers: the statements whose end is offered to let a head start, and why others are not offered.
 
-Whatever shows a command that ends somebody for a queue reads this: TO START IT, the list of copies, the pages, `why`,
-JSON and report. DO asks for more: that no work is lost.
+Everything that shows a command that ends a session for a queue uses this decision: TO START IT, the list of copies, the
+pages, `why`, JSON and report. DO requires more: that no work is lost.
 
-Somebody is offered only if it is proven that his end helps. Either he certainly frees all that the head is short of,
-alone or together with those named beside him, and no other queue takes turns with it for these servers; or the forecast
-proves that the queue empties sooner. Never offered is anybody whose end makes more fail than a statement, who pauses
-between two fetches, or who works while the end of an idle holder is enough. Nobody at all is offered while another
-session has to be looked at first, or while the head should start by itself soon; nobody's work is thrown away while
-somebody may end by himself with the step that is nearly done, who would be enough.
+A statement is offered only if it is proven that its end helps. Either it certainly frees all that the head is short of,
+alone or together with those named beside it, and no other queue takes turns with the head for these servers; or the
+forecast proves that the queue empties sooner. A statement is never offered if its end makes more fail than a statement,
+if it pauses between two fetches, or if it works while the end of an idle holder is enough. No statement is offered
+while another session must be checked first, or while the head should start by itself soon. No work is thrown away while
+a statement that would be enough may end by itself because its current step is nearly done.
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed
 
 NAMED = 3
-"""Those of whom each would do alone that are offered beside each other: ① to ③, who lose least."""
+"""The number of candidates offered beside each other, each of which is enough alone: ① to ③, least loss first."""
 
 
 def answered(found: Unblock, reading: Reading) -> Unblock:
-    """Return it with commands for the candidates who are answers, and why there is none for the others."""
-    nobody = next(_why_nobody(found, reading), "")
+    """Return `found` with commands for the candidates that are answers, and the reason for the others."""
+    none_offered = next(_why_none(found, reading), "")
     chosen = found.candidates[: found.needed]
-    apart = [_why_not_he(each, found.may_end) for each in chosen]
-    hindered = next((why for each, why in zip(chosen, apart, strict=True) if why and each.ends_in is None), "")
-    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_he(each, found.may_end)][
+    objections = [_why_not_this(each, found.may_end) for each in chosen]
+    objected = next((why for each, why in zip(chosen, objections, strict=True) if why and each.ends_in is None), "")
+    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, found.may_end)][
         :NAMED
     ]
 
     def why_not(index: int, each: Candidate) -> str:
-        """Return why the servers that a candidate holds do not make him an answer, "" where they do."""
+        """Return why the servers that a candidate holds do not make it an answer, "" if they do."""
         if each.ends_in is not None or each.refused:
-            return _why_not_he(each, found.may_end)
-        if nobody:
-            return nobody
+            return _why_not_this(each, found.may_end)
+        if none_offered:
+            return none_offered
         if index < found.needed:
-            return apart[index] or (hindered and f"not enough alone, and of another one: {hindered}")
+            return objections[index] or (objected and f"not enough alone, and of another one: {objected}")
         if each in alone and found.needed == 1:
             return ""
-        return _why_not_he(each, found.may_end) or _why_not_beside(each, found)
+        return _why_not_this(each, found.may_end) or _why_not_beside(each, found)
 
     why = [why_not(index, each) for index, each in enumerate(found.candidates)]
-    told = (_told(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
-    return replace(found, candidates=tuple(told))
+    candidates = (_with_commands(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
+    return replace(found, candidates=tuple(candidates))
 
 
-def _told(each: Candidate, why: str, found: Unblock, reading: Reading) -> Candidate:
-    """Return a candidate with commands and what is proven of them, else with why there are none."""
+def _with_commands(each: Candidate, why: str, found: Unblock, reading: Reading) -> Candidate:
+    """Return a candidate with its commands and their proofs, or with the reason why there are none."""
     proven = tuple(_proofs(each, found, is_enough=not why))
     commands = ending(each.statement, reading).commands if proven else ()
     return replace(each, commands=commands, proven=proven, why_not="" if proven else why)
 
 
 def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Proof]:
-    """Yield what is proven of a candidate's end, nothing where he is not offered."""
+    """Yield what is proven about a candidate's end, nothing if it is not offered."""
     together = is_enough and found.needed > 1
     if is_enough and found.rivals:
         yield Proof.SERVERS_FREED
@@ -78,8 +78,8 @@ def _proofs(each: Candidate, found: Unblock, *, is_enough: bool) -> Iterator[Pro
         yield Proof.DBA_DECIDES
 
 
-def _why_nobody(found: Unblock, reading: Reading) -> Iterator[str]:
-    """Yield why nobody is offered to be ended for a head, nothing where that depends on who it is."""
+def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
+    """Yield why no statement is offered to be ended for a head, nothing if that depends on the statement."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
     if found.by_forecast:
@@ -98,7 +98,7 @@ def _why_nobody(found: Unblock, reading: Reading) -> Iterator[str]:
 
 
 def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
-    """Yield why not even those are offered who hold enough."""
+    """Yield why even candidates that hold enough servers are not offered."""
     if is_new(found):
         yield f"the head has waited for {duration(found.head.statement.waited)} only"
     if found.turns:
@@ -114,10 +114,11 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
 NO_USE = "nobody should start sooner if it is ended"
 
 
-def _why_not_he(each: Candidate, waits: str) -> str:
-    """Return what speaks against the end of a candidate himself.
+def _why_not_this(each: Candidate, waits: str) -> str:
+    """Return what speaks against the end of this candidate.
 
-    That his work would be lost does not forbid it, but where one `waits` for who may end by himself.
+    Lost work is no objection, except if the DBA should wait for a statement that may end by itself: `waits` says for
+    which.
     """
     if each.ends_in is not None:
         return f"it should end by itself {in_about(each.ends_in)}"
@@ -125,12 +126,12 @@ def _why_not_he(each: Candidate, waits: str) -> str:
 
 
 def _is_like(each: Candidate, chosen: Sequence[Candidate]) -> bool:
-    """Whether a candidate would do alone, and loses nothing if the one chosen does not."""
+    """Whether a candidate is enough alone, and loses no work if a chosen one loses none."""
     return each.enough and (each.statement.idle is not None or any(one.statement.idle is None for one in chosen))
 
 
 def _why_not_beside(each: Candidate, found: Unblock) -> str:
-    """Return why one is not offered beside those who are chosen."""
+    """Return why a candidate is not offered beside the chosen ones."""
     missing = max((one.short for one in found.head.shortages), default=0)
     if not each.enough:
         return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
@@ -140,6 +141,6 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
 
 
 def is_new(found: Unblock) -> bool:
-    """Whether a head has just come: it may have started before anybody has decided."""
+    """Whether a head has just come: it may have started before a DBA can decide."""
     waited = found.head.statement.waited
     return waited is not None and waited < NEARLY_DONE

@@ -1,10 +1,10 @@
 """Ways to let the head of a queue start, and the other queues that want the servers it waits for.
 
-Which running statements count against the limit of their group and against the target is told as far as sums tell.
+Sums show, as far as they can, which running statements count against the limit of their group and against the target.
 
-The rules. Which group's head is next, the plan decides; where one queue serves all, who has waited longest. So a start
-is promised only if, once the servers named are free, there are enough for the head and for all that others could take
-before it. Those of another group can take no more than its own limit leaves them.
+Rules: the plan decides which group's head is next; a single queue for all groups serves the longest wait first. So a
+start is predicted only if the servers named are enough, once free, for the head and for all that other queues could
+take before it. Statements of another group can take no more than its own limit leaves them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from presman.rows.commands import Command, CommandKind
 class Candidate(Struct, frozen=True):
     """A running statement whose end helps a head.
 
-    `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free: they differ where it
-    cannot be told whether the queue counts it (it may have bypassed the queue). `lost` is the work its end throws away
-    in server seconds, 0 for an idle holder, None where it is not known for how long it has run. `ends_in` is the
-    seconds after which it should end by itself, None unless that is soon. `refused` is why nobody ever gets a command
-    for it, "" where one may; `objection` why DO does not name it to be ended, "" where nothing speaks against it.
-    `commands` end it: only of an answer (:mod:`presman.analysis.advice.answers`), of which `proven` says what is proven
-    of its end; of others `why_not` says why there are none. `effect` is what its end would do to the whole queue, None
-    where that was not forecast.
+    `frees` is what it certainly frees under every limit that binds, `perhaps` what it may free. They differ if it is
+    not known whether the queue counts it (it may have bypassed the queue). `lost` is the work that its end throws away
+    in server seconds, 0 for an idle holder, None if its running time is not known. `ends_in` is the number of seconds
+    after which it should end by itself, None unless that is soon. `refused` is why it never gets a command, "" if it
+    may. `objection` is why DO does not name it to be ended, "" if nothing speaks against it. `commands` end it; only an
+    answer has them (:mod:`presman.analysis.advice.answers`), with `proven` for what is proven about its end. For other
+    candidates `why_not` says why there are none. `effect` is what its end would do to the whole queue, None if not
+    forecast.
     """
 
     statement: RunningStatement
@@ -61,12 +61,12 @@ class Candidate(Struct, frozen=True):
 
     @property
     def is_named(self) -> bool:
-        """Whether one may end it, or wait for it."""
+        """Whether it can be ended, or waited for."""
         return bool(self.commands) or self.ends_in is not None
 
     @property
     def verb(self) -> str:
-        """What its first command does to it, "" where there is none: one waits for it."""
+        """What its first command does to it, "" without a command: then the DBA waits for it."""
         return _VERBS.get(self.commands[0].kind, "") if self.commands else ""
 
 
@@ -78,23 +78,24 @@ def _step_left(candidate: Candidate) -> float:
 
 
 class Unblock(Struct, frozen=True):
-    """How to let one head start. The first `needed` of `candidates` do together; 0 if none are known to.
+    """Ways to let one head start. The first `needed` of `candidates` are enough together; 0 if no such set is known.
 
-    `commands` act on the waiting statement itself. `sentence` says it all in words. `soon` is in how many seconds all
-    that are needed should have ended by themselves, None if that is not so. `blocked` are the statements that hold
-    servers the head could use, and wait for another session themselves: none of them is a candidate, whom they wait for
-    comes first, and then `needed` is 0. `by_itself` are those that let it start without anybody being ended, as far as
-    the time they have left tells, the last to end at the end; () where that is not known. `rivals` are the groups that
-    want the same servers and may get them first, as many as are free now; `turns` the queues that take turns for them
-    whatever is free, its own among them, () where no other does; `order` says who of them is first, as far as presman
-    knows; `unsure` that another of its own queue may be first and want more, "" where that is not so. `itself` is a
-    statement of the head's own session that holds servers it is short of: it is queued behind itself. `unknown` is why
-    it is not known who holds servers, "" where it is. `in_vain` are the rivals that may be served first and want more
-    than comes free, so that nobody would start. `effect` is what the ends of all that are needed would do together to
-    the whole queue, None where that was not forecast. `idle` are the largest idle holders against whose end nothing
-    speaks, whether they help this head or not. `foreseen` is within how many seconds it should start by its forecast,
-    in 8 cases of 10, None unless that is soon. `too_few` is that all that the blocked and whom they wait for hold does
-    not let it start, "" where it may.
+    `commands` act on the waiting statement itself. `sentence` describes it all in words. `soon` is the number of
+    seconds after which all needed statements should have ended by themselves, None if they should not. `blocked` are
+    the statements that hold servers the head could use and wait for another session themselves. None of them is a
+    candidate; the session that they wait for comes first, and `needed` is then 0. `by_itself` are the statements whose
+    own end lets the head start, as estimated from the time they have left, the last to end at the end; () if not known.
+    `rivals` are the groups that want the same servers and may get them first, with as many servers as are free now.
+    `turns` are the queues that take turns for the servers whatever is free, including the head's own; () without
+    others. `order` says which of them is first, as far as presman knows. `unsure` says that another statement of its
+    own queue may be first and want more, "" if not. `itself` is a statement of the head's own session that holds
+    servers which the head is short of: the session is queued behind itself. `unknown` is why the holders of servers are
+    not known, "" if they are. `in_vain` are the rivals that may be served first and want more than becomes free, so
+    that no statement would start. `effect` is what the ends of all needed statements together would do to the whole
+    queue, None if not forecast. `idle` are the largest idle holders that nothing speaks against ending, whether they
+    help this head or not. `foreseen` is the number of seconds within which the head should start by its forecast, in 8
+    cases of 10, None unless that is soon. `too_few` says that the servers of the blocked statements and of their
+    blockers are not enough to start it, "" if they may be.
     """
 
     head: QueueHead
@@ -119,42 +120,42 @@ class Unblock(Struct, frozen=True):
 
     @property
     def names_nobody(self) -> bool:
-        """Whether the sentence alone says what there is to say: nobody is waited for, or could be ended."""
+        """Whether the sentence alone is shown: there is no statement to wait for or to end."""
         if self.only_waits and self.soon is None:
             return True
         return not any(each.is_named for each in self.candidates) or bool(self.unknown) or self.itself is not None
 
     @property
     def only_waits(self) -> bool:
-        """Whether the head should start, or all that are needed end, by itself soon, so that nothing is to be run."""
+        """Whether the head should start, or all needed statements end, by itself soon, so that nothing is to be run."""
         return self.soon is not None or bool(self.by_forecast and not any(each.commands for each in self.candidates))
 
     @property
     def outdated(self) -> str:
-        """Which view has not answered now, so that nobody is known to help; "" if all have."""
+        """The view that did not answer at this poll, so that no end is known to help; "" if all answered."""
         return next((each.statement.outdated for each in self.candidates), "")
 
     @property
     def looks_first(self) -> bool:
-        """Whether one looks at a session that holds others up before anybody is ended or waited for."""
+        """Whether a blocking session must be checked before any statement is ended or waited for."""
         return bool(self.blocked) and self.soon is None
 
     @property
     def refused(self) -> Candidate | None:
-        """Who cannot be ended, and whose end alone would do, or is all there is."""
+        """The candidate that cannot be ended and that alone would be enough, or is the only one."""
         fixed = next((each for each in self.candidates if each.refused and each.ends_in is None), None)
         return fixed if fixed is not None and (fixed.enough or not self.needed) else None
 
     @property
     def wait(self) -> float | None:
-        """In how many seconds the head should start by itself; None where others may come before it."""
+        """The seconds after which the head should start by itself; None if other statements may come before it."""
         if self.by_forecast:
             return self.foreseen
         return None if self.rivals or self.unsure else self.soon
 
     @property
     def by_forecast(self) -> str:
-        """That the head should start by itself soon, where only its forecast says so: that knows of others, too."""
+        """The sentence that the head should start by itself soon if only the forecast says so (it covers all)."""
         if self.foreseen is None or (self.soon is not None and not self.rivals and not self.unsure):
             return ""
         within = in_about(self.foreseen).replace("in about", "within")
@@ -162,10 +163,10 @@ class Unblock(Struct, frozen=True):
 
     @property
     def may_end(self) -> str:
-        """That one may end soon, with the step that is nearly done, who is enough, or is the last of those needed that
-        work.
+        """The sentence that a statement may end soon because its current step is nearly done.
 
-        It is "" where nobody does, or they should end anyway.
+        The statement is enough alone, or the last of the needed ones that work. "" without such a statement, or if the
+        needed ones should end by themselves anyway.
         """
         nearly = [each for each in self.candidates if step_left(each.statement) is not None]
         alone = [each for each in nearly if each.enough]
@@ -180,22 +181,22 @@ class Unblock(Struct, frozen=True):
 
     @property
     def ways(self) -> tuple[tuple[RunningStatement, ...], ...]:
-        """Those of whom it is asked what their ends would do to the whole queue: each idle one, then `possible`.
+        """The sets of statements whose ends are forecast for the whole queue: each idle one, then `possible`.
 
-        Whether an idle one is enough for a head changes with each server that comes and goes; what its end does to the
-        queue does not.
+        Whether an idle holder is enough for a head changes with every server that is taken or freed; the effect of its
+        end on the queue does not.
         """
         alone = tuple((each,) for each in self.idle)
         return (*alone, *(each for each in self.possible if each not in alone))
 
     @property
     def possible(self) -> tuple[tuple[RunningStatement, ...], ...]:
-        """Those whose ends, together, free what the head is short of: the ones needed, or each that would do alone."""
+        """The sets whose ends free what the head is short of: the needed ones together, or each that is enough."""
         return self._ways([each for each in self.candidates if each.ends_in is None and not each.refused])
 
     @property
     def answers(self) -> tuple[tuple[RunningStatement, ...], ...]:
-        """Those of `possible` that are offered: whose ends are proven to help."""
+        """The sets of `possible` that are offered because their ends are proven to help."""
         return self._ways([each for each in self.candidates if each.commands])
 
     def _ways(self, ended: Sequence[Candidate]) -> tuple[tuple[RunningStatement, ...], ...]:
@@ -206,14 +207,14 @@ class Unblock(Struct, frozen=True):
 
     @property
     def blockers(self) -> tuple[Candidate, ...]:
-        """The candidates that others wait for, who hold servers themselves."""
+        """The candidates that others wait for and that hold servers themselves."""
         return tuple(each for each in self.candidates if is_blocker(each.statement, self.blocked))
 
 
 def contenders(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:
-    """Return the groups that could take the servers before `head`, once `freed` have ended; () if there are for all."""
+    """Return the groups that could take the servers before `head` once `freed` have ended; () if all find enough."""
     freed = [each for each in freed if counts.of_statement(each, everybody=True)]
     others = {
         group_title(other): taken
@@ -235,12 +236,12 @@ def contenders(
 def take_turns(
     head: QueueHead, freed: Sequence[RunningStatement], reading: Reading, counts: Counted
 ) -> tuple[str, ...]:
-    """Return the queues that may take what `head` is short of before it does, with its own; () if there is no other.
+    """Return the queues that may take what `head` is short of before it does, including its own; () without others.
 
-    Unlike :func:`contenders` it does not ask how many are free at this instant: each start and end changes that. For
-    the same reason a queue that is empty now, and was not in the last full minute, takes its turn for what idle holders
-    keep: DO offers their ends, and would withdraw them within seconds. None counts that its own limit holds back, but
-    where `freed` are those that this counts: of what others free it takes nothing.
+    Unlike :func:`contenders`, it does not depend on how many servers are free at this instant, because each start and
+    end changes that. For the same reason a queue that is empty now but was not in the last full minute counts for
+    servers that idle holders keep; otherwise DO would offer their ends and withdraw them within seconds. A queue that
+    its own limit holds back does not count, unless that limit counts one of `freed`: it takes nothing that others free.
     """
     everybody = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
@@ -274,7 +275,7 @@ def too_large(
 ) -> tuple[str, ...]:
     """Return the rivals whose head may want more than there is once `freed` have ended.
 
-    If the plan serves such a one first, it goes on waiting, and `head` behind it: then nobody starts.
+    If the plan serves such a rival first, it keeps waiting and `head` waits behind it: then no statement starts.
     """
     freed = [each for each in freed if counts.of_statement(each, everybody=True)]
     left = _left_of_all(head, freed)
@@ -284,24 +285,24 @@ def too_large(
 
 
 def _on_different_instances(head: QueueHead, other: QueueHead) -> bool:
-    """Whether the two may run on no instance in common."""
+    """Whether the two heads may run on no common instance."""
     first, second = ({i for each in one.shortages for i in each.inst_ids} for one in (head, other))
     return bool(first and second and not first & second)
 
 
 def own_limits(other: QueueHead, reading: Reading) -> list[Shortage]:
-    """Return what the limits of its group and its container leave a queue too little of, whichever of it is first."""
+    """Return what a queue is short of under the limits of its group and container, whichever statement is first."""
     own = (each for each in other.shortages if not each.everybody)
     return [each for each in own if each.short > spare(other, reading)]
 
 
 def _are_kept(own: Iterable[Shortage], freed: Sequence[RunningStatement], counts: Counted) -> bool:
-    """Whether one of a queue's own limits holds it back though these have ended: none of them is counted there."""
+    """Whether one of a queue's own limits still holds it back once `freed` have ended: it counts none of them."""
     return not all(any(freeing(one, [each], counts) for one in freed) for each in own)
 
 
 def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedStatement]:
-    """Return the statements of another head's queue that may start before `head` does."""
+    """Return the statements of another head's queue that may start before `head`."""
     queue = [each for each in reading.queue if (each.con_id, each.group) == (other.con_id, other.group)]
     queue = queue or [other.statement]
     if reading.header.has_one_queue() and other.con_id == head.con_id:
@@ -311,14 +312,14 @@ def _before(head: QueueHead, other: QueueHead, reading: Reading) -> list[QueuedS
 
 
 def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Iterable[RunningStatement]) -> float:
-    """Return the servers that a queue could take, at most what its own limit leaves it; 0 if its head has no room."""
+    """Return the servers that a queue could take, at most what its own limit leaves; 0 if its head has no room."""
     if not queue:
         return 0
     first = other.wants
     wanted = sum(map(_wanted, queue))
     if other.allowed is None:
         return wanted
-    whole = other.con_id > 2  # its limit may be that of its container
+    whole = other.con_id > 2  # the limit may be that of its container
     usable = (each for each in freed if each.con_id == other.con_id and (whole or each.group == other.group))
     room = other.allowed - (other.held or 0) + sum(each.servers for each in usable)
     needs = first.low if is_known(first) else 0
@@ -326,7 +327,7 @@ def _could_take(other: QueueHead, queue: Sequence[QueuedStatement], freed: Itera
 
 
 def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | None:
-    """Return what is left below the system's target once `head` has its servers, None where there is no target."""
+    """Return the servers left below the system's target once `head` has its servers, None without a target."""
     if head.target is None or head.wants is None or head.in_use is None:
         return None
     inst_ids = {inst_id for each in head.shortages for inst_id in each.inst_ids}
@@ -334,7 +335,7 @@ def _left_of_all(head: QueueHead, freed: Iterable[RunningStatement]) -> float | 
 
 
 def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> float | None:
-    """Return what is left below the container's limit once `head` has its servers, None where that does not bind."""
+    """Return the servers left below the container's limit once `head` has its own, None if that limit does not bind."""
     short = next((each.short for each in head.shortages if not each.everybody and not each.group), None)
     if short is None:
         return None
@@ -342,7 +343,7 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
 
 
 def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
-    """Return who of the queues that take `turns` is served first, as far as presman knows."""
+    """Return in words which of the queues that take `turns` is served first, as far as presman knows."""
     if reading.header.has_one_queue() is False:
         return "the plan decides who is first, and no view tells"
     others = [name for name in turns if name != group_title(head)]
@@ -353,7 +354,7 @@ def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:
-    """Return that another that may be the first wants more than a head, so that nobody may start; "" if none does."""
+    """Return that another statement that may be first wants more than a head, so none may start; "" if none does."""
     other = max(alike(head, reading), key=_wanted, default=None)
     if head.wants is None or other is None or (most := _wanted(other)) <= head.wants.high:
         return ""
@@ -363,10 +364,10 @@ def first_may_want_more(head: QueueHead, reading: Reading) -> str:
 
 
 def _wanted(each: QueuedStatement | QueueHead) -> float:
-    """Return how many servers a queued statement wants at most."""
+    """Return the largest number of servers that a queued statement may want."""
     return each.wants.high if is_known(each.wants) else inf
 
 
 def want_the_same(names: Sequence[str]) -> str:
-    """Return that these want the same servers, "" for none."""
+    """Return that these queues want the same servers, "" for none."""
     return f"{listed(names)} {'want' if len(names) > 1 else 'wants'} the same servers" if names else ""

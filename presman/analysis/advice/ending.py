@@ -1,8 +1,8 @@
-"""Decision whether a session may be ended: the one function that says which commands are offered, or why none is.
+"""Decision whether a session may be ended: one function returns the commands that are offered, or why none is.
 
-Everything that offers a command goes through :func:`ending`: the line DO, the ways to start a head, the keys that copy,
-the dialog, report and JSON. :func:`objection` tells what speaks against DO naming a session, which asks for more: that
-nothing is lost, and that it is proven to help.
+Everything that offers a command calls :func:`ending`: the line DO, the ways to start a head, the keys that copy, the
+dialog, report and JSON. :func:`objection` returns what speaks against DO naming a session. DO requires more: that no
+work is lost, and that the end is proven to help.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from presman.rows.session_rows import IDLE_STATUSES
 from presman.rows.session_state import SessionKind
 
 LONG_IDLE = 120.0
-"""Seconds of idleness from which a holder is no longer taken for one that pauses between two fetches."""
+"""Idle seconds from which a holder is no longer taken to pause between two fetches."""
 
 NEARLY_DONE = 30.0
-"""Seconds left up to which a statement is waited for: to decide and to end a session takes as long, KILL even 60."""
+"""The largest time left, in seconds, for which to wait: to decide and end a session takes as long, KILL even 60."""
 
 PATIENCE = 600.0
-"""Seconds within which Oracle's own end of an idle session takes the place of a command."""
+"""Seconds within which Oracle's own end of an idle session replaces a command."""
 
 WORKS = "its work would be lost"
-"""What speaks against the end of a statement that works."""
+"""The objection to ending a statement that works."""
 
 KILLED, SNIPED = "KILLED", "SNIPED"
-"""V$SESSION.STATUS of a session that was killed and is being cleaned up, and of one that was idle for longer than its
-profile allows (IDLE_TIME): that one keeps what it holds until its client's next call."""
+"""V$SESSION.STATUS of a killed session that is being cleaned up, and of a session that was idle longer than its profile
+allows (IDLE_TIME): the latter keeps what it holds until its client's next call."""
 
 
 class Ending(Struct, frozen=True):
-    """The commands that act on a session, the gentlest first, or why none is offered (`refused`, "" where one is)."""
+    """The commands that act on a session, the gentlest first, or why none is offered (`refused`, else "")."""
 
     commands: tuple[Command, ...] = ()
     refused: str = ""
 
 
 def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
-    """Return what may be offered to end a session, or to start it where it is queued."""
+    """Return the commands offered to end a session, or to start its statement if it is queued."""
     if refused := refusal(row):
         return Ending(refused=refused)
     victim = victim_of(row)
@@ -60,12 +60,12 @@ def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
 
 
 def refusal(row: ParallelStatement | SessionReading) -> str:
-    """Return which test a session fails, so that no command is offered for it; "" if none."""
+    """Return the check that a session fails, so that no command is offered for it; "" if it passes all."""
     return next(_refusals(row), "")
 
 
 def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
-    """Yield the tests that a session fails: then no command ends it, or none is needed."""
+    """Yield the checks that a session fails: then no command can end it, or none is needed."""
     running = row if isinstance(row, RunningStatement) else None
     if running is not None and running.orphaned:
         yield f"it is gone with instance {running.inst_id}, so there is no session to end"
@@ -94,7 +94,7 @@ def _background(kind: SessionKind) -> str:
 def objection(statement: RunningStatement) -> str:
     """Return why DO does not name a statement to be ended, "" if nothing speaks against it.
 
-    It names idle sessions only, idle for longer than a pause between two fetches, who lose nothing but the cursor.
+    DO names only sessions that have been idle longer than a pause between two fetches and lose nothing but the cursor.
     """
     return refusal(statement) or next(_objections(statement), "")
 
@@ -117,13 +117,13 @@ def _objections(each: RunningStatement) -> Iterator[str]:
 
 
 def idle_to_end(reading: Reading) -> tuple[RunningStatement, ...]:
-    """Return the idle holders against whose end nothing speaks, those with most servers first."""
+    """Return the idle holders that nothing speaks against ending, most servers first."""
     found = [each for each in reading.running if each.idle is not None and not objection(each)]
     return tuple(sorted(found, key=lambda each: -each.servers))
 
 
 def pause(each: RunningStatement) -> str:
-    """Return that an idle holder may only pause between two fetches, "" where it is idle for too long for that."""
+    """Return that an idle holder may only pause between two fetches, "" if it has been idle too long for that."""
     if each.idle is None or each.idle >= LONG_IDLE or each.status == SNIPED:
         return ""
     return f"idle {each.idle_time}, so perhaps between two fetches"
@@ -133,16 +133,17 @@ _TENTH = 0.1
 
 
 def saves_enough(through: float, otherwise: float) -> bool:
-    """Whether an end that lets the last now queued start sooner saves what matters: not less than it takes to decide,
-    and not less than a tenth of the time that is left.
+    """Return whether ending a session saves enough time for the last statement now queued.
+
+    That is at least the time it takes to decide, and at least a tenth of the time that is left.
     """
     return through < inf and otherwise - through >= max(NEARLY_DONE, _TENTH * otherwise)
 
 
 def time_left(statement: RunningStatement) -> float | None:
-    """Return in how many seconds a statement should give its servers back by itself, None where that is not known.
+    """Return the seconds after which a statement should release its servers by itself, None if not known.
 
-    V$SESSION_LONGOPS tells of the operation at work, so the plan must show that it is the last. An idle session goes on
+    V$SESSION_LONGOPS shows the running operation, so the plan must show that it is the last. An idle session stays
     until its client does something, or Oracle ends it.
     """
     if statement.idle is not None:
@@ -151,16 +152,16 @@ def time_left(statement: RunningStatement) -> float | None:
 
 
 def ends_in(statement: RunningStatement) -> float | None:
-    """Return in how many seconds a statement should end by itself, None unless one waits for it."""
+    """Return the seconds after which a statement should end by itself, None unless that is soon enough to wait for."""
     left = time_left(statement)
     soon = NEARLY_DONE if statement.idle is None else PATIENCE
     return left if left is not None and left <= soon else None
 
 
 def step_left(statement: RunningStatement) -> float | None:
-    """Return in how many seconds the step is done with which a statement may end by itself, None unless that is soon.
+    """Return the seconds until the step with which a statement may end by itself is done, None unless that is soon.
 
-    Of a step that is known to be the last, :func:`ends_in` tells.
+    For a step that is known to be the last, use :func:`ends_in`.
     """
     may_be_last = statement.comes_nearer and statement.idle is None and not statement.is_last
     left = statement.remaining if may_be_last else None
@@ -168,20 +169,20 @@ def step_left(statement: RunningStatement) -> float | None:
 
 
 def lost(statement: RunningStatement) -> float | None:
-    """Return the work that a statement's end throws away in server seconds, None where that is not known.
+    """Return the work that a statement's end throws away in server seconds, None if not known.
 
-    Where it is not known since when it executes, its session has worked for LAST_CALL_ET at least.
+    If the start of its execution is not known, its session has worked for at least LAST_CALL_ET.
     """
     if statement.idle is not None:
         return 0.0
     if refusal(statement):
-        return None  # whose end throws nothing away, for nobody ends it
+        return None  # it cannot be ended, so no work can be lost
     worked = statement.last_call if statement.elapsed is None else statement.elapsed
     return None if worked is None else statement.servers * worked
 
 
 def release_of(reading: Reading) -> Release | None:
-    """Return the database's release, None where V$INSTANCE could not be read."""
+    """Return the database's release, None if V$INSTANCE could not be read."""
     return _release(reading.header.version)
 
 
@@ -194,7 +195,7 @@ def _release(version: str) -> Release | None:
 
 
 def victim_of(row: ParallelStatement | SessionReading) -> Victim:
-    """Return the session of a row as it is seen there: what it is held to before anything is sent to it."""
+    """Return the session of a row as shown there: it is compared with this before anything is sent to it."""
     session = row.inst_id, row.sid, row.serial
     if isinstance(row, RunningStatement):
         return Victim(*session, row.session_sql_id, row.status, row.exec_id)
@@ -204,7 +205,7 @@ def victim_of(row: ParallelStatement | SessionReading) -> Victim:
 
 
 def _executes_nothing(row: ParallelStatement | SessionReading) -> bool:
-    """Whether nothing could be cancelled. What a coordinator executes is cancelled only if it is that statement."""
+    """Whether there is nothing to cancel. What a coordinator executes is cancelled only if it is that statement."""
     if isinstance(row, RunningStatement):
         return row.idle is not None or row.session_sql_id != row.sql_id
     return row.status in IDLE_STATUSES

@@ -1,11 +1,12 @@
-"""Servers that the ends of running statements free for a head, and whose ends are enough, the least harm first.
+"""Servers that the ends of running statements free for a head, and the sets of ends that are enough, least harm first.
 
-The rules. A statement helps a head only where the head is short: everybody holds servers of the system's target, only
-the same group those of a group's limit, only the same container those of a container's. First come those that are about
-to end by themselves: for them one waits. Then idle holders, by servers times idle seconds, because ending them throws
-no work away; then those whose end throws away least, by servers times elapsed time in whole hours, and of those the
-ones with fewest servers; last sessions that do more than a user's statement, such as RMAN's. If one is not enough, as
-few as will do are named together.
+Rules: a statement helps a head only under a limit that the head is short of. Every statement holds servers of the
+system's target, only statements of the same group hold those of a group's limit, only statements of the same container
+those of a container's limit. First come statements that are about to end by themselves: for them the DBA waits. Then
+come idle holders, ordered by servers times idle seconds, because ending them throws no work away. Then come the
+statements whose end throws away least work, by servers times elapsed time in whole hours, and of equal ones those with
+the fewest servers. Last come sessions that do more than a user's statement, such as RMAN's. If one statement is not
+enough, the smallest sufficient set is named.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from presman.analysis.readings.statement_readings import (
 
 
 class Freeing(Struct, frozen=True, eq=False):
-    """What the end of a statement frees of each shortage, at least and at most."""
+    """What the end of a statement frees of each shortage, at least (`low`) and at most (`high`)."""
 
     statement: RunningStatement
     low: tuple[int, ...]
@@ -37,7 +38,7 @@ class Freeing(Struct, frozen=True, eq=False):
 
     @property
     def idle(self) -> bool:
-        """Whether it holds servers and does nothing, and is a user's ordinary session."""
+        """Whether it is a user's ordinary session that holds servers and does nothing."""
         return self.statement.idle is not None and self.statement.kind is None
 
     @property
@@ -47,7 +48,7 @@ class Freeing(Struct, frozen=True, eq=False):
 
 
 def freeing(statement: RunningStatement, shortages: Sequence[Shortage], counts: Counted) -> Freeing | None:
-    """Return what the end of a statement frees of each shortage, None if nothing of any."""
+    """Return what the end of a statement frees of each shortage, None if it frees nothing of any."""
     low, high = [], []
     for shortage in shortages:
         helps = _concerns(statement, shortage)
@@ -65,14 +66,14 @@ def _concerns(statement: RunningStatement, shortage: Shortage) -> bool:
 
 
 def is_blocker(statement: RunningStatement, blocked: Iterable[RunningStatement]) -> bool:
-    """Whether any of these waits for a statement's session."""
+    """Whether any of `blocked` waits for a statement's session."""
     return f"{statement.inst_id}:{statement.sid}" in {each.blocker for each in blocked}
 
 
 def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
-    """Return by head, as its group's title, why the end of a statement alone frees nothing of what it must have.
+    """Return by head (the title of its group) why the end of a statement alone frees nothing of what that head needs.
 
-    Of one limit it may free some: while the other holds the head back, that is no use to it.
+    It may free servers of one limit; as long as another limit holds the head back, that does not help.
     """
     counts = Counted.of(reading)
     found = {}
@@ -85,9 +86,9 @@ def no_use(statement: RunningStatement, reading: Reading) -> dict[str, str]:
 
 
 def spare(head: QueueHead, reading: Reading) -> float:
-    """Return how many servers fewer than those that it is short of a head may want.
+    """Return by how many servers less than its shortage a head may already start.
 
-    What it wants may be a range, and another that has waited as long may be the first.
+    What it wants may be a range, and another statement that has waited as long may be first.
     """
     wants = [head.wants, *(each.wants for each in alike(head, reading))]
     least = min(each.low if is_known(each) else -inf for each in wants)
@@ -95,13 +96,13 @@ def spare(head: QueueHead, reading: Reading) -> float:
 
 
 def alike(head: QueueHead, reading: Reading) -> list[QueuedStatement]:
-    """Return the statements that may be the first as well as a head, with itself; none where it is known to be."""
+    """Return the statements that may be first instead of a head, with the head; empty if that is known to be first."""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (head.con_id, head.group))
     return [each for each in queue if each.may_be_first(head.statement)] if head.equals else []
 
 
 def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted) -> str:
-    """Return why a statement holds nothing of what a limit leaves too little of."""
+    """Return why a statement holds none of the servers that a limit leaves too few of."""
     if not shortage.everybody and statement.con_id != shortage.con_id:
         return f"it is in another container{f', {statement.container}' if statement.container else ''}"
     if not _concerns(statement, shortage):
@@ -112,7 +113,7 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
 
 
 def whose_limit(shortage: Shortage) -> str:
-    """Return which limit leaves too few servers: each counts others."""
+    """Return the name of the limit that leaves too few servers: each limit counts different statements."""
     if shortage.everybody:
         return "the target"
     return f"{shortage.group}'s limit" if shortage.group else "the limit of its container"
@@ -124,11 +125,11 @@ def in_order(
     short: Sequence[int],
     first: Sequence[Freeing] = (),
 ) -> tuple[list[Freeing], list[Freeing]]:
-    """Return those that let a head start together, and the others; the first to be named and copied first.
+    """Return the statements that let a head start together, and the others; the first is named and copied first.
 
-    Who would do alone stands before who would not. Where somebody holds others up, nobody else is said to be needed.
-    `first` are idle holders whose end is proven to help: DO names one, so one is among the chosen, unless others end by
-    themselves.
+    A statement that is enough alone comes before one that is not. If a session blocks others, no further statements are
+    called needed. `first` are idle holders whose end is proven to help: DO names one of them, so one is among the
+    chosen, unless others end by themselves.
     """
     chosen = _choose(helpers, short, first)
     if blocked and any(each.ends_in is None for each in chosen):
@@ -146,7 +147,7 @@ def in_order(
 
 
 def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
-    """Return those whose ends let a head start the earliest, in the order in which they should end; [] if not known."""
+    """Return the statements whose ends let a head start earliest, in the order of their ends; [] if not known."""
 
     def left(each: Freeing) -> float:
         seconds = time_left(each.statement)
@@ -158,7 +159,7 @@ def by_time(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
 
 
 def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Freeing]) -> list[Freeing]:
-    """Return as few statements as certainly cover all shortages, those whose end harms least; [] if all do not."""
+    """Return the fewest statements that certainly cover all shortages, with the least harm; [] if no set is enough."""
     ending = sorted((each for each in helpers if each.ends_in is not None and any(each.low)), key=_by_harm)
     chosen = _prefix(ending, short)
     if not chosen:
@@ -170,7 +171,7 @@ def _choose(helpers: Sequence[Freeing], short: Sequence[int], first: Sequence[Fr
 
 
 def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
-    """Return those to end: idle holders if they do, else those with the least work lost; [] if all do not."""
+    """Return the statements to end: idle holders if enough, else the least work lost; [] if no set is enough."""
     idle = sorted((each for each in helpers if each.idle and any(each.low)), key=_by_harm)
     alone = sorted((each for each in idle if covers([each], short)), key=_smallest_first)
     chosen = _prefix([*alone, *(each for each in idle if each not in alone)], short)
@@ -193,12 +194,12 @@ def _choose_to_end(helpers: Sequence[Freeing], short: Sequence[int]) -> list[Fre
 
 
 def _left(short: Sequence[int], helpers: Sequence[Freeing]) -> list[int]:
-    """Return what is still short under each limit once these have ended."""
+    """Return what is still short under each limit once `helpers` have ended."""
     return [max(0, want - sum(each.low[n] for each in helpers)) for n, want in enumerate(short)]
 
 
 def _without_needless(chosen: Sequence[Freeing], short: Sequence[int], never: Sequence[Freeing] = ()) -> list[Freeing]:
-    """Return the chosen without those that the others make needless, the most harmful left out first, some `never`."""
+    """Return the chosen without the needless ones, the most harmful removed first, but none of `never`."""
     kept = list(chosen)
     for each in sorted(chosen, key=_by_harm, reverse=True):
         rest = [other for other in kept if other is not each]
@@ -215,7 +216,7 @@ def _prefix(order: Sequence[Freeing], short: Sequence[int]) -> list[Freeing]:
 
 
 def covers(helpers: Sequence[Freeing], short: Sequence[int]) -> bool:
-    """Whether the ends of these certainly free what is short under every limit."""
+    """Whether the ends of `helpers` certainly free what is short under every limit."""
     return all(sum(each.low[n] for each in helpers) >= want for n, want in enumerate(short))
 
 
@@ -224,7 +225,7 @@ def _gain(helper: Freeing, left: Sequence[int]) -> int:
 
 
 def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
-    """Return what decides between two that free enough, or between two that do not: work lost for what is gained."""
+    """Return the sort key for the next statement to end: harm if it is enough, else servers gained, then work lost."""
     work = lost(helper.statement)
     if covers([helper], left):
         return _by_harm(helper)
@@ -232,9 +233,12 @@ def _cost(helper: Freeing, left: Sequence[int]) -> tuple[float, ...]:
 
 
 def _by_harm(helper: Freeing) -> tuple[float, ...]:
-    """Those first that end by themselves, the soonest before the others; then idle holders against whom nothing speaks,
-    the largest and longest before the others; then by the work that would be lost, in whole hours of a server, and of
-    those that lose as little who holds fewest servers; last who does more than a user's statement.
+    """Return the sort key of harm, least first.
+
+    Statements that end by themselves come first, the soonest of them first. Then come idle holders that nothing speaks
+    against ending, the largest and longest idle first. Then come statements by the work that would be lost, in whole
+    hours of a server, and of equal ones those with fewest servers. Sessions that do more than a user's statement come
+    last.
     """
     each = helper.statement
     work = lost(each)
@@ -249,7 +253,7 @@ def _by_harm(helper: Freeing) -> tuple[float, ...]:
 
 
 def _smallest_first(helper: Freeing) -> tuple[float, ...]:
-    """The same for those who would do alone, but that of idle holders the smallest comes first: it is enough, too."""
+    """Return the same sort key for statements that are enough alone, but with the smallest idle holder first."""
     each = helper.statement
     if not helper.idle or helper.ends_in is not None:
         return _by_harm(helper)

@@ -1,6 +1,4 @@
-"""Servers that an idle holder keeps while several queues take turns for them: which of these want them, and whether its
-end alone starts anybody now.
-"""
+"""Servers that an idle holder keeps while queues take turns: which queues want them, and what its end starts."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from presman.base.formats import counted, listed
 
 
 class Kept(NamedTuple):
-    """Which of the queues that take turns want what somebody keeps, and that in words.
+    """The queues taking turns that want what an idle holder keeps, as names and in words.
 
-    `doubt` is that the limit of his own group does not count it, or may not, "" where he is of none that waits for its
-    own; `starts` is whom his end alone starts now: nobody, and what their heads lack, where it is too little for any of
-    them, one of them where it is enough for each, "" where that is not known.
+    `doubt` says that the limit of its own group does not count it, or may not; "" if its group does not wait for that
+    limit. `starts` says what its end alone starts now: nothing, with what the heads lack, if it is too little for each
+    of them; one of them, if it is enough for each; "" if not known.
     """
 
     queues: list[str]
@@ -30,9 +28,9 @@ class Kept(NamedTuple):
 
 
 def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
-    """Return which queues what an idle holder keeps is for: none that it is of no use to.
+    """Return the queues that want what an idle holder keeps, without those that cannot use it.
 
-    His own is none where the limit that holds his group back does not count these servers for certain.
+    Its own queue is left out if the limit that holds its group back does not certainly count these servers.
     """
     own, doubt = group_title(each), _doubt(each, reading)
     useless = {*no_use(each, reading), *([own] if doubt else [])}
@@ -55,7 +53,7 @@ def _doubt(each: RunningStatement, reading: Reading) -> str:
 
 
 def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
-    """Return that these queues want what an idle holder keeps, or that they did within the last minute or two."""
+    """Return that these queues want what an idle holder keeps, or wanted it within the last minute or two."""
     now = [name for name in names if name in {group_title(each) for each in reading.heads}]
     if not now:
         return f"{listed(names)} wanted{them} a minute ago"
@@ -66,7 +64,7 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
 
 
 def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
-    """Return what the heads of these queues lack where the end of one alone is too little for each, "" else."""
+    """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
     heads = [head for head in reading.heads if group_title(head) in names]
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
@@ -75,7 +73,7 @@ def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
-    """Return what a head lacks where all that is held up, with whom it waits for, is too little for it, "" else."""
+    """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
     short = _still_short(held, head, reading) if held else 0
     return f"; {_lacks(group_title(head), short)}, so that alone starts nobody now" if short else ""
@@ -86,8 +84,9 @@ def _lacks(name: str, servers: int) -> str:
 
 
 def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) -> bool:
-    """Whether the end of one alone is certainly enough for the head of each of these queues, of which the plan
-    decides which is first.
+    """Return whether the end of `each` alone is certainly enough for the head of any of these queues.
+
+    The plan decides which of the heads is first.
     """
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
@@ -101,7 +100,7 @@ def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> boo
 
 
 def _still_short(ended: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> int:
-    """Return of how many servers a head is short where most is missing once some have ended; 0 if it may start then."""
+    """Return the servers a head lacks under its worst shortage once `ended` have ended; 0 if it may start then."""
     counts = Counted.of(reading)
     found = [freed for each in ended if (freed := freeing(each, head.shortages, counts))]
     most = [sum(freed.high[n] for freed in found) for n in range(len(head.shortages))]

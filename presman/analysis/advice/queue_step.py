@@ -1,13 +1,13 @@
-"""Step to take about the parallel queue: whose end lets a head start, whom to look at, or how long to wait.
+"""Step to take about the parallel queue: the session to end so that a head starts, or to check, or how long to wait.
 
-The rules. Nobody is named to be ended but an idle holder against whose end nothing speaks (`ending.objection`), and
-only where it is proven to help: he alone or with other idle ones keeps what a head is short of, and no other queue
-takes these servers; or the forecast proves that the queue empties sooner by what matters (`EndingEffect.proven`). Where
-several queues want the same servers, whether an end lets a head start changes faster than anybody decides: there only
-the forecast is a proof, and without it DO says who is idle in words that hold while servers come and go. What should
-end by itself soon is waited for. Where servers are held by who waits for a session, one looks at that session first.
-Whose work would be lost is decided by a person, on the tab that lists them. That a head starts by itself is promised
-only where no other queue wants the same servers.
+Rules: only an idle holder that nothing speaks against ending (`ending.objection`) is named to be ended, and only if
+this is proven to help. Either it keeps what a head is short of, alone or with other idle holders, and no other queue
+takes these servers; or the forecast proves that the queue empties enough sooner (`EndingEffect.proven`). If several
+queues want the same servers, it changes faster than a DBA can decide whether an end lets a head start. Then only the
+forecast is a proof; without it DO describes the idle holder in words that stay true while servers come and go. DO waits
+for what should end by itself soon. If holders of servers wait for a session, that session is checked first. A person
+decides whose work to lose, on the tab that lists it. DO predicts that a head starts by itself only if no other queue
+wants the same servers.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
 def queue_step(reading: Reading) -> ToDo | None:
-    """Return what to do about the parallel queue: for the head that can be helped, then for one whose servers an idle
-    holder keeps, whom TO START IT names, else for the one that is first.
+    """Return what to do about the parallel queue.
+
+    First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
+    most urgent head.
     """
     heads = sorted(unblock(reading), key=_urgency)
     if not heads:
@@ -44,7 +46,7 @@ def queue_step(reading: Reading) -> ToDo | None:
     idle = [any(each.statement.idle is not None for each in found.candidates) for found in heads]
     ranks = [(_FIRST.index(step.step), not keeps) for step, keeps in zip(steps, idle, strict=True)]
     best = ended or steps[ranks.index(min(ranks))]
-    if ended is None and len(heads) > 1:  # WHY may tell of another one first: that of the row under the cursor
+    if ended is None and len(heads) > 1:  # WHY may show another head first: that of the row under the cursor
         best = _naming_its_queue(best)
     starts_soon = heads[0].wait is not None and not heads[0].by_forecast
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
@@ -52,7 +54,7 @@ def queue_step(reading: Reading) -> ToDo | None:
 
 
 def _beside_the_first(step: ToDo, name: str) -> ToDo:
-    """Return a step that is about another queue than the first with why it is: for that one, one only waits."""
+    """Return a step about another queue than the first, with the reason: the first queue can only wait."""
     if not step.subject or name == step.subject or name in step.text:
         return step
     return step._replace(text=f"{step.text}; for {name}, whose head has waited longest, one can only wait")
@@ -64,9 +66,10 @@ def _naming_its_queue(step: ToDo) -> ToDo:
 
 
 def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return that idle holders are to be ended who keep all that a head is short of, None where none do.
+    """Return the step to end the idle holders that keep all that a head is short of, None without any.
 
-    Only where no other queue takes servers of the same limit: else it would be offered and withdrawn within seconds.
+    This requires that no other queue takes servers of the same limit: otherwise the step would be shown and withdrawn
+    within seconds.
     """
     for found in heads:
         chosen = found.candidates[: found.needed]
@@ -83,7 +86,7 @@ def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return which idle holder is to be ended because the queue empties sooner then, None where none is known to."""
+    """Return which idle holder to end because the queue empties sooner then, None if no such holder is known."""
     if all(each.blocked for each in heads):
         return None
     known = [(each, effect) for each in idle_to_end(reading) if (effect := reading.effect_of(each)) is not None]
@@ -96,9 +99,9 @@ def _end_by_forecast(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
 
 
 def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
-    """Return who is idle while several queues want what it keeps, and what is known of its end; None if nobody is.
+    """Return the idle holder whose servers several queues want, and what its end is known to do; None without one.
 
-    Whom it names does not rest on how many servers are free at this instant.
+    The choice does not depend on how many servers are free at this instant.
     """
     for found in heads:
         helping = {each.statement.executing(): each for each in found.candidates}
@@ -115,7 +118,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
 
 
 def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
-    """Return what the forecast says of an end that it does not prove to help, else what the counts do."""
+    """Return what the forecast says of an end that it does not prove to help, or else what the counts say."""
     effect = candidate.effect
     if doubt := _why_no_effect(reading):
         return kept.starts or doubt
@@ -129,7 +132,7 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
 
 
 def _why_no_effect(reading: Reading) -> str:
-    """Return why forecasts do not tell what ending somebody would do, "" where they may."""
+    """Return why forecasts do not show what ending a session would do, "" if they may."""
     record = None if reading.forecast is None else reading.forecast.record
     if record is None or not record.judged or record.tells_effects():
         return ""
@@ -138,7 +141,7 @@ def _why_no_effect(reading: Reading) -> str:
 
 
 def _urgency(found: Unblock) -> tuple[float, bool, float]:
-    """Rank a head as alerts, tables and lines of state do: near its timeout, critical, by how long it has waited."""
+    """Return the rank of a head as in alerts, tables and lines of state: near its timeout, critical, time waited."""
     first = found.head.statement
     left = first.timeout_left if first.timeout_action != "RUN" else None
     return (left if left is not None and left <= 300.0 else 300.0, not found.head.is_critical, -(first.waited or 0.0))
@@ -164,16 +167,16 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
-    """Return what to do about a head that wants more than there is: one waits where the end of the others is known.
+    """Return what to do about a head that wants more than there is: wait if it is known when the others end.
 
-    What is queued keeps its degree: a lower one takes a new run. Limits are parts of what the instances that are left
-    have, so where one is gone, that comes first.
+    A queued statement keeps its degree; only a new run can have a lower one. Limits are parts of the servers of the
+    open instances, so a gone instance comes first.
     """
     head = found.head
     name, who = _name(head), _head_in_words(head)
     if head.starts_alone and found.by_itself:
         return _wait_for(found, "may start")
-    without = _without_whom(reading)
+    without = _gone_instances(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
     short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     if head.fits_with:
@@ -191,8 +194,8 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
 
 
-def _without_whom(reading: Reading) -> str:
-    """Return which instances are gone, whose servers no limit counts any more, "" where none is."""
+def _gone_instances(reading: Reading) -> str:
+    """Return which instances are gone, so that no limit counts their servers, "" without any."""
     gone = instances_are([each.inst_id for each in reading.gone])
     return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
 
@@ -202,12 +205,12 @@ def _name(head: QueueHead) -> str:
 
 
 def _head_in_words(head: QueueHead) -> str:
-    """Return the head in words; where several have waited the same, that it is one of them."""
+    """Return the head in words; if several have waited equally long, that it is one of them."""
     return f"one of the first {head.equals + 1} of {_name(head)}" if head.equals else f"the head of {_name(head)}"
 
 
 def _wait_for(found: Unblock, starts: str) -> ToDo:
-    """Return that one waits for who should end: promised only where nobody else could take the servers."""
+    """Return the step to wait for statements that should end; it predicts a start only without rivals."""
     name, who, last = _name(found.head), _head_in_words(found.head), found.by_itself[-1]
     about, when = in_about(time_left(last)), _when(found, last)
     text, short = f"wait: {who} may start {about}, {when}", f"wait: {name} may start {about}"
@@ -215,7 +218,7 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
         text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
     elif found.unsure:
         text = f"{text}; {found.unsure}"
-    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, and is promised nowhere
+    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, but this is not predicted
         text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
     else:
         text, short = f"wait: {who} {starts} {about}, {when}", f"wait: {name} {starts.partition(' by ')[0]} {about}"
@@ -223,7 +226,7 @@ def _wait_for(found: Unblock, starts: str) -> ToDo:
 
 
 def _when(found: Unblock, last: RunningStatement) -> str:
-    """Return by whose end that is."""
+    """Return the end for which to wait."""
     who = last.who
     if last.idle is not None:
         return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
@@ -239,7 +242,7 @@ def _end(
     subject: str,
     effect: EndingEffect | None,
 ) -> ToDo:
-    """Return that idle holders are to be ended, how that helps, in full and `brief`, and what is forecast of it."""
+    """Return the step to end idle holders, with how that helps, in full and `brief`, and what is forecast for it."""
     each = holders[0]
     commands = tuple(ending(one, reading).commands[0] for one in holders)
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
@@ -252,7 +255,7 @@ def _end(
 
 
 def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
-    """Return when the queue is through if they are ended, and if not; "" where that is not known or as good."""
+    """Return when the queue empties with and without these ends; "" if that is not known or no better."""
     if effect is None or not effect.is_sooner():
         return ""
     starts = f"the last now queued starts {effect.sooner_words()}"
@@ -263,13 +266,13 @@ def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
 
 
 def lasting_cure(reading: Reading) -> str:
-    """Return what would end such sessions in future, "" where it is set or not known whether it is there."""
+    """Return the setting that would end such sessions in future, "" if it is set or not known to exist."""
     off = reading.header.idle_blocker_minutes == 0
     return "; MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue" if off else ""
 
 
 def _patience(found: Unblock, reading: Reading) -> ToDo:
-    """Return that one waits, as long as that is known, or that somebody must decide whose work to end."""
+    """Return the step to wait, with the time if known, or that a person must decide whose work to end."""
     name, who, cause = _name(found.head), _head_in_words(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
     if cause is Cause.UNEXPLAINED:
@@ -305,39 +308,40 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 
 
 def _wait_or_decide(found: Unblock, reading: Reading) -> str:
-    """Return that one waits, how long by the forecast, or decides on whom TO START IT names, and what that does."""
-    starts, whom = found.head.statement.starts, _whom(found)
-    told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
-    low, high = (starts.low, starts.high) if starts is not None and told else (None, None)
+    """Return the advice to wait, with the forecast time, or to decide about what TO START IT names, with the effect."""
+    starts, ends = found.head.statement.starts, _ends_offered(found)
+    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    low, high = (starts.low, starts.high) if starts is not None and has_forecast else (None, None)
     wait = "wait" if low is None else f"wait (it should start in {duration(low)}-{duration(high)}, by its forecast)"
-    if not (whom := _whom(found)):
+    if not (ends := _ends_offered(found)):
         return f"{wait}, or decide whose work to end"
     can = "may" if found.rivals else "can"
     then = f"then {_head_in_words(found.head)} {can} start{_work_lost(_answer(found))}"
-    return f"{wait}, or decide whether to {whom}: {then}"
+    return f"{wait}, or decide whether to {ends}: {then}"
 
 
 def _answer(found: Unblock) -> list[Candidate]:
-    """Return those whom TO START IT names first, [] where it names nobody."""
+    """Return the candidates that TO START IT names first, [] if it names none."""
     first = next(iter(found.answers), ())
     return [each for each in found.candidates if each.statement in first]
 
 
-def _whom(found: Unblock) -> str:
-    """Return what the commands do to those whom TO START IT names first: one executes nothing that could be cancelled,
-    of another the statement is. It is "" where it names nobody.
+def _ends_offered(found: Unblock) -> str:
+    """Return what the commands do to the candidates that TO START IT names first, "" if it names none.
+
+    A session is ended if it executes nothing that could be cancelled; otherwise its statement is cancelled.
     """
     answer = _answer(found)
     words: list[str] = []
-    for before, each in zip([None, *answer], answer[:_TOLD], strict=False):
+    for before, each in zip([None, *answer], answer[:_NAMED], strict=False):
         is_same = before is not None and before.verb == each.verb
         words.append(each.statement.who if is_same else f"{each.verb} {each.statement.who}")
-    more = [counted(len(answer) - _TOLD, "other")] if len(answer) > _TOLD else []
+    more = [counted(len(answer) - _NAMED, "other")] if len(answer) > _NAMED else []
     return listed([*words, *more])
 
 
 def _work_lost(answer: Sequence[Candidate]) -> str:
-    """Return whose work is lost if they are ended: "" where all are users' idle sessions."""
+    """Return whose work is lost if they are ended: "" if all are users' idle sessions."""
     busy = [each.statement.who for each in answer if each.statement.idle is None or each.statement.kind is not None]
     if not busy:
         return ""
@@ -346,17 +350,17 @@ def _work_lost(answer: Sequence[Candidate]) -> str:
     return f", and {whose} is lost"
 
 
-_TOLD = 2
-"""Those whose ends together are enough that DO tells of by name."""
+_NAMED = 2
+"""The most statements, enough together, that DO lists by name."""
 
 
 def _shortly(found: Unblock, otherwise: str) -> str:
-    """Return the same in short, `otherwise` where it names nobody."""
-    return f"wait, or {whom}: you decide" if (whom := _whom(found)) else otherwise
+    """Return the advice in short, `otherwise` if TO START IT names none."""
+    return f"wait, or {ends}: you decide" if (ends := _ends_offered(found)) else otherwise
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit makes what runs in the head's container take longer: the cause stands before the rest."""
+    """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
     return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
@@ -365,7 +369,7 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
     """Return why DO names no idle holder to be ended, in full and in short.
 
-    The screen tells of each idle holder, so DO says of one that it is there, and what its end would do.
+    The screen shows each idle holder, so DO mentions one and what its end would do.
     """
     name = group_title(found.head)
     idle = [each for each in found.candidates if each.statement.idle is not None]
@@ -380,7 +384,7 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
 
 
 def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
-    """Return that one waits, though the end of idle holders would let the head start, and why."""
+    """Return the advice to wait although the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
@@ -391,25 +395,29 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
 
 
 def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
-    """Return what an idle holder keeps of what the head is short of, where its end alone is not enough.
+    """Return what an idle holder keeps of what the head is short of, if its end alone is not enough.
 
-    What is enough changes with each statement that ends, and who is served then is not known: no start is promised.
+    What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
+    predicted.
     """
     each, name = candidate.statement, _name(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     short = f"wait: ending {each.who} may not help {name}"
-    nobody = starts_nobody(each, [group_title(found.head)], reading)
+    none_start = starts_nobody(each, [group_title(found.head)], reading)
     if helps_nobody(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
-    elif nobody and candidate.frees == candidate.perhaps:
-        why, short = nobody, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {nobody.partition(', so')[0]}"
+    elif none_start and candidate.frees == candidate.perhaps:
+        why, short = (
+            none_start,
+            f"wait: {each.who} keeps {counted(each.servers, 'server')}, {none_start.partition(', so')[0]}",
+        )
     else:
         why = "whether the queue counts its servers here is not known"
     return f"{held}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
-    """Return that the servers of an idle holder are none that the head could use."""
+    """Return that the head could not use the servers of an idle holder."""
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     cause = no_use(each, reading).get(group_title(found.head), "")
     why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
@@ -418,6 +426,6 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
 
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
-    """Return that one looks first at the session for which a holder of servers waits."""
+    """Return the step to check first the session that a holder of servers waits for."""
     short = f"look at {session_words(held.blocker, reading) or f'session {held.blocker}'}: {held.who} waits for it"
     return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)

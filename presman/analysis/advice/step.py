@@ -1,4 +1,4 @@
-"""Step: what is to be done, as DO says it, and what is proven of the commands that are offered for it."""
+"""Step: what is to be done, in the words of DO, and what is proven of the commands offered for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from presman.rows.commands import Command
 
 
 class Proof(Enum):
-    """What is proven of an end, or that nothing is and a person decides. The names are those of JSON.
+    """What is proven of an end, or that nothing is and a person decides. JSON uses the names.
 
-    More than one may hold. `DBA_DECIDES` stands beside a proof where work would be lost, and alone where a command
-    lets a statement pass others or cancels it.
+    Several may hold. `DBA_DECIDES` is added to a proof if work would be lost. It is alone if a command lets a statement
+    pass others or cancels it.
     """
 
     HEAD_STARTS = "that lets the head start"
@@ -34,7 +34,7 @@ def in_words(proven: Sequence[Proof]) -> str:
 
 
 class Step(Enum):
-    """What kind of thing is to be done."""
+    """The kind of thing that is to be done."""
 
     END = "end"
     LOOK = "look"
@@ -43,11 +43,11 @@ class Step(Enum):
 
 
 class ToDo(NamedTuple):
-    """What to do: a sentence, a `short` one for narrow lines, the name (not the key) of the tab that tells more.
+    """What to do: a sentence, a `short` one for narrow lines, and the name (not the key) of the tab with more about it.
 
-    `commands` are what `C` copies, () where nothing is to be run; `affects` whom they hit, `proven` what is proven of
-    them. `subject` is the group or container it is about. `beside` is what `text` says of the queue behind a step about
-    something else, in short words.
+    `commands` are what `C` copies, () if there is nothing to run. `affects` names the sessions that they act on,
+    `proven` what is proven of them. `subject` is the group or container that it is about. `beside` is, in short, what
+    `text` says about the queue after a step about something else.
     """
 
     step: Step
@@ -62,15 +62,15 @@ class ToDo(NamedTuple):
 
     @property
     def command(self) -> Command | None:
-        """The first command, None where nothing is to be run."""
+        """The first command, None without any."""
         return self.commands[0] if self.commands else None
 
     @property
     def script(self) -> str:
-        """All commands as text, a line each."""
+        """All commands as text, one per line."""
         return "\n".join(each.text for each in self.commands)
 
     @property
     def lines(self) -> list[str]:
-        """What to do, and below it each command with whom it hits, as a text without a screen has it."""
+        """What to do and, below it, each command with the sessions it acts on, for output without a screen."""
         return [f"DO {self.text}", *(f"   {each.text}  -- affects {self.affects}" for each in self.commands)]

@@ -1,9 +1,9 @@
-"""Step to take now, or that it ends by itself: one function over a Reading, for screens, texts and checks.
+"""Step to take now, or that the trouble ends by itself: one function of a Reading, for screens, texts and checks.
 
-The rules. To end somebody for a queue comes before all else, and is said only where :mod:`queue_step` has proof that it
-helps. What is critical comes before what is a warning, and among those equally bad what somebody can do (set a plan,
-raise a limit, look at a session) before a wait, which stands behind it: who is queued wants to know that, too. Of what
-only a plan can cure, it says what.
+Rules: ending a session for a queue comes before everything else, and is shown only if :mod:`queue_step` has proof that
+it helps. Critical alerts come before warnings. Among equal ones, something that the DBA can do (set a plan, raise a
+limit, check a session) comes before a wait, which is added after it for the users who wait in the queue. If only a plan
+can cure it, the step says what to change in the plan.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from presman.rows.snapshot import GoneInstance
 
 @once
 def to_do(reading: Reading) -> ToDo | None:
-    """Return the one thing to do now, None where nothing is wrong or nothing is known to help."""
+    """Return the one thing to do now, None if nothing is wrong or nothing is known to help."""
     found = wrong(reading)
     if not is_wrong(found):
         return None
@@ -46,20 +46,20 @@ def to_do(reading: Reading) -> ToDo | None:
 
 
 _LONG = 60.0
-"""Seconds from which on who waits in the queue wants to know what becomes of it, whatever else is to be done."""
+"""Seconds of waiting from which the queue is mentioned, whatever else is to be done."""
 
 
 def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
-    """Return the first step with what is known of the queue beside it, where that is to wait."""
+    """Return the first step, with what is known of the queue added if the step for the queue is to wait."""
     if queue is None or first.step is Step.WAIT or queue.step is not Step.WAIT:
         return first
     return first._replace(text=f"{first.text}; for the queue, {queue.text}", beside=f"for the queue, {queue.short}")
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
-    """Return alerts with those behind that come and go: of groups that get a little less than their due.
+    """Return alerts with short-lived ones last: those of groups that get a little less than their due.
 
-    So are instances that have been gone for a while: somebody has found out why by then, or stopped them himself.
+    Instances that have been gone for a while are last, too: by then someone has found the reason, or stopped them.
     """
     old = {str(each.inst_id) for each in reading.gone if not _is_news(each, reading)}
 
@@ -76,15 +76,15 @@ def _is_news(gone: GoneInstance, reading: Reading) -> bool:
 
 
 def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
-    """Return what to do about one alert, None where nothing is known to help; `queue` is what to do about the queue."""
+    """Return what to do about an alert, None if nothing is known to help; `queue` is the step for the queue."""
     if alert.key in _OF_THE_QUEUE:
-        return _cause_of(alert, reading) or queue or _unseen_queue(reading)
+        return _cause_of(alert, reading) or queue or _counted_queue(reading)
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
 
 
-def _unseen_queue(reading: Reading) -> ToDo | None:
-    """Return to look at the view that would tell who is queued, where another only counts them."""
+def _counted_queue(reading: Reading) -> ToDo | None:
+    """Return the step to check the view that lists queued statements, if another view only counts them."""
     queued = sum(reading.queued_by_group().values())
     if not queued or reading.queue:
         return None
@@ -96,8 +96,9 @@ def _unseen_queue(reading: Reading) -> ToDo | None:
 
 
 def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
-    """Return what to do about the instance that is gone by which alone the head of a queue is too large, while that is
-    news; None where it is not so.
+    """Return what to do about the gone instance that alone makes the head of a queue too large; None without one.
+
+    That holds only while the instance's end is recent.
     """
     fits_with = next((each.fits_with for each in reading.heads if group_title(each) == alert.subject), ())
     news = {str(each.inst_id) for each in reading.gone if each.inst_id in fits_with and _is_news(each, reading)}
@@ -121,7 +122,7 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     row = next((row for row in rows if row.title == alert.subject), rows[0])
     names = [row.title, *(each.title for each in rows if each is not row)]
     who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_from_whom(row, reading)}"
+    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_source_of_share(row, reading)}"
     nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
     text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row)}"
     return ToDo(Step.CHANGE, text, f"give {who} {share}", "plan", subject=alert.subject)
@@ -150,7 +151,7 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
-        share = f"{_LEAST_SHARE} or more{_from_whom(row, reading)}"
+        share = f"{_LEAST_SHARE} or more{_source_of_share(row, reading)}"
         text = f"give {row.title} {share}: {waits}; {more}"
         short = f"give {row.title} {_LEAST_SHARE}{_on_level(row)}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
@@ -159,13 +160,13 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
 
 
 _LEAST_SHARE, _TWENTIETH = "5 %", 0.05
-"""Of the CPUs: so much of a share ends the hang of a group that has none, and costs the others no more."""
+"""Of the CPUs: this share ends the hang of a group that has none, and costs the others no more than that."""
 
 
-def _from_whom(row: GroupReading, reading: Reading) -> str:
-    """Return on which level a group without a share could have one, and of what: nobody's, else of the largest.
+def _source_of_share(row: GroupReading, reading: Reading) -> str:
+    """Return the level on which a group without a share could have one, and its source: unallocated, else the largest.
 
-    A level divides what those before it leave, so where these leave nothing, a part of it is a part of nothing.
+    A level divides what earlier levels leave, so if these leave nothing, a part of it is nothing.
     """
     others = [each for each in reading.cluster_groups() if each.con_id == row.con_id and each.share]
     most = max(others, key=lambda each: each.share, default=None)
@@ -182,7 +183,7 @@ def _on_level(row: GroupReading) -> str:
 
 
 def _what_a_share_is(row: GroupReading) -> str:
-    """Return what the least share is in CPUs, beside what a group wants."""
+    """Return the least share in CPUs, beside what a group wants."""
     wants = "" if row.wanted is None else f", {row.title} wants {number(row.wanted)}"
     return f"{_LEAST_SHARE} are {number(_TWENTIETH * row.capacity)} CPUs{wants}"
 
@@ -200,14 +201,14 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
-    """Return that one looks at the instance that is gone: nobody but its own log knows whether it was stopped."""
+    """Return the step to check the instance that is gone: only its own log shows whether it was stopped."""
     what, then = f"find out why {alert.short.partition(',')[0]}", "start it if nobody stopped it"
     text = f"{what}, and {then}: its alert log says why, srvctl status database what runs"
     return ToDo(Step.LOOK, text, f"{what}; {then}", "events", subject=alert.subject)
 
 
 def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
-    inside = bool(alert.subject) and not alert.subject.isdecimal()  # of containers, not of an instance
+    inside = bool(alert.subject) and not alert.subject.isdecimal()  # an alert about containers, not about an instance
     set_it = f"set a plan that divides CPU{f' inside {alert.subject}' if inside else ''}"
     why = alert.short if inside else "no plan divides the CPUs, and all are in use"
     return ToDo(Step.CHANGE, f"{set_it} (RESOURCE_MANAGER_PLAN): {why}", set_it, "plan", subject=alert.subject)
@@ -221,7 +222,7 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return which limit to raise: that of the container with the longest queue, else with the longest waits.
 
-    A statement that has just been queued may start before anybody has decided: it makes no queue.
+    A statement that has just been queued may start before a DBA decides: it does not count as a queue.
     """
     held = [each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED]
     if not held:
@@ -236,7 +237,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
 
 
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
-    """Return what to do about idle holders for whom no queue waits: end one only where no server is left."""
+    """Return what to do about idle holders that no queue waits for: end one only if no server is left."""
     idle = [each for each in reading.running if each.idle is not None]
     if not idle or reading.queue:
         return None
@@ -267,13 +268,13 @@ _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "idle_holder": _idle,
     "blocked_holder": _blocked,
 }
-"""What to do by the key of the alert; of the others nothing is known to help."""
+"""What to do by the key of the alert; for other alerts nothing is known to help."""
 
 
 def offered(row: RunningStatement, reading: Reading) -> Ending:
-    """Return what is offered to end a running statement: commands of whom DO or TO START IT proves that his end helps.
+    """Return what is offered to end a running statement: commands if DO or TO START IT proves that its end helps.
 
-    Else why none are, as the head says that he could help most.
+    Otherwise return why there are none, as given by the head that it could help most.
     """
     found, step = unblock(reading), to_do(reading)
     mine = [each for way in found for each in way.candidates if each.statement.executing() == row.executing()]
@@ -288,7 +289,7 @@ def offered(row: RunningStatement, reading: Reading) -> Ending:
 
 
 def _no_reason(row: RunningStatement, found: Sequence[Unblock]) -> Iterator[str]:
-    """Yield why there is no reason to end a statement that is nobody's answer."""
+    """Yield why there is no reason to end a statement that is no answer."""
     if row.blocker:
         yield f"it waits for {row.blocker}: look at that session first"
     if (left := ends_in(row)) is not None:

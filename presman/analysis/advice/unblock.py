@@ -1,8 +1,9 @@
-"""Ways to let the head of a queue start: which running statements to end, and what it would cost, in words.
+"""Ways to let the head of a queue start: which running statements to end, and the cost of that, in words.
 
-The rules. Who is chosen, and in which order, :mod:`freeing` says. What may be a monitor's query is not named at all,
-nor is who waits for another session: that session comes first. Who cannot be ended (a background process, a session
-marked as killed) is told as that. A start is promised only where no other queue could take the servers.
+Rules: :mod:`freeing` chooses and orders the statements. A statement that may be a monitor's query is not named at all,
+nor is one that waits for another session: that session comes first. A statement that cannot be ended (a background
+process, a session marked as killed) is described as such. A start is predicted only if no other queue could take the
+servers.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from presman.base.formats import counted, duration, in_about, instances_are, lis
 
 
 def nobody_named(head: QueueHead) -> str:
-    """Say why no running statement is named."""
+    """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
         run = "a run with a lower DOP or in another group may"
@@ -56,7 +57,7 @@ def nobody_named(head: QueueHead) -> str:
 
 
 def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
-    """Say what lets a head start; `doubtful` statements may be monitors' and are not named."""
+    """Return what lets a head start; `doubtful` statements may be monitors' and are not named."""
     if found.unknown:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:
@@ -72,14 +73,14 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def queues_behind_itself(holder: RunningStatement) -> str:
-    """Say that the session that is queued holds servers itself: its end would end the statement that waits, too."""
+    """Return that the queued session holds servers itself: its end would also end the waiting statement."""
     held = counted(holder.servers, "server")
     cure = "close it, or raise the limit"
     return f"{holder.who} is queued behind itself: its open cursor keeps {held} ({cure})"
 
 
 def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
-    """Say whom to look at before anybody is ended."""
+    """Return which session to check before any statement is ended."""
     most = max(blocked, key=lambda each: each.servers)
     held = counted(sum(each.servers for each in blocked), "server")
     return (
@@ -89,7 +90,7 @@ def _blocked_first(blocked: Sequence[RunningStatement]) -> str:
 
 
 def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
-    """Say whose ends free enough."""
+    """Return which ends free enough."""
     if not found.candidates:
         if doubtful:
             maybe = f"{_statements(doubtful)} may be GV$ queries of monitors, so they are not named"
@@ -108,7 +109,7 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
 
 
 def _turns(found: Unblock, reading: Reading) -> str:
-    """Say who is idle with servers that the head's queue wants as others do, and who is first or what is missing."""
+    """Return which holder is idle with servers that several queues want, and which is first or what is missing."""
     idle = (each.statement for each in found.candidates if each.statement.idle is not None)
     keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
@@ -124,7 +125,7 @@ def _turns(found: Unblock, reading: Reading) -> str:
 
 
 def _want_next(found: Unblock, reading: Reading) -> str:
-    """Say who wants what comes free next: to a queue that its own limit holds back, only what that limit counts is."""
+    """Return the queues that want what becomes free next; under its own limit a queue can use only what that counts."""
     own = own_limits(found.head, reading)
     if not own:
         return who_wants(found.turns, reading, " the next servers that come free")
@@ -133,7 +134,7 @@ def _want_next(found: Unblock, reading: Reading) -> str:
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
-    """Say who cannot be ended; what is gone with an instance together, for it has one reason."""
+    """Yield which holders cannot be ended; those gone with an instance share one reason and one sentence."""
     gone: Counter[int] = Counter()
     for each in refused:
         if each.statement.orphaned:
@@ -146,7 +147,7 @@ def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
 
 
 def refused_holder(candidate: Candidate) -> str:
-    """Say who holds servers and cannot be ended, and why."""
+    """Return which session holds servers and cannot be ended, and why."""
     each = candidate.statement
     held = counted(each.servers, "server")
     if each.kind is not None and each.kind.is_background:
@@ -160,7 +161,7 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
         return f"wait: {found.may_end}"
     same = f"; {want_the_same(found.rivals)}: {found.order}" if found.rivals else ""
     same = same or (f"; {found.unsure}" if found.unsure else "")
-    # That what wants more than its limit starts once nothing else runs was seen, and is promised nowhere.
+    # A statement that wants more than its limit was seen to start once nothing else ran, but this is not predicted.
     perhaps = found.head.cause is Cause.NEVER_FITS
     whom = f"one of the first {found.head.equals + 1}" if found.head.equals else "it"
     lets = f"with which {whom} may start" if found.rivals or found.unsure else f"that let {whom} start"
@@ -191,15 +192,15 @@ def _statements(number: int) -> str:
 
 
 _NAMED = 3
-"""Statements to be ended together that a sentence names."""
+"""The most statements to be ended together that a sentence names."""
 
 
 _ASKED = 2
-"""Idle holders of whom it is asked what their ends would do, whatever a head is short of."""
+"""The most idle holders whose ends are forecast, whatever a head is short of."""
 
 
 LISTED = 12
-"""Candidates kept for one head, but all that are needed."""
+"""Candidates kept for one head, unless more are needed."""
 
 
 @once
@@ -255,7 +256,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
 
 
 def _foreseen(head: QueueHead, reading: Reading) -> float | None:
-    """Return within how many seconds a head should start by its forecast, None unless that is soon."""
+    """Return the seconds within which a head should start by its forecast, None unless that is soon."""
     starts = head.statement.starts
     is_told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
     latest = starts.high if starts is not None and is_told else None
@@ -263,14 +264,14 @@ def _foreseen(head: QueueHead, reading: Reading) -> float | None:
 
 
 def _unlisted(reading: Reading) -> str:
-    """Return that V$PX_SESSION does not show who holds the servers in use, "" if it does."""
+    """Return that V$PX_SESSION does not show the holders of the servers in use, "" if it does."""
     pool, shown = reading.header.servers, sum(each.servers for each in reading.running)
     in_use = pool.in_use if pool.counted is None else pool.counted
     return f"V$PX_SESSION shows {shown} of {counted(in_use, 'server')} in use" if in_use and shown < in_use else ""
 
 
 def _is_of(statement: RunningStatement, queued: QueuedStatement) -> bool:
-    """Whether a statement's servers are kept by the session that is queued."""
+    """Whether the queued session is the one that holds a statement's servers."""
     return (statement.inst_id, statement.sid, statement.serial) == (queued.inst_id, queued.sid, queued.serial)
 
 

@@ -1,1 +1,1 @@
-"""Parallel statements: the queue, who runs, who holds servers, why a head waits, a close look at one."""
+"""Parallel statements: the queue, the statements that run, the holders of servers, and details of one statement."""

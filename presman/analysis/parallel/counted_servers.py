@@ -1,6 +1,6 @@
-"""Statements whose servers the queue counts against a limit: V$RSRC_CONSUMER_GROUP leaves out those that did not queue.
+"""Statements whose servers count against a limit: V$RSRC_CONSUMER_GROUP leaves out statements that did not queue.
 
-No view says which those are; sums tell some of them, and how many servers it is about.
+No view shows which statements those are. Sums identify some of them, and show how many servers are not counted.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from presman.base.sums import grouped
 
 
 class Counted(Struct, frozen=True):
-    """Which running statements the queue counts, as far as sums can tell; both maps have those it may not count.
+    """Running statements that the queue counts, as far as sums show. The maps hold only statements that may not count.
 
-    V$RSRC_CONSUMER_GROUP does not count the servers of statements that bypassed the queue, and no view says which those
-    are. If a group's statements hold 16 servers more than it counts, whoever holds more than 16 is counted, and one of
-    16 is not if nothing else adds up to 16. The same goes for all statements and V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE,
-    which the budget of the target is made of; where that is what the groups count, each group tells of its own.
-    What polls before have shown of a statement (:class:`Bypassed`) holds as long as it runs.
+    V$RSRC_CONSUMER_GROUP does not count the servers of statements that bypassed the queue, and no view shows which
+    statements did. If the statements of a group hold 16 servers more than the group counts, a statement with more than
+    16 is counted, and one with 16 is not if no other statements add up to 16. The same holds for all statements and
+    V$RSRC_PLAN.PARALLEL_SERVERS_ACTIVE, which the budget of the target is computed from. If that is the sum of the
+    groups' counts, the result of each group is used. What earlier polls have shown about a statement
+    (:class:`Bypassed`) holds as long as it runs.
     """
 
     in_group: Mapping[Executing, bool | None]
@@ -30,7 +31,7 @@ class Counted(Struct, frozen=True):
 
     @classmethod
     def of(cls, reading: Reading) -> Counted:
-        """Compare what is counted with what statements hold."""
+        """Compare the servers that are counted with those that statements hold."""
         groups = {(group.con_id, group.name): group.px_servers or 0 for group in reading.cluster_groups()}
         held = grouped(reading.running, lambda each: (each.con_id, each.group))
         in_group: dict[Executing, bool | None] = {}
@@ -44,25 +45,22 @@ class Counted(Struct, frozen=True):
         return cls(in_group, _divide(reading.running, whole - counted))
 
     def of_statement(self, statement: RunningStatement, *, everybody: bool) -> bool | None:
-        """Return whether a statement counts against its group, or against the target of `everybody`.
-
-        None where that is not known.
-        """
+        """Return whether a statement counts against its group, or the target if `everybody`; None if not known."""
         known = self.in_target if everybody else self.in_group
         return known.get(statement.executing(), True)
 
 
 class Bypassed:
-    """Which running statements a group does not count, by what several polls have shown: whether it does never changes.
+    """Running statements that a group does not count, as several polls have shown: this never changes while they run.
 
-    At one poll sums tell it for certain, at the next they are ambiguous.
+    Sums may prove it at one poll and be ambiguous at the next.
     """
 
     def __init__(self) -> None:
         self._shown: dict[Executing, int] = {}
 
     def add(self, reading: Reading) -> tuple[Executing, ...]:
-        """Take the next reading; return those known by now. A poll that shows the contrary is believed at once."""
+        """Add a reading and return the statements identified so far. A poll that shows the contrary wins at once."""
         counts, before = Counted.of(reading), self._shown
         self._shown = {}
         for each in reading.running:
@@ -72,16 +70,16 @@ class Bypassed:
 
 
 _POLLS = 3
-"""Polls that must have shown it: views read at different instants may say so once by chance."""
+"""Polls that must show it: views that are read at different instants may show it once by chance."""
 
 
 def _in_group(
     statements: Sequence[RunningStatement], number: int, bypassed: Collection[Executing]
 ) -> Mapping[Executing, bool | None]:
-    """Return which statements of a group that counts so many servers it does not, or may not, count."""
+    """Return the statements of a group that it does not count, or may not count, when it counts `number` servers."""
     known = [each for each in statements if each.executing() in bypassed]
     beyond = _sum(statements) - number
-    if beyond < _sum(known):  # then what was known does not hold
+    if beyond < _sum(known):  # then the earlier result no longer holds
         known = []
     found = _divide([each for each in statements if each not in known], beyond - _sum(known))
     return found | {each.executing(): False for each in known}
@@ -92,7 +90,7 @@ def _sum(statements: Iterable[RunningStatement]) -> int:
 
 
 def _divide(statements: Sequence[RunningStatement], beyond: int) -> dict[Executing, bool | None]:
-    """Return the statements that are not, or may not be, counted where all hold so many servers `beyond` the count."""
+    """Return the statements that are not, or may not be, counted when all hold `beyond` servers more than the count."""
     if not beyond:
         return {}
     found: dict[Executing, bool | None] = {}
@@ -109,12 +107,12 @@ def _is_counted(statement: RunningStatement, statements: Sequence[RunningStateme
     sums = _sums(other.servers for other in statements if other is not statement)
     without = _among(sums, beyond)
     within = _among(sums, beyond - statement.servers)
-    # Views read at different instants may not add up at all: then nothing is known.
+    # Views that are read at different instants may not add up at all: then the result is unknown.
     return None if without == within else without
 
 
 def _sums(numbers: Iterable[int]) -> int:
-    """Return all sums of some of the numbers, as the bits of an integer."""
+    """Return the sums of all subsets of the numbers, as the bits of an integer."""
     sums = 1
     for number in numbers:
         sums |= sums << number
@@ -126,14 +124,14 @@ def _among(sums: int, number: int) -> bool:
 
 
 class GroupHoldings(NamedTuple):
-    """Servers that the statements of a group hold, and how many of them the group does not count."""
+    """Servers that the statements of a group hold, and the number of them that the group does not count."""
 
     held: int
     uncounted: int
 
 
 def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
-    """Return what the statements of a group hold; what it does not count is 0 where that is not known."""
+    """Return what the statements of a group hold; the uncounted part is 0 if it is not known."""
     held = _sum(each for each in reading.running if (each.con_id, each.group) == (con_id, group))
     rows = (each for each in reading.cluster_groups() if (each.con_id, each.name) == (con_id, group))
     first = next(rows, None)
@@ -141,7 +139,7 @@ def holdings(reading: Reading, con_id: int, group: str) -> GroupHoldings:
 
 
 def why_not_counted(statement: RunningStatement, reading: Reading) -> str:
-    """Return why the limit of its group does not count a statement's servers, or may not; "" where it does."""
+    """Return why the limit of its group does not, or may not, count a statement's servers; "" if it does."""
     found = holdings(reading, statement.con_id, statement.group)
     if not found.uncounted:
         return ""

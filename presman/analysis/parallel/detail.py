@@ -1,4 +1,4 @@
-"""A close look at one session and its cursor, from the sections that a focus adds to a snapshot."""
+"""Details of one session and its cursor, from the sections that a focus adds to a snapshot."""
 
 import re
 from collections import defaultdict
@@ -24,16 +24,16 @@ _IN_OUT = {
     "SINGLE_COMBINED_WITH_CHILD": "SCWC",
     "SERIAL_TO_REMOTE": "R->S",
 }
-"""V$SQL_PLAN.OTHER_TAG as DBMS_XPLAN abbreviates it in the column IN-OUT; others are shown as they are."""
+"""V$SQL_PLAN.OTHER_TAG as DBMS_XPLAN abbreviates it in the column IN-OUT; other values are shown unchanged."""
 
 _TABLE_QUEUE = re.compile(r":(?:Q(\d+)(\d{3})|TQ(\d+)(\d{4}))", re.ASCII)
-"""A table queue: its data flow tree, and the data flow operation in it."""
+"""A table queue: the data flow tree, and the data flow operation in that tree."""
 
 _MB = 2**20
 
 
 def detail(facts: Facts) -> Detail | None:
-    """Return the close look that the snapshot holds, None if nothing was looked at."""
+    """Return the session details that the snapshot holds, None if it has no focus."""
     snapshot = facts.snapshot
     lines, totals = snapshot.rows(PlanLine), snapshot.rows(CursorTotals)
     statistics, servers = snapshot.rows(SessionStatistic), snapshot.rows(PxStatistic)
@@ -61,7 +61,7 @@ def detail(facts: Facts) -> Detail | None:
 
 
 def plan_step(line: PlanLine) -> PlanStep:
-    """Return a line of the plan as DBMS_XPLAN words it."""
+    """Return a line of the plan in the wording of DBMS_XPLAN."""
     return PlanStep(
         id=line.id,
         depth=line.depth,
@@ -81,7 +81,7 @@ def plan_step(line: PlanLine) -> PlanStep:
 
 
 def _queue(node: str) -> str:
-    """Return a table queue as DBMS_XPLAN does: ``:Q1000`` is Q1,00. Anything else (a database link) as it is."""
+    """Return a table queue as DBMS_XPLAN does: ``:Q1000`` is Q1,00. Anything else (a database link) stays unchanged."""
     found = _TABLE_QUEUE.fullmatch(node)
     if found is None:
         return node
@@ -90,7 +90,7 @@ def _queue(node: str) -> str:
 
 
 def cost(row: CursorTotals) -> CursorCost:
-    """Return the cost of a cursor per execution; one that is still at its first counts as one."""
+    """Return the cost of a cursor per execution. A first execution that still runs counts as one."""
     number = max(row.executions, 1) if row.executions is not None and (row.executions or row.elapsed_time) else None
     eligible, read, sent = row.io_cell_offload_eligible_bytes or 0, row.physical_read_bytes, row.io_interconnect_bytes
 
@@ -116,7 +116,7 @@ def cost(row: CursorTotals) -> CursorCost:
 
 
 def _servers(facts: Facts, inst_id: int, rows: Iterable[PxStatistic], names: Mapping[int, str]) -> Iterable[ServerWork]:
-    """Yield the servers of the coordinator in the order of their sets; another instance may have the same SID."""
+    """Yield the servers of the coordinator, ordered by server set. Another instance may have the same SID."""
     working = [row for row in rows if row.degree is not None and row.qcinst_id in {inst_id, None}]
     before = {
         (row.inst_id, row.sid, row.statistic): row.value for row in facts.deltas.before(PxStatistic) if row.degree
@@ -154,7 +154,7 @@ def _process(program: str) -> str:
 
 
 def skew(servers: Iterable[ServerWork]) -> tuple[SetSkew, ...]:
-    """Return how uneven the work of each server set is: the busiest server over the mean, 1 if all do the same."""
+    """Return the skew of each server set: the busiest server divided by the mean, 1 if all do the same work."""
     sets = sorted(grouped(servers, lambda server: server.server_set).items())
     return tuple(
         SetSkew(number, len(each), _uneven([one.cpu for one in each]), _uneven([one.megabytes for one in each]))

@@ -1,13 +1,15 @@
-"""Parallel statement queue: who waits, for how long, and for how many servers.
+"""Parallel statement queue: which statements wait, how long, and for how many servers.
 
-The queue counts DOP times server sets, which no view shows for certain. In order of trust:
+The queue counts DOP times server sets, and no view shows the number of sets for certain. The sources, most reliable
+first:
 
-1. V$RSRC_SESSION_INFO.PQ_SERVERS of the queued session, where it is its DOP or a small multiple of it;
+1. V$RSRC_SESSION_INFO.PQ_SERVERS of the queued session, if it is the DOP or a small multiple of it;
 2. the server sets of a running execution of the same cursor (V$PX_SESSION);
-3. those of its plan (V$SQL_PLAN): two for a data flow tree of two operations or more, else one. Of several trees the
-   largest counts, not their sum: in a published test on 19c, statements of four trees with DOP 8 were admitted as 16;
+3. the server sets of its plan (V$SQL_PLAN): two for a data flow tree of two operations or more, else one. If there are
+   several trees, the largest counts, not their sum: in a published test on 19c, statements of four trees with DOP 8
+   were admitted as 16;
 4. the DOP alone: one or two sets;
-5. without a DOP, what the group's queued statements wanted on average in the last minute (V$RSRCMGRMETRIC).
+5. without a DOP, the mean that the group's queued statements wanted in the last minute (V$RSRCMGRMETRIC).
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from presman.rows.session_state import NEXT_IN_LINE, time_queued
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
-    """Return the queue in the order of groups and, within a group, oldest first."""
+    """Return the queue ordered by group and, within a group, oldest first."""
     waiting, running = facts.sessions.queued, tuple(running)
     if not waiting:
         return ()
-    if any(each.outdated for each in running):  # V$PX_SESSION may show who has started since V$SESSION answered
+    if any(each.outdated for each in running):  # V$PX_SESSION may show statements that started after V$SESSION was read
         started = {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
         waiting = [each for each in waiting if (each.inst_id, each.sid, each.serial) not in started]
     wanted = WantedServers.of(facts, running)
@@ -99,7 +101,7 @@ def _statement(
 
 
 def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float, str] | None:
-    """Return after how many seconds a directive's statements leave the queue, and what becomes of them, "" if unknown.
+    """Return the seconds after which a directive's statements leave the queue, and the action then, "" if unknown.
 
     None without a timeout.
     """
@@ -110,7 +112,7 @@ def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float,
 
 
 def degree(requested: int | None, dop: DopStory, directive: PlanDirective | None) -> int | None:
-    """Return the DOP a statement will run with: Resource Manager's figure, else the plan's; the group may cap it."""
+    """Return the DOP a statement will run with: Resource Manager's value, else the plan's; the group may cap it."""
     chosen = requested or dop.degree
     ceiling = directive.parallel_degree_limit_p1 if directive else None
     return min(chosen, ceiling) if chosen and ceiling and ceiling > 0 else chosen
@@ -120,10 +122,10 @@ _TABLE_QUEUE = re.compile(r":Q(\d+)(\d{3})", re.ASCII)
 """V$SQL_PLAN.OBJECT_NODE: data flow tree and operation. Other nodes are names of database links."""
 
 _MOST_SETS = 2
-"""Server sets that a data flow tree works with, however many operations it has: producers and consumers."""
+"""Server sets that a data flow tree uses, however many operations it has: producers and consumers."""
 
 _SMALL = 4
-"""Up to which multiple of the DOP PQ_SERVERS is believed to belong to the statement that queues."""
+"""The largest multiple of the DOP for which PQ_SERVERS is taken to belong to the queued statement."""
 
 _FORCED_SERIAL = "FORCED SERIAL"
 
@@ -131,9 +133,9 @@ Cursor = tuple[str, int | None]
 
 
 class WantedServers(Struct, frozen=True, dict=True):
-    """What is known of the server sets of cursors: `running` executions, and what is looked up where they tell nothing.
+    """The server sets of cursors: those of `running` executions, else those found in plans and metrics.
 
-    On an Autonomous Database one set takes twice its DOP, too, so that nothing is left open there (published for 19c).
+    On an Autonomous Database one set also takes twice its DOP, so the number is exact there (published for 19c).
     """
 
     facts: Facts
@@ -141,7 +143,7 @@ class WantedServers(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, facts: Facts, running: Iterable[RunningStatement]) -> WantedServers:
-        """Collect it from one snapshot."""
+        """Collect the server sets from one snapshot."""
         held: dict[Cursor, int] = {}
         for each in running:
             if each.sql_id and each.tree_sets:
@@ -158,11 +160,11 @@ class WantedServers(Struct, frozen=True, dict=True):
 
     @cached_property
     def means(self) -> Mapping[tuple[int, str], float]:
-        """The servers that the queued statements of each group wanted on average in the last minute."""
+        """The mean number of servers that a queued statement of each group wanted in the last minute."""
         return means(self.facts.snapshot.rows(GroupMetric))
 
     def by(self, session: Session, info: SessionInfo | None, group: str, dop: int | None) -> Servers | None:
-        """Return the servers that a queued session wants for its statement of degree `dop`, None if nothing tells."""
+        """Return the servers that a queued session wants for its statement of degree `dop`, None if not known."""
         if dop is None:
             mean = round(self.means.get((session.con_id, group), 0.0))
             return Servers(mean, mean, WantsSource.MEAN) if mean > 1 else None
@@ -181,14 +183,14 @@ class WantedServers(Struct, frozen=True, dict=True):
 
 
 def by_sets(dop: int, sets: int, source: WantsSource) -> Servers:
-    """Return DOP x sets. For one set it is a range: whether the queue then counts the DOP or twice it is not known."""
+    """Return DOP x sets. One set gives a range: it is not known whether the queue counts the DOP or twice the DOP."""
     return Servers(dop, 2 * dop, source) if sets == 1 else Servers(dop * sets, dop * sets, source)
 
 
 def server_sets(lines: Iterable[PxPlanLine], skipped: Collection[int] = ()) -> int:
     """Return the server sets of the largest data flow tree of a plan, 0 if it has none.
 
-    Lines that the display map skips do not count, nor do those below a coordinator that is forced to be serial.
+    Lines that the display map skips do not count, nor do lines below a coordinator that is forced to run serially.
     """
     trees: dict[str, set[str]] = defaultdict(set)
     serial: int | None = None

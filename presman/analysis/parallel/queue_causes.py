@@ -1,4 +1,4 @@
-"""Causes why queued statements wait: of a head in one sentence with its arithmetic, of each out of a closed set."""
+"""Causes why queued statements wait: for a head a sentence with the figures, for each statement a fixed reason."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _COUNTS = {1: "one set", 2: "two sets", 3: "three sets", 4: "four sets"}
 
 
 class QueueState(NamedTuple):
-    """What a head waits among, in servers: the system's budget and the limits of its group and container.
+    """What decides whether a head can start, in servers: the system's budget and the limits of its group and container.
 
-    `ahead` counts statements of other groups that the one queue of a FIFO queueing serves first; `rivals` are the
-    other groups with a head, which the plan chooses among, and `containers` the other containers with one: the CDB plan
-    chooses among these first. `inst_ids` are the instances on which its servers may run, none for all. `passed_over`
-    tells that it had room at the poll before, too, and is still queued; `unknown_container` is the name of its
-    container where the servers that this may hold are not known.
+    `ahead` counts statements of other groups that a single FIFO queue serves first. `rivals` are the other groups that
+    have a head, among which the plan chooses. `containers` are the other containers that have a head: the CDB plan
+    chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
+    `passed_over` means that the head also had room at the previous poll and is still queued. `unknown_container` is the
+    name of its container if it is not known how many servers the container may hold.
     """
 
     system: ServerBudget
@@ -49,13 +49,13 @@ class QueueState(NamedTuple):
     unknown_container: str = ""
 
     def has_room(self, wants: Servers | None) -> bool:
-        """Whether the servers counted leave room for these."""
+        """Whether the servers counted leave enough free for `wants`."""
         free = self.free
         return is_known(wants) and free is not None and wants.high <= free
 
     @property
     def free(self) -> int | None:
-        """Servers left below the target and below every limit, None where neither is known."""
+        """Servers left below the target and below every limit, None if neither is known."""
         tightest = self.tightest
         return min((each for each in (self.system.free, tightest and tightest.free) if each is not None), default=None)
 
@@ -66,12 +66,12 @@ class QueueState(NamedTuple):
 
 
 def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
-    """Return the cause, the servers short (None where not exactly known) and the sentence.
+    """Return the cause, the servers short (None if not known exactly) and the sentence.
 
-    A statement starts when it fits below the target and below its limits; a limit that binds is the cause even
-    if the target binds as well, because only servers of its own group help then. A limit of which it is not known what
-    it counts is no cause: it may bind. One that wants more than the whole target was seen to start on 12.1 once nothing
-    else ran; for a group's limit nothing is known.
+    A statement starts when it fits below the target and below its limits. A limit that binds is the cause even if the
+    target also binds, because only servers of its own group help then. A limit is no cause if it is not known what it
+    counts: it only may bind. On 12.1 a statement that wants more than the whole target started once nothing else ran;
+    for the limit of a group no such case is known.
     """
     if wants is None or wants.source is WantsSource.MEAN:
         mean = (
@@ -95,27 +95,27 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
 
 
 def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
-    """Explain a head for which the target or a limit leaves too few, or may do so."""
+    """Explain a head for which the target or a limit leaves too few servers, or may do so."""
     system = state.system
     binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: limit.free)
-    untold = [str(each) for each in binding if each.uncounted]
+    uncounted = [str(each) for each in binding if each.uncounted]
     tightest = next((each for each in binding if not each.uncounted), None)
     by_system = system.free is not None and wants.high > system.free
     if tightest is None and not by_system:
-        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *untold])
+        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted])
     figures = ([str(tightest)] if tightest else []) + ([_used(system)] if by_system else [])
     lacking = {"group limit": tightest and tightest.free, "target": system.free if by_system else None}
     left = {name: free for name, free in lacking.items() if free is not None}
-    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *untold])
-    short = wants.high - min(left.values()) if wants.low == wants.high and not untold else None
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *uncounted])
+    short = wants.high - min(left.values()) if wants.low == wants.high and not uncounted else None
     return (Cause.GROUP if tightest else Cause.SYSTEM), short, sentence
 
 
 def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
-    """Return what must be freed under each limit that binds; nothing where that is not known or would not help.
+    """Return what must be freed under each limit that binds; empty if that is not known or would not help.
 
-    One that wants more than the whole target was seen to start once nothing was in use, so all of that is in its way.
-    Of a limit of which it is not known what it counts it is what would surely do.
+    A statement that wants more than the whole target started once nothing was in use, so it needs all servers in use to
+    be freed. For a limit with an unknown count, the amount is the one that is certainly enough.
     """
     system = state.system
     if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
@@ -134,7 +134,7 @@ def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[S
 
 
 def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
-    """Explain a head that fits: the queue's order holds it, or the views were read at different instants."""
+    """Explain a head that fits: the order of the queue holds it back, or the views were read at different instants."""
     if state.ahead:
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_statements_ahead(state)} ahead of it"
     if state.passed_over:
@@ -156,7 +156,7 @@ def _statements_ahead(state: QueueState) -> str:
 
 
 def _never(wants: Servers, state: QueueState) -> str:
-    """Return what is too small for the statement even when empty, "" if nothing is."""
+    """Return the limit that is too small for the statement even when nothing is in use, "" if none is."""
     for limit in state.limits:
         if wants.low > limit.allowed:
             return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
@@ -191,7 +191,7 @@ def _used(system: ServerBudget) -> str:
 
 
 def _short(wants: Servers, binding: Mapping[str, int]) -> str:
-    """Return by how many it is short, under each of two that bind, as :attr:`QueueHead.why` names them."""
+    """Return how many servers are missing under each of two limits that bind, named as in :attr:`QueueHead.why`."""
     if len(binding) == 1:
         (left,) = binding.values()
         return f"short by {_least_of(wants, left)}{counted(wants.high - left, 'server')}"
@@ -200,7 +200,7 @@ def _short(wants: Servers, binding: Mapping[str, int]) -> str:
 
 
 def _least_of(wants: Servers, free: int) -> str:
-    """Return the beginning of a range, "" where it is known exactly by how many it is short."""
+    """Return the lower end of the range of missing servers, "" if the number is exact."""
     least = wants.low - free
     return "" if wants.low == wants.high else f"{least} to " if least > 0 else "up to "
 
@@ -217,7 +217,7 @@ _REASONS = {
 def with_queue_reasons(
     queue: Iterable[QueuedStatement], heads: Sequence[QueueHead], *, quiesced: bool
 ) -> tuple[tuple[QueuedStatement, ...], tuple[QueueHead, ...]]:
-    """Return the queue and its heads with the reason of each statement: those behind a head wait for it."""
+    """Return the queue and its heads with the reason of each statement: statements behind a head wait for that head."""
     first = {(head.con_id, head.group): (head, head_reason(head, heads, quiesced=quiesced)) for head in heads}
     by_statement: dict[Executing, QueuedStatement] = {}
     for each in queue:
@@ -232,8 +232,8 @@ def with_queue_reasons(
 def head_reason(head: QueueHead, heads: Sequence[QueueHead], *, quiesced: bool) -> QueueReason:
     """Return why the head of a queue waits.
 
-    One that has room and is not chosen waits for the order of the plan only where there is another head to choose. If
-    nothing that is counted explains it and the database is quiesced, that does.
+    A head that has room waits for the order of the plan only if there is another head to choose. If none of the counts
+    explains the wait and the database is quiesced, the quiesce is the reason.
     """
     found = _REASONS.get(head.cause, QueueReason.UNKNOWN)
     if found is QueueReason.ORDER_OF_PLAN and len(heads) < 2:

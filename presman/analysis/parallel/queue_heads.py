@@ -1,11 +1,11 @@
-"""Heads of the parallel queues: which statement is the first of each, and what it waits among.
+"""Heads of the parallel queues: which statement is first in each, and what it waits for.
 
-Its parallel servers may be on every instance, on those of its service, or on its own only: PARALLEL_FORCE_LOCAL keeps
-them on the coordinator's instance; PARALLEL_INSTANCE_GROUP names the service whose instances they run on, else it is
-the session's own. A session may have set either for itself, which no view shows.
+The parallel servers of a head may run on all instances, on those of its service, or only on its own.
+PARALLEL_FORCE_LOCAL keeps them on the coordinator's instance. PARALLEL_INSTANCE_GROUP names the service whose instances
+they run on, by default the service of the session. A session may have changed either parameter, which no view shows.
 
-Where a head had room at the poll before, too, what is counted does not explain why it waits: nothing is promised a
-second time after it did not come true.
+If a head also had room at the previous poll, the counts do not explain why it waits. A start that did not come is not
+predicted again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NOT_WHERE = "on which instances its servers may run is not known"
 
 
 class Queues(NamedTuple):
-    """All parallel queues with what their statements are counted against: `pools` are the servers of each instance."""
+    """All parallel queues and what their statements are counted against; `pools` has the servers of each instance."""
 
     facts: Facts
     statements: tuple[QueuedStatement, ...]
@@ -54,32 +54,32 @@ class Queues(NamedTuple):
 
     @property
     def first(self) -> list[QueuedStatement]:
-        """The first of each queue."""
+        """The first statement of each queue."""
         return [each for each in self.statements if each.position == 1]
 
     def of(self, head: QueuedStatement) -> list[QueuedStatement]:
-        """Return the statements of a head's queue, itself among them."""
+        """Return the statements of a head's queue, including the head."""
         return [each for each in self.statements if (each.con_id, each.group) == (head.con_id, head.group)]
 
     def alike(self, head: QueuedStatement) -> list[QueuedStatement]:
-        """Return the others that have waited the same as a head, or of whom it is not known for how long.
+        """Return the other statements that have waited as long as a head, or for an unknown time.
 
-        They may be the first as well; there are none where its event says that it is next.
+        Any of them may be first as well. Empty if the event of the head shows that it is next.
         """
         if head.event == NEXT_IN_LINE:
             return []
         return [each for each in self.of(head) if each is not head and each.may_be_first(head)]
 
     def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
-        """Yield the limits that a group's statements are under, by the plan of an instance: its container's first."""
+        """Yield the limits on a group's statements by the plan of an instance, the limit of its container first."""
         con_id, whole = key[0], self.budgets[ROOT].target
         container = self.budgets.get(con_id) if con_id > 2 else None
         if container is not None and container.target is not None:
             name, held = self.facts.system.container_name(con_id), container.in_use
-            untold = view_of(self.facts.snapshot, RsrcPdb) if held is None else ""
+            unread = view_of(self.facts.snapshot, RsrcPdb) if held is None else ""
             if held is None:
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
-            yield ServerLimit(name, held, container.target, con_id=con_id, uncounted=untold)
+            yield ServerLimit(name, held, container.target, con_id=con_id, uncounted=unread)
             whole = container.target
         group = self.groups.get(key)
         limit, percent = allowed(key, self.facts, self.budgets, inst_id)
@@ -89,7 +89,7 @@ class Queues(NamedTuple):
             yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name, uncounted)
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
-        """Return what a head waits among."""
+        """Return the budget, limits and competitors of a head."""
         name, first = self.facts.system.container_name, self.first
         state = QueueState(
             system=self.budgets[ROOT],
@@ -101,15 +101,16 @@ class Queues(NamedTuple):
         )
         if not placed.confined_by:
             return state
-        # The target is the cluster's, but free servers of other instances are no use to it.
+        # The target is the cluster's, but the head cannot use free servers of other instances.
         inst_ids = tuple(sorted(placed.inst_ids))
         pool = together(self.pools[inst_id] for inst_id in inst_ids)
         return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
 
     def fits_with(self, head: QueuedStatement, state: QueueState) -> tuple[int, ...]:
-        """Return the instances that are gone with whose servers a head would not be too large; () if that is not known.
+        """Return the instances that are gone, if their servers would make a head fit; () if not, or not known.
 
-        The limit of a group is a part of what all instances have. Of a container it is not told what it had there.
+        The limit of a group is a part of the servers of all instances. No view shows what a container was allowed on
+        those that are gone.
         """
         gone, whole = self.facts.snapshot.rows(GoneInstance), self.budgets[ROOT]
         back = added(each.servers_target for each in gone) if gone else None
@@ -121,7 +122,7 @@ class Queues(NamedTuple):
         return tuple(each.inst_id for each in gone) if fits else ()
 
     def _ahead(self, head: QueuedStatement) -> int:
-        """Return how many of other groups have waited for longer in the one queue of a container."""
+        """Return how many statements of other groups have waited longer in the single queue of a container."""
         others = [each for each in self.statements if each.con_id == head.con_id and each.group != head.group]
         return sum((each.waited or 0.0) > (head.waited or 0.0) + SAME_WAIT for each in others)
 
@@ -136,7 +137,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
     placed = placement(facts, head)
     state = queues.state(head, placed)
     if state.has_room(head.wants):
-        # It would have started: another that may be the first, and has no room, is it.
+        # This one would have started, so the head is another that may be first and has no room.
         another = next((each for each in alike if not state.has_room(each.wants)), None)
         if another is not None:
             return _head(queues, another)
@@ -169,7 +170,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
 
 
 def _held_now(tightest: ServerLimit | None, group: GroupReading | None) -> int | None:
-    """Return the servers that a head's tightest limit counts, without one those of its group; None if not known."""
+    """Return the servers that the tightest limit counts, or without a limit those of the group; None if not known."""
     if tightest is None:
         return group.px_servers if group else None
     return None if tightest.uncounted else tightest.held
@@ -180,10 +181,10 @@ def _while_gone(inst_ids: Sequence[int]) -> str:
 
 
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:
-    """Whether no start is to be promised again: a head that has room had it at the poll before, too.
+    """Whether a start must not be predicted again: a head that has room also had room at the previous poll.
 
-    By the figures it could start. Either it just came, and will, or something that no view shows holds it; where the
-    plan decides, another head that was chosen first may hold it up.
+    By the figures it could start. If it has just come, it will; otherwise something that no view shows holds it back.
+    If the plan decides, another head that was chosen first may hold it up.
     """
     contested = bool(state.rivals or state.containers)
     if not passed_over(queues.facts, head, state.system, state.limits, contested=contested):
@@ -195,9 +196,9 @@ def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) ->
 
 
 def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) -> bool:
-    """Whether the plan may have chosen another head first that its limits let start, and the target does not.
+    """Whether the plan may have chosen another head first whose limits let it start while the target does not.
 
-    One that was chosen is not passed by those who want less, so that all wait for its servers.
+    Statements that want less do not pass a chosen head, so all of them wait for its servers.
     """
     if (other.con_id, other.group) == (head.con_id, head.group):
         return False
@@ -210,20 +211,20 @@ def _may_hold_up(queues: Queues, head: QueuedStatement, other: QueuedStatement) 
 
 
 def _same(head: QueuedStatement, alike: Sequence[QueuedStatement]) -> str:
-    """Return why it is not known which is first, "" where it is: others waited as long, or no view tells."""
+    """Return why it is not known which is first, "" if it is: others waited as long, or for an unknown time."""
     if not alike:
         return ""
     same = sum(each.waits_like(head) for each in alike)
     unknown = len(alike) - same + (head.waited is None)
     long = f"{counted(same, 'other')} {'has' if same == 1 else 'have'} waited as long" if same else ""
-    untold = f"for how long {unknown} of {len(alike) + 1} have waited is not known" if unknown else ""
-    return f"{' and '.join(filter(None, (long, untold)))}, so which is first is not known"
+    unclear = f"for how long {unknown} of {len(alike) + 1} have waited is not known" if unknown else ""
+    return f"{' and '.join(filter(None, (long, unclear)))}, so which is first is not known"
 
 
 class Placement(NamedTuple):
-    """Instances that servers may run on. `confined_by` is what keeps them there, "" where they may run on all.
+    """Instances that servers may run on. `confined_by` is what keeps them there, "" if they may run on all.
 
-    `known` is false if that is not known; then they are taken to run on all.
+    `known` is false if the instances are not known; `inst_ids` then holds all.
     """
 
     inst_ids: frozenset[int]
@@ -261,9 +262,9 @@ def _parameter(facts: Facts, statement: QueuedStatement, name: str) -> str:
 def passed_over(
     facts: Facts, head: QueuedStatement, system: ServerBudget, limits: Sequence[ServerLimit], *, contested: bool
 ) -> bool:
-    """Whether a head that has room below `system` and `limits` was queued at the poll before and had room then.
+    """Whether a head that has room below `system` and `limits` was queued at the previous poll and had room then.
 
-    Where it is `contested`, others may have been chosen before it, so the counts must be the same.
+    If it is `contested`, others may have been chosen before it, so the counts must be the same.
     """
     if facts.deltas.previous is None or head.wants is None:
         return False
@@ -282,7 +283,7 @@ def passed_over(
 
 
 def _system(before: Facts, now: ServerBudget) -> ServerBudget:
-    """Return the budget of the same instances at the poll before."""
+    """Return the budget of the same instances at the previous poll."""
     found = pools(before)
     if now.inst_ids:
         return budget_of(together(found[inst_id] for inst_id in now.inst_ids if inst_id in found))
@@ -290,7 +291,7 @@ def _system(before: Facts, now: ServerBudget) -> ServerBudget:
 
 
 def _held(before: Facts, limit: ServerLimit) -> int:
-    """Return the servers that were held under a limit at the poll before."""
+    """Return the servers that were held under a limit at the previous poll."""
     return sum(
         row.current_pq_servers_active
         for row in before.snapshot.rows(ConsumerGroup)

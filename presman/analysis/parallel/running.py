@@ -1,4 +1,4 @@
-"""Parallel statements that hold servers, by their coordinators (V$PX_SESSION), and how far they are."""
+"""Parallel statements that hold servers, by coordinator (V$PX_SESSION), with their progress."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxPro
 from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
 SAME_CLOCK = 2.0
-"""Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a bit."""
+"""Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a little.
+"""
 
 _OF_ONE_MOMENT = (PxSession, Session, ConsumerGroup, RsrcPlan, PxProcessSysstat)
-"""Whose rows together say who holds servers, and whether his end lets somebody start."""
+"""Records that must be of one moment to show who holds servers, and whether ending a holder lets a statement start."""
 
 Coordinator = tuple[int, int, int]
-"""A query coordinator: instance, SID, serial. The serial tells it from a later user of the SID."""
+"""A query coordinator: instance, SID, SERIAL#. The serial number distinguishes it from a later session with its SID."""
 
 Cursor = tuple[str, int | None]
-"""SQL_ID, and the number of the child on the coordinator's instance."""
+"""SQL_ID, and the child number on the coordinator's instance."""
 
 _kind = itemgetter(*map(PxSession._fields.index, ("server_group", "server_set", "degree", "req_degree")))
 
 
 class Holding(NamedTuple):
-    """The server rows of one coordinator; what is equal in many of them is looked at once."""
+    """The server rows of one coordinator; values that many rows share are evaluated once."""
 
     coordinator: Coordinator
     rows: tuple[PxSession, ...]
     certain: bool
-    """Whether it is proven that these are a statement's servers, not a GV$ query's."""
+    """Whether it is proven that these servers belong to a statement, not to a GV$ query."""
     kinds: frozenset[tuple[int | None, int | None, int | None, int | None]]
     """Server group, server set, degree and requested degree of the rows."""
 
@@ -52,12 +53,12 @@ class Holding(NamedTuple):
 
     @property
     def sets(self) -> int:
-        """Server sets, over all parallelizers of the statement."""
+        """Number of server sets, over all parallelizers of the statement."""
         return max(1, len({kind[:2] for kind in self.kinds}))
 
     @property
     def tree_sets(self) -> int | None:
-        """The most server sets of one parallelizer; None where that is not known."""
+        """The largest number of server sets of one parallelizer; None if not known."""
         groups = [group for group, number in {kind[:2] for kind in self.kinds} if number is not None]
         return max(map(groups.count, groups), default=None)
 
@@ -68,7 +69,7 @@ class Holding(NamedTuple):
 
     @property
     def requested(self) -> int | None:
-        """The largest degree asked for."""
+        """The largest requested degree."""
         return max((requested for *_, requested in self.kinds if requested is not None), default=None)
 
     @property
@@ -83,9 +84,9 @@ class Holding(NamedTuple):
 
 
 class Holdings(NamedTuple):
-    """What V$PX_SESSION tells, by coordinator: the servers of `statements`, and how many each `monitors`' query has.
+    """Parallel servers in V$PX_SESSION by coordinator: those of `statements`, and the number of each of `monitors`.
 
-    A monitor is whoever queries a GV$ view of a cluster.
+    A monitor is a session that queries a GV$ view of a cluster.
     """
 
     statements: Mapping[Coordinator, Holding]
@@ -93,10 +94,10 @@ class Holdings(NamedTuple):
 
 
 def holdings(facts: Facts) -> Holdings:
-    """Return who holds which servers. Those of GV$ queries are counted apart.
+    """Return the servers that each coordinator holds. Servers of GV$ queries are counted separately.
 
-    On a cluster, a coordinator none of whose servers is in any other view has come or gone between two reads: it is
-    left out, if V$PX_PROCESS could be read.
+    On a cluster, a coordinator whose servers are in no other view started or ended between two reads: it is left out if
+    V$PX_PROCESS could be read.
     """
     statements: dict[Coordinator, Holding] = {}
     monitors: dict[Coordinator, int] = {}
@@ -114,9 +115,9 @@ def holdings(facts: Facts) -> Holdings:
 
 
 def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSession]]:
-    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; the coordinator's row tells it.
+    """Group the servers of V$PX_SESSION by coordinator. A spool may lack QCSERIAL#; then the coordinator's row has it.
 
-    Servers without QCSID are nobody's known: there is no session 0.
+    Servers without QCSID have no known coordinator: there is no session 0.
     """
     serials: dict[tuple[int, int], int] = {}
     servers: list[PxSession] = []
@@ -134,7 +135,7 @@ def _by_coordinator(rows: Iterable[PxSession]) -> dict[Coordinator, list[PxSessi
 
 
 def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[RunningStatement, ...]:
-    """Return the statements, idle holders before those that work, those with most servers first, the gone ones last."""
+    """Return the statements: idle holders first, then most servers first, those of gone instances last."""
     statements = _of_one_moment(facts, [_statement(facts, holding) for holding in found.values()])
     statements.sort(
         key=lambda each: (each.orphaned, each.idle is None, -each.servers, each.inst_id, each.sid, each.serial)
@@ -143,11 +144,10 @@ def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[Running
 
 
 def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
-    """Return the statements, marked where a view did not answer, so that others tell of a later moment.
+    """Return the statements, marked with a view that did not answer, so that the views are of different moments.
 
-    A statement is left out if its coordinator has become INACTIVE, or is gone, since its servers were read: it has
-    ended or is an idle holder, and nothing tells which. If servers were read after the session, it is not queued any
-    more.
+    A statement is left out if its coordinator became INACTIVE, or ended, after its servers were read: it has ended or
+    is an idle holder, and no view shows which. If servers were read after the session, it is no longer queued.
     """
     sections = {record: facts.snapshot.section(record) for record in _OF_ONE_MOMENT}
     late = [record for record, section in sections.items() if section.problem is not None and section.problem.late]
@@ -170,9 +170,9 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
     cursor = sql_id, child = _cursor(session, server)
     current = session if session is not None and session.sql_id == sql_id else None
     text, blocked = facts.cursors.text(inst_id, sql_id, child), _blocker(facts, holding)
-    told = _of_coordinator(facts, session)
-    if told["idle"] is None:
-        told |= _of_work(facts, holding, cursor, is_blocked=bool(blocked))
+    fields = _of_coordinator(facts, session)
+    if fields["idle"] is None:
+        fields |= _of_work(facts, holding, cursor, is_blocked=bool(blocked))
     return RunningStatement(
         inst_id=inst_id,
         sid=sid,
@@ -191,12 +191,12 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
         blocker=blocked,
         orphaned=session is None and facts.system.is_away(inst_id),
         **_of_servers(holding),
-        **told,
+        **fields,
     )
 
 
 def _of_servers(holding: Holding) -> dict[str, Any]:
-    """Return the fields that V$PX_SESSION tells."""
+    """Return the fields that come from V$PX_SESSION."""
     return {
         "servers": len(holding.rows),
         "servers_by_instance": MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
@@ -210,7 +210,7 @@ def _of_servers(holding: Holding) -> dict[str, Any]:
 
 
 def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
-    """Return the fields that the coordinator's row of V$SESSION tells; of a process, how far it has rolled back."""
+    """Return the fields that come from the coordinator's row of V$SESSION; for a process, its rollback progress."""
     row = session or null_row(Session)
     kind = session_kind(row.type, row.username, row.program, row.module, row.service_name)
     idle = float(row.last_call_et or 0) if row.status in IDLE_STATUSES else None
@@ -235,7 +235,7 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
 
 
 def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool) -> dict[str, Any]:
-    """Return the fields that V$SESSION_LONGOPS tells of a statement at work."""
+    """Return the fields of a working statement that come from V$SESSION_LONGOPS."""
     (inst_id, sid, _), (sql_id, child) = holding.coordinator, cursor
     work = next(iter(facts.sessions.operations.get((inst_id, sid, sql_id), ())), None)
     if work is None:
@@ -253,17 +253,17 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
 
 
 def _rolled_back(facts: Facts, inst_id: int) -> float | None:
-    """Return the part that is done of what SMON rolls back with parallel servers on an instance, None if not known."""
+    """Return the part (0..1) done of what SMON rolls back with parallel servers on an instance, None if not known."""
     rows = [row for row in facts.snapshot.rows(FastStartTransaction) if row.inst_id == inst_id]
     total = sum(row.undoblockstotal for row in rows)
     return sum(row.undoblocksdone for row in rows) / total if total else None
 
 
 def _blocker(facts: Facts, holding: Holding) -> str:
-    """Return the session that the coordinator or one of its servers waits for, the one at the end of that chain.
+    """Return the session that the coordinator or one of its servers waits for, the last of that chain.
 
-    Servers of parallel DML wait for a row lock themselves, while their coordinator waits for them. Whoever works for
-    the same statement is none to look at.
+    Servers of parallel DML wait for a row lock themselves while their coordinator waits for them. Sessions that work
+    for the same statement are skipped.
     """
     blocked = facts.sessions.blocked
     if not blocked:
@@ -282,12 +282,12 @@ def _blocker(facts: Facts, holding: Holding) -> str:
 
 
 def _server_session(facts: Facts, holding: Holding) -> Session | None:
-    """Return the session of a server, one that shows its statement if there is one.
+    """Return the session of a server, preferably one that shows its statement.
 
-    It runs its coordinator's statement in the coordinator's group.
+    A server runs its coordinator's statement in the coordinator's group.
     """
     first = None
-    for row in holding.rows:  # hundreds have servers by the dozen, and nearly always the first one tells
+    for row in holding.rows:  # there may be thousands of rows, and nearly always the first shows it
         session = facts.sessions.find(row.inst_id, row.sid, row.serial)
         if session is not None and session.sql_id:
             return session
@@ -298,21 +298,21 @@ def _server_session(facts: Facts, holding: Holding) -> Session | None:
 def _cursor(session: Session | None, server: Session | None) -> Cursor:
     """Return the statement that the servers are held for.
 
-    That is what they show themselves. The coordinator may have gone on to another one while a cursor of it keeps
-    them; one that waits for its client shows what it ran last as the previous one.
+    The servers' own sessions show it. The coordinator may already execute another statement while an open cursor keeps
+    the servers. A coordinator that waits for its client shows its last statement as the previous one.
     """
     last: list[Cursor] = []
     if session is not None:
         last = [(session.sql_id, session.sql_child_number), (session.prev_sql_id, session.prev_child_number)]
         last = [cursor for cursor in last if cursor[0]]
     if server is not None and server.sql_id:
-        # Child numbers are each instance's own: the coordinator's is the one that is looked up.
+        # Child numbers differ between instances: the lookup needs the coordinator's.
         return next((cursor for cursor in last if cursor[0] == server.sql_id), (server.sql_id, server.sql_child_number))
     return last[0] if last else ("", None)
 
 
 def _elapsed(facts: Facts, session: Session | None) -> float | None:
-    """Return seconds since the execution began, None where that is not known: the clocks of instances may differ."""
+    """Return the seconds since the execution began, None if not known: the clocks of instances may differ."""
     if session is None or session.sql_exec_start is None:
         return None
     now = facts.snapshot.section(Session).at or facts.snapshot.at
@@ -321,7 +321,7 @@ def _elapsed(facts: Facts, session: Session | None) -> float | None:
 
 
 def _before_logon(session: Session) -> bool:
-    """Whether a coordinator's execution began before its session did, which cannot be."""
+    """Whether a coordinator's execution seems to begin before its logon, which is impossible."""
     if session.logon_time is None or session.sql_exec_start is None:
         return False
     return (session.logon_time - session.sql_exec_start).total_seconds() > SAME_CLOCK

@@ -1,4 +1,4 @@
-"""The pools of parallel servers, and how many of them a consumer group may hold."""
+"""Pools of parallel servers, and how many of them a consumer group may hold."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
 
 OWN_TARGETS = Release(12, 2)
-"""The release from which on a container has a PARALLEL_SERVERS_TARGET of its own, set or by default (Reference)."""
+"""The first release in which a container has its own PARALLEL_SERVERS_TARGET, set or by default (Reference)."""
 
 
 class ServerBudget(NamedTuple):
-    """What the queue counts: servers `in_use` of a `target`, either None where it cannot be read.
+    """Servers that the queue counts: `in_use` of a `target`; either is None if it cannot be read.
 
-    `where` says on which instances (`inst_ids`), in words, "" and none for all. `instances` is how many instances'
-    targets are added up.
+    `where` names the instances (`inst_ids`) in words; it is "" and `inst_ids` empty for all. `instances` is the number
+    of instances whose targets are added up.
     """
 
     in_use: int | None
@@ -37,15 +37,15 @@ class ServerBudget(NamedTuple):
 
     @property
     def free(self) -> int | None:
-        """Servers left below the target; below zero once statements that bypass the queue went past it."""
+        """Servers left below the target; negative if statements that bypass the queue exceed it."""
         return None if self.in_use is None or self.target is None else self.target - self.in_use
 
 
 class ServerLimit(NamedTuple):
     """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
 
-    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that alone tells
-    which of those held it counts, where that tells nothing: it may count none of them.
+    `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
+    of the held servers the limit counts, if that view has no values: the limit may count none of them.
     """
 
     owner: str
@@ -82,14 +82,14 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
-        told = row.parallel_servers_active if row else None
+        active = row.parallel_servers_active if row else None
         in_use = statistics.get((inst_id, "servers in use"))
         target = row.parallel_servers_total if row and row.parallel_servers_total > 0 else None
         found[inst_id] = ServerPool(
             inst_id=inst_id,
-            in_use=in_use if in_use is not None else busy[inst_id] or told or (0 if sees_sessions else told),
+            in_use=in_use if in_use is not None else busy[inst_id] or active or (0 if sees_sessions else active),
             available=statistics.get((inst_id, "servers available")),
-            counted=told,
+            counted=active,
             target=target if target is not None else facts.system.parameters.number(inst_id, "parallel_servers_target"),
             maximum=facts.system.parameters.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),
@@ -105,29 +105,29 @@ def together(found: Iterable[ServerPool]) -> ServerPool:
 
 
 def is_coordinator(row: PxSession) -> bool:
-    """Whether a row of V$PX_SESSION is the query coordinator itself: it has neither degree nor another's SID."""
+    """Whether a row of V$PX_SESSION is the query coordinator itself: it has no degree and no other session's SID."""
     is_own_qc = row.sid == row.qcsid and (row.qcinst_id is None or row.qcinst_id == row.inst_id)
     return is_own_qc and row.degree is None
 
 
 def budget_of(pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ()) -> ServerBudget:
-    """Return what the queue counts in a pool: what V$RSRC_PLAN counts, else what V$PX_PROCESS_SYSSTAT tells."""
+    """Return what the queue counts in a pool: the count of V$RSRC_PLAN, else that of V$PX_PROCESS_SYSSTAT."""
     return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where, inst_ids)
 
 
 def counts_servers(facts: Facts) -> bool:
-    """Whether it is told which servers the limits of groups count: those of statements that did not queue are none.
+    """Whether it is known which servers the limits of groups count: statements that did not queue do not count.
 
-    The views of sessions tell only what all hold.
+    The session views show only what all statements hold.
     """
     return not unavailable(facts.snapshot, ConsumerGroup, ("current_pq_servers_active",))
 
 
 def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
-    """Return the budget of the whole (under ROOT) and of each container that may use less.
+    """Return the budget of the whole system (under ROOT) and of each container that may use less.
 
-    A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it; what
-    it holds V$RSRC_PDB tells, else its groups; without both it is not known.
+    A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it. What it
+    holds comes from V$RSRC_PDB, else from its groups; without both it is not known.
     """
     whole = cluster.target
     found = {ROOT: budget_of(cluster)._replace(instances=len(facts.system.inst_ids))}
@@ -148,8 +148,8 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
 def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None:
     """Return the servers a container may hold: by its own target, the CDB plan, or V$RSRCPDBMETRIC; None if not known.
 
-    The first statements queue at the container's own target, then at that of the whole. It has a target on each
-    instance on which it is open.
+    Statements queue at the container's own target first, then at the target of the whole system. A container has a
+    target on each instance on which it is open.
     """
     limits = []
     inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
@@ -159,16 +159,16 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     given = _given(facts, con_id, inside=inside)
     limits += [] if given is None or whole is None else [whole_servers(given, whole)]
     shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
-    # Whether the view of each instance has its own part or all of it is not documented.
+    # It is not documented whether the view shows the part of its instance or the total.
     if len(inst_ids) == len(shown) == 1 and shown[0] is not None and (inside or not limits):
         limits = [*limits, shown[0]] if not inside else [shown[0]]
     return min(limits, default=None)
 
 
 def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
-    """Return the PARALLEL_SERVERS_TARGET of a container on an instance: set, shown by V$RSRC_PLAN, or by its default.
+    """Return the PARALLEL_SERVERS_TARGET of a container on an instance: set, shown by V$RSRC_PLAN, or its default.
 
-    The default (Reference, from 12.2 on) is that of a database with its CPU_COUNT, whatever the root's is: CPU_COUNT x
+    The default (Reference, since 12.2) is computed from its own CPU_COUNT, whatever the root's value is: CPU_COUNT x
     PARALLEL_THREADS_PER_CPU x 2 x 4 with SGA_TARGET or MEMORY_TARGET, x 2 with PGA_AGGREGATE_TARGET, else x 1.
     """
     system = facts.system
@@ -187,9 +187,9 @@ def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
 
 
 def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
-    """Return the part of the servers that the CDB plan gives a container, None where it does not limit them.
+    """Return the part of the servers that the CDB plan gives a container, None if the plan does not limit them.
 
-    From inside V$RSRC_PLAN tells; the target that it is a part of is taken for the one that is seen there.
+    From inside a container V$RSRC_PLAN shows it; the target visible there is taken as the one that it is a part of.
     """
     inst_ids = facts.plans.open_on(con_id)
     if not inst_ids:
@@ -202,7 +202,7 @@ def _given(facts: Facts, con_id: int, *, inside: bool) -> float | None:
 
 
 def is_target_known(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]) -> bool:
-    """Whether the servers that a container may hold are known: before 12.2 it had no target of its own."""
+    """Whether it is known how many servers a container may hold: before 12.2 it had no target of its own."""
     if con_id <= SEED or con_id in found or facts.snapshot.release < OWN_TARGETS or facts.plans.inside == con_id:
         return True
     return container_target(facts, con_id, found[ROOT].target) is not None
@@ -211,10 +211,10 @@ def is_target_known(facts: Facts, con_id: int, found: Mapping[int, ServerBudget]
 def allowed(
     key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int | None = None
 ) -> tuple[int | None, int | None]:
-    """Return a group's limit in servers and in percent of the cluster-wide target, None where nothing limits it.
+    """Return a group's limit in servers and in percent of the cluster-wide target, None without a limit.
 
-    It is that of the plan of `inst_id`; without one that of all instances, none where their plans differ in it. Where
-    its plan cannot be read V$RSRCMGRMETRIC says the limit, on one instance.
+    The limit is that of the plan of `inst_id`; without `inst_id` that of all instances, None if their plans differ in
+    it. If its plan cannot be read, V$RSRCMGRMETRIC shows the limit, on one instance.
     """
     if inst_id is None:
         limits = {allowed(key, facts, found, each) for each in facts.division.differing}
@@ -233,15 +233,15 @@ def allowed(
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:
-    """Return the servers of GV$ queries: as V$PX_PROCESS counts them, else those `seen` in V$PX_SESSION."""
+    """Return the servers of GV$ queries: the count of V$PX_PROCESS, else those `seen` in V$PX_SESSION."""
     processes = facts.snapshot.rows(PxProcess)
     return sum(map(serves_gv, processes)) if processes else sum(seen)
 
 
 def unmanaged(facts: Facts, cluster: ServerPool) -> int | None:
-    """Return the servers in use that no group counts: bypassing statements, GV$ queries, recovery.
+    """Return the servers in use that no group counts: those of bypassing statements, GV$ queries, recovery.
 
-    None where it cannot be known: the views are not read at one instant and may disagree.
+    None if not known: the views are not read at one instant and may disagree.
     """
     groups = facts.snapshot.rows(ConsumerGroup)
     if not groups or cluster.in_use is None or not facts.snapshot.rows(PxProcessSysstat):

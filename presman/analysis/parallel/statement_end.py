@@ -1,8 +1,7 @@
-"""End of a parallel statement by itself: with the operation that is its last, or as Oracle ends its idle session.
+"""End of a parallel statement without intervention: when its last operation ends, or when Oracle ends its idle session.
 
-What V$SESSION_LONGOPS tells is one operation, and a statement does several: it is about to end with the operation that
-runs only where its plan has nothing to do after that. Idle sessions Oracle ends itself, by MAX_IDLE_BLOCKER_TIME and
-MAX_IDLE_TIME.
+V$SESSION_LONGOPS shows one operation, and a statement does several: it is about to end with the running operation only
+if its plan has nothing to do after that. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ _WORK = (
     "LOAD",
     "UNION",
 )
-"""Operations that take their time, by how they begin."""
+"""Operations that take time, by the beginning of their names."""
 
 _NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash Join": "HASH JOIN"}
-"""V$SESSION_LONGOPS.OPNAME, and the plan's operation. A `Rowid Range Scan` is one of many parts of a scan."""
+"""V$SESSION_LONGOPS.OPNAME, and the operation in the plan. A `Rowid Range Scan` is one of many parts of a scan."""
 
 _ROUGHLY = 2.0
-"""Seconds by which an end may come later than told: TIME_REMAINING is an estimate in whole seconds."""
+"""Seconds by which an end may come later than estimated: TIME_REMAINING is an estimate in whole seconds."""
 
 
 class Course(NamedTuple):
-    """How an operation goes on since the poll before: whether its end `comes_nearer`, or is `overdue`."""
+    """Progress of an operation since the previous poll: whether its end `comes_nearer`, or is `overdue`."""
 
     comes_nearer: bool
     overdue: bool
 
 
 def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str) -> Course:
-    """Compare the rest of an operation with its rest at the poll before.
+    """Compare the time left of an operation with that at the previous poll.
 
-    An end that stays as far away as it was, or should have come by now, is not promised again. `session` is the
+    An end that stays as far away as it was, or should have come by now, is not predicted again. `session` is the
     coordinator's instance and SID.
     """
     rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
@@ -57,17 +56,17 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
     seconds = facts.deltas.interval(SessionLongops)
     if not known or work.remaining is None or seconds is None:
         return Course(comes_nearer=True, overdue=False)
-    # Polls may be nearer to each other than the estimate is exact: then it may stand still while the work goes on.
+    # The polls may be closer together than the estimate is precise: it may stay the same while the work goes on.
     goes_on = work.done > sum(row.sofar for row in before)
     is_as_expected = goes_on and work.remaining <= max(known) - seconds + _ROUGHLY
     return Course(work.remaining < max(known) or is_as_expected, max(known) <= max(0.0, seconds - _ROUGHLY))
 
 
 def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:
-    """Tell whether a query ends with the operation that runs: it is the only one, or the topmost, that takes its time.
+    """Return whether a query ends with the running operation: no other one, or none above it, takes time.
 
-    `lines` are those of its plan, none where it was not read: then that is not known. DML and DDL go on after the
-    last operation of their plan.
+    `lines` are those of its plan, empty if it was not read: then the answer is False. DML and DDL go on after the last
+    operation of their plan.
     """
     plan = sorted(lines, key=lambda line: line.id)
     if not plan or plan[0].operation != "SELECT STATEMENT":
@@ -81,24 +80,24 @@ def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:
 
 
 BLOCKER_TIME = "MAX_IDLE_BLOCKER_TIME"
-"""Minutes (19c and later, 0: none) that a session may be idle while it keeps what others wait for: a lock, or parallel
-servers while statements are queued. It has no effect on sessions of SYS (Reference)."""
+"""Minutes (19c and later, 0: no limit) that a session may be idle while it holds what others wait for: a lock, or
+parallel servers while statements are queued. It has no effect on sessions of SYS (Reference)."""
 
 IDLE_TIME = "MAX_IDLE_TIME"
-"""Minutes (12.2 and later, 0: none) that any session may be idle."""
+"""Minutes (12.2 and later, 0: no limit) that any session may be idle."""
 
 LATE = 60.0
-"""Seconds behind such a limit after which a session that is still there is not taken to be ended by it."""
+"""Seconds after such a limit from which a session that still exists is taken not to be ended by it."""
 
 
 def minutes(facts: Facts, inst_id: int, con_id: int, name: str) -> int | None:
-    """Return the minutes of one of the parameters for a container's sessions; 0 for none, None where not known."""
+    """Return the value of one of these parameters for a container's sessions; 0 for no limit, None if not known."""
     local = facts.system.parameters.setting(inst_id, con_id, name.lower())
     return facts.system.parameters.number(inst_id, name.lower()) if local is None else local
 
 
 def ends_in(facts: Facts, session: Session, idle: float) -> tuple[float | None, str]:
-    """Return in how many seconds Oracle ends an idle holder of servers, and by which parameter; None if it does not."""
+    """Return the seconds until Oracle ends an idle holder of servers, and the parameter; None if it does not."""
     if session.username == "SYS" or session.last_call_et is None:
         return None, ""
     found = []

@@ -1,4 +1,4 @@
-"""Comparison of the queue with usual: what part of the statements waits, how long, for how many servers.
+"""Comparison of the queue with its usual state: the part of statements that wait, how long, and for how many servers.
 
 From counters (V$RSRC_CONSUMER_GROUP), between any two marks of the same plan window:
 
@@ -9,13 +9,13 @@ From counters (V$RSRC_CONSUMER_GROUP), between any two marks of the same plan wi
     servers each         = PQ_SERVERS_USED / PQS_COMPLETED
     mean queue           = PQ_QUEUED_TIME / time             (Little's law)
 
-What the mean wait counts is the time queued in that stretch, of each statement that queued in it: of those that had
-queued before it began, too, or it could be longer than anybody has waited.
+The mean wait divides the time queued in that interval by all statements that queued in it. These include statements
+that were already queued when it began; without them the mean could be longer than any wait.
 
-From the minutes of the last hour (V$RSRCMGRMETRIC_HISTORY), which end where presman begins to watch, come the means
-that do not need counters.
+Means that do not need counters come from the minutes of the last hour (V$RSRCMGRMETRIC_HISTORY), up to the time when
+presman began to watch.
 
-Counters remembered each minute for an hour, so that now can be compared with the last minute and the last hour.
+Counters are kept each minute for an hour, so that now can be compared with the last minute and the last hour.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from presman.rows.group_rows import GroupMetricHistory
 NONE = QueueTotals(0, 0, 0, 0, 0, 0)
 
 WORSE = 2.0
-"""How many times the usual mean queue is called worse."""
+"""A mean queue this many times the usual one is called worse."""
 FEW = 2.0
-"""A shorter queue than this, on average, is never called worse than usual."""
+"""A mean queue shorter than this is never called worse than usual."""
 
 
 class CounterMark(Struct, frozen=True):
-    """A group's counters at an instant, with the statements that are running and queued just then."""
+    """A group's counters at an instant, with the numbers of running and queued statements at that instant."""
 
     at: datetime
     totals: QueueTotals
@@ -58,7 +58,7 @@ class CounterMark(Struct, frozen=True):
 
     @property
     def came(self) -> int:
-        """Statements that have come since the counters began, as far as those tell."""
+        """Statements that have come since the counters began, as far as the counters show."""
         return (self.totals.completed or 0) + (self.totals.timeouts or 0) + self.running + self.queued
 
 
@@ -74,9 +74,9 @@ class Comparison(NamedTuple):
 
 
 def between(before: CounterMark | None, after: CounterMark, seconds: float | None) -> Usual | None:
-    """Return the figures of a stretch of time; None if a counter went backwards (another plan window) or is not known.
+    """Return the figures between two marks; None if a counter went backwards (another plan window) or is not known.
 
-    Without `before` it is the time since the counters began; `seconds` None means that nobody knows how long that is.
+    Without `before` the interval begins when the counters began; `seconds` None means that its length is not known.
     """
     old = before.totals if before else NONE
     new = after.totals
@@ -100,18 +100,18 @@ def between(before: CounterMark | None, after: CounterMark, seconds: float | Non
 
 
 def _mean_wait(queued: float, statements: int, seconds: float | None) -> float | None:
-    """Return the mean time queued in so many seconds; None if some must have queued that are not counted."""
+    """Return the mean time queued within `seconds`; None if statements must have queued that are not counted."""
     if not statements or (seconds is not None and queued > statements * seconds):
         return None
     return queued / statements
 
 
 def hours(rows: Iterable[GroupMetricHistory], at: datetime) -> dict[tuple[int, str], Usual]:
-    """Return what the metric history says of each group, over all instances, of the hour before an instant.
+    """Return the figures of each group from the metric history, over all instances, for the hour before an instant.
 
-    The history may have been read long before: minutes that are older than an hour by now say nothing of it. Empty
-    where there are no others, and before 12.1.
-    The mean of a group over a stretch of time is the sum of its minutes, each by its length, over that time.
+    The history may have been read long ago: minutes older than an hour are left out. Empty if no others remain, and
+    before 12.1. The mean of a group over a period is the sum of its minutes, each weighted by its length, divided by
+    the period.
     """
     seconds: dict[int, float] = defaultdict(float)
     sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
@@ -150,10 +150,10 @@ _NO_MARKS: GroupMarks = MappingProxyType({})
 
 
 def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks = _NO_MARKS) -> tuple[Comparison, ...]:
-    """Return the queue of each group that has one, or had.
+    """Return the comparison for each group that has, or had, a queue.
 
-    `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour; where there is none (the
-    first minutes, or one reading alone) "now" is what is queued at this instant and the hour is the metric history's.
+    `recent` has a mark of each group about a minute old, `hour` the oldest of the last hour. Without them (the first
+    minutes, or a single reading) "now" is what is queued at this instant and the hour is that of the metric history.
     """
     known = {(each.con_id, each.name): each for each in reading.hour}
     found = []
@@ -174,9 +174,9 @@ def compare(reading: Reading, recent: GroupMarks = _NO_MARKS, hour: GroupMarks =
 
 
 def _together(history: HourReading | None, watched: Usual | None, at: datetime) -> Usual | None:
-    """Return the hour of what was watched and the history before it, as one stretch: its mean queue alone is known.
+    """Return the watched hour and the history before it as one period: only its mean queue is known.
 
-    A history that was read anew while presman watched is another account of the same time: the longer one holds.
+    A history that was read again while presman watched covers the same time twice: the longer one is used.
     """
     if history is None or watched is None:
         return watched if history is None else history.usual
@@ -188,7 +188,7 @@ def _together(history: HourReading | None, watched: Usual | None, at: datetime) 
 
 
 def _is_worse(group: GroupReading, now: Usual, hour: Usual | None, plan: Usual | None) -> bool:
-    """Whether the queue that is shown for now is much longer than the usual one shown beside it, and still there."""
+    """Whether the queue shown for now is much longer than the usual one shown beside it, and still exists."""
     means = [each.mean_queue for each in (hour, plan) if each is not None and each.mean_queue is not None]
     queue = now.mean_queue or 0.0
     return bool(group.px_queued) and queue >= FEW and bool(means) and queue > WORSE * means[0]
@@ -200,7 +200,7 @@ def _since(reading: Reading, at: datetime | None) -> float | None:
 
 
 def counter_marks(reading: Reading) -> GroupMarks:
-    """Return a mark of each group of a reading, to be compared with later."""
+    """Return a mark of each group of a reading, for later comparison."""
     return {(group.con_id, group.name): CounterMark.of(reading.at, group) for group in reading.cluster_groups()}
 
 
@@ -215,14 +215,15 @@ class _Minute(Struct, frozen=True):
 
 
 class QueueMarks:
-    """A mark about once a minute, for an hour; forgotten when the counters are reset."""
+    """Marks about once a minute, kept for an hour; cleared when the counters are reset."""
 
     def __init__(self) -> None:
         self._minutes: deque[_Minute] = deque()
 
     def add(self, reading: Reading) -> None:
-        """Take a mark if a minute has passed since the last, or the counters have begun anew: at once, or what came
-        since then would be missing for an hour.
+        """Add a mark if a minute has passed since the last one, or at once if the counters were reset.
+
+        Waiting for the minute after a reset would lose what came in between for an hour.
         """
         last = self._minutes[-1] if self._minutes else None
         taken = _Minute(reading.at, counter_marks(reading), operations(reading))
@@ -235,14 +236,14 @@ class QueueMarks:
             self._minutes.popleft()
 
     def compare(self, reading: Reading) -> tuple[Comparison, ...]:
-        """Return the queue of each group at `reading`, over the minute and the hour before it, and since its plan."""
+        """Return the comparison of each group at `reading` with the last minute and hour, and since the plan began."""
         older = [minute for minute in self._minutes if reading.at - minute.at >= MINUTE]
         recent = older[-1].groups if older else _NO_MARKS
         hour = next((minute.groups for minute in older if reading.at - minute.at <= HOUR), _NO_MARKS)
         return compare(reading, recent, hour)
 
     def downgrades(self, reading: Reading) -> dict[str, int]:
-        """Return the parallel operations by class since the oldest mark of the last hour before `reading`."""
+        """Return the number of parallel operations by class since the oldest mark of the last hour before `reading`."""
         now = operations(reading)
         oldest = next((minute for minute in self._minutes if timedelta() < reading.at - minute.at <= HOUR), None)
         before = oldest.operations if oldest else now
@@ -256,7 +257,7 @@ class QueueMarks:
 
 
 def operations(reading: Reading) -> dict[str, int]:
-    """Return the parallel operations by class since startup, over all instances, as V$SYSSTAT names them."""
+    """Return the number of parallel operations by class since startup, over all instances, as named in V$SYSSTAT."""
     found = Counter[str]()
     for row in reading.downgrades:
         if "downgraded" in row.name:
@@ -265,7 +266,7 @@ def operations(reading: Reading) -> dict[str, int]:
 
 
 def _began_anew(before: _Minute, after: _Minute) -> bool:
-    """Whether time or a counter has gone back: another plan window, a restart, another moment of a recording."""
+    """Whether time or a counter has gone back: another plan window, a restart, another position in a recording."""
     if after.at < before.at:
         return True
     pairs = [(before.groups[key].totals, mark.totals) for key, mark in after.groups.items() if key in before.groups]

@@ -1,1 +1,1 @@
-"""Readings: what a snapshot means, as plain values. Everything a screen, CSV or JSON shows is here."""
+"""Readings: what a snapshot means, as plain values. They hold everything that a screen, CSV or JSON shows."""

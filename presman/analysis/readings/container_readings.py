@@ -1,4 +1,4 @@
-"""Containers: CPU, I/O, servers and memory of each; what MAX_IOPS and MAX_MBPS do to it, and a CPU_MIN_COUNT missed."""
+"""Containers: CPU, I/O, servers and memory of each; the effect of MAX_IOPS and MAX_MBPS, and missed CPU_MIN_COUNT."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -8,7 +8,7 @@ from presman.analysis.readings.group_readings import IoRates, Marked, UsageTotal
 
 
 class IoVerdict(Marked):
-    """What MAX_IOPS and MAX_MBPS do to a container's I/O."""
+    """The effect of MAX_IOPS and MAX_MBPS on a container's I/O."""
 
     THROTTLED = "throttled", "▲", "warn"
     NEAR = "near its limit", "▬", "note"
@@ -18,12 +18,12 @@ class IoVerdict(Marked):
 
 
 class LimitedContainer(NamedTuple):
-    """The I/O of one container on one instance that has MAX_IOPS or MAX_MBPS, which hold on each instance.
+    """The I/O of one container on one instance that has MAX_IOPS or MAX_MBPS; the limits apply to each instance.
 
-    `io` is per second since the last poll, `io_throttle_ms` the milliseconds that each I/O was held back on average in
-    the last full minute (V$RSRCPDBMETRIC, None before 18), `verdict` what the limits do. `nearest` is the limit that
-    is used up most, "" if none nearly is; `sentence` says it with its figures. `held_by` is the limit that held I/O
-    back in that minute, "" where it may be either.
+    `io` is per second since the last poll. `io_throttle_ms` is the mean time in milliseconds that each I/O was held
+    back in the last full minute (V$RSRCPDBMETRIC, None before 18). `verdict` is the effect of the limits. `nearest` is
+    the limit with the highest use, "" if none is nearly used up; `sentence` describes that limit with its figures.
+    `held_by` is the limit that held I/O back in that minute, "" if it may be either.
     """
 
     inst_id: int
@@ -42,15 +42,15 @@ class LimitedContainer(NamedTuple):
 class PdbReading(Struct, frozen=True):
     """One container on one instance, or on the cluster (`inst_id` 0).
 
-    CPUs as in a group's reading. `shares` are those of the CDB plan, `share` the guaranteed minimum as a fraction,
-    `servers_limit` its parallel servers. `io` is per second since the last poll; `io_throttle_ms` the milliseconds each
-    I/O was held back on average in the last full minute, None before 18; `iops_limit` and `mb_limit` are its MAX_IOPS
-    and MAX_MBPS (on each instance), None without; `io_verdict` says what they do. `cpu_exhausted` is percent of the
-    last full minute, None before 23; `all_used` is the CPUs of all containers together. Bytes are gauges. `plan` is
-    its own plan, "" without one. `limited_by` names the groups inside whose own limits hold it, with the CPUs they use
-    and may use (`limit_used`, `limit_allowed`), "" where none do. `usage` are its counters as they stand, None before
-    12.2. `doubt` is why its CPU is judged by no rule. `held_by` is the limit that held its I/O back in the last full
-    minute, "" where it may be either.
+    CPUs are as in a group's reading. `shares` are those of the CDB plan, `share` is the guaranteed minimum as a
+    fraction, `servers_limit` is in parallel servers. `io` is per second since the last poll. `io_throttle_ms` is the
+    mean time in milliseconds that each I/O was held back in the last full minute, None before 18. `iops_limit` and
+    `mb_limit` are its MAX_IOPS and MAX_MBPS (on each instance), None if not set; `io_verdict` is the effect of these
+    limits. `cpu_exhausted` is percent of the last full minute, None before 23. `all_used` is the CPUs of all containers
+    together. Bytes are gauges. `plan` is its own plan, "" without one. `limited_by` names the groups inside it whose
+    own limits hold it back, with the CPUs they use and may use (`limit_used`, `limit_allowed`), "" if none do. `usage`
+    has its counters, None before 12.2. `doubt` is the reason why no rule judges its CPU. `held_by` is the limit that
+    held its I/O back in the last full minute, "" if it may be either.
     """
 
     inst_id: int
@@ -103,10 +103,11 @@ class PdbReading(Struct, frozen=True):
 
 
 class MissedMinimum(NamedTuple):
-    """A container that waits on one instance while it gets less than its CPU_MIN_COUNT; all in CPUs.
+    """A container that waits for CPU on an instance while it gets less than its CPU_MIN_COUNT; all figures in CPUs.
 
-    It `used` so much since the last poll of the `least` that it set. `minima` are those of all open containers, which
-    are more than the `capacity`: when all are busy each is cut in proportion, and the plan is met nevertheless.
+    It `used` so much since the last poll of its minimum, `least`. `minima` is the sum over all open containers. If
+    `minima` exceeds `capacity`, each minimum is cut in proportion when all containers are busy, and the plan is still
+    met.
     """
 
     inst_id: int

@@ -1,4 +1,4 @@
-"""Forecast of the parallel queue: how good it has been, and what the ends of running statements would do, in words."""
+"""Forecast of the parallel queue: its accuracy, and what ending running statements would do, in words."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from presman.analysis.readings.statement_readings import Executing
 from presman.base.formats import duration
 
 LEAST_JUDGED = 5
-"""Fewer starts than these tell nothing of how good forecasts are."""
+"""Fewer starts than this show nothing about the accuracy of forecasts."""
 
 PROOF_JUDGED = 20
-"""Starts that must have been judged before forecasts are a proof for ending somebody."""
+"""Starts that must have been judged before a forecast is a proof for ending a session."""
 
 
 class ForecastRecord(Struct, frozen=True):
-    """How good the first forecasts have been of the last 50 statements that have started since, or should have.
+    """The accuracy of the first forecasts of the last 50 statements that have started, or should have started.
 
-    Of `judged` starts `held` came between low and high; `median_error` is by how many seconds the median was off, in
-    the middle of them, None without any.
+    Of `judged` starts, `held` came between low and high. `median_error` is the median of the errors of the forecast
+    median in seconds, None without any.
     """
 
     judged: int = 0
@@ -28,38 +28,38 @@ class ForecastRecord(Struct, frozen=True):
     median_error: float | None = None
 
     def in_words(self) -> str:
-        """Return how many have started within the range that was forecast first."""
+        """Return how many statements started within the range that was forecast first."""
         return f"{self.held} of {self.judged} started in the range forecast"
 
     def is_poor(self) -> bool:
-        """Whether fewer than half held: then nothing that rests on the same courses is said to be known.
+        """Whether fewer than half held: then nothing is shown that is computed from the same simulated courses.
 
-        Fewer than five tell nothing yet: of one that holds in 8 cases of 10 it would be said one time in five, of five
-        one time in seventeen.
+        Fewer than five starts show nothing yet. A forecast that holds in 8 cases of 10 would be called poor one time in
+        five after one start, one time in seventeen after five.
         """
         return self.judged >= LEAST_JUDGED and 2 * self.held < self.judged
 
     def tells_effects(self) -> bool:
-        """Whether so many were judged, and are not poor, that it is told what ending somebody would do."""
+        """Whether enough starts were judged, and are not poor, to show what ending a session would do."""
         return self.judged >= LEAST_JUDGED and not self.is_poor()
 
     def is_proof(self) -> bool:
-        """Whether so many were judged, and are not poor, that somebody may be named to be ended because of them."""
+        """Whether enough starts were judged, and are not poor, to name a session to be ended by the forecast."""
         return self.judged >= PROOF_JUDGED and not self.is_poor()
 
 
 _NO_SOONER, _LITTLE = 0.02, 1.0
-"""A gain of less than 2 %, or than a second, is not mentioned: so much differs by chance."""
+"""A gain of less than 2 %, or of less than a second, is not mentioned: it is within chance."""
 
 
 class EndingEffect(Struct, frozen=True):
-    """What the end of some running statements would do, in the middle of courses played with and without them.
+    """The effect of ending some running statements: the median of courses simulated with and without these ends.
 
-    `starts` more statements start at once. The last of those queued now starts `sooner` by so many seconds, in 8 cases
-    of 10 by `sooner_low` to `sooner_high`; None where that is too far away to be told. It starts after `through`
-    seconds in place of `otherwise`, the latest of the starts in the queue's table; None, too, where the last came
-    together with others, or one has no forecast. It is `proven` where so much is gained in most courses, for a minute
-    by now, and the forecasts have been judged often enough: only then is somebody offered to be ended for it.
+    `starts` more statements start at once. The last of those queued now starts `sooner` by that many seconds, in 8
+    cases of 10 by `sooner_low` to `sooner_high`; None if that is too far away to forecast. It starts after `through`
+    seconds instead of `otherwise`, the latest start in the queue's table. `through` is also None if the last came
+    together with others, or one has no forecast. The effect is `proven` if that much is gained in most courses, has
+    been for a minute, and enough forecasts have been judged: only then is a session offered to be ended for it.
     """
 
     who: tuple[Executing, ...]
@@ -72,18 +72,19 @@ class EndingEffect(Struct, frozen=True):
     sooner_high: float | None = None
 
     def is_sooner(self) -> bool:
-        """Whether it is known that the last that is queued now would start sooner, by more than chance makes."""
+        """Whether the last statement now queued is known to start sooner, by more than chance."""
         return self.sooner is not None and self.sooner >= max(_LITTLE, _NO_SOONER * (self.otherwise or 0.0))
 
     def sooner_then(self) -> str:
-        """Return by how much sooner the last that is queued now should start, and when that is, with and without."""
+        """Return how much sooner the last statement now queued should start, and when, with and without the end."""
         if self.otherwise is None:
             return self.sooner_words()
         return f"{self.sooner_words()}: in {duration(self.through)} instead of {duration(self.otherwise)}"
 
     def sooner_words(self) -> str:
-        """Return by how much sooner the last that is queued now should start: in 8 cases of 10 where all of them are a
-        gain, else in half of them.
+        """Return how much sooner the last statement now queued should start.
+
+        The range covers 8 cases of 10 if all of them are a gain, else half of the cases.
         """
         low, high = duration(self.sooner_low), duration(self.sooner_high)
         if (self.sooner_low or 0.0) < _LITTLE:
@@ -92,10 +93,10 @@ class EndingEffect(Struct, frozen=True):
 
 
 def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
-    """Return what an end would do to the whole queue, "" where that is not known.
+    """Return what an end would do to the whole queue, "" if not known.
 
-    How many start at once is not said of an end that is not `enough` for a head now, and not that none does of one that
-    is: the courses are of the last minute, in which more or fewer servers may have been free.
+    The number of immediate starts is left out if the end is not `enough` for a head now, and a zero is left out if it
+    is: the courses use the last minute, in which more or fewer servers may have been free.
     """
     if effect is None:
         return ""
@@ -108,22 +109,22 @@ def effect_words(effect: EndingEffect | None, *, enough: bool = True) -> str:
 
 
 def is_proven(effect: EndingEffect | None) -> bool:
-    """Whether the forecast proves that the queue empties sooner by what matters."""
+    """Whether the forecast proves that the queue empties sooner by enough."""
     return effect is not None and effect.proven
 
 
 def helps_nobody(effect: EndingEffect | None) -> bool:
-    """Whether it was forecast that waiting is as good."""
+    """Whether the forecast says that waiting is as good."""
     return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0
 
 
 class QueueForecast(Struct, frozen=True):
-    """What stands behind the forecasts of a reading.
+    """The basis of the forecasts of a reading.
 
-    `ended` statements have been seen to end in the last hour, `watched` seconds of it were seen; `courses` were played
+    `ended` statements were seen to end in the last hour, of which `watched` seconds were seen. `courses` were simulated
     with random numbers from `seed`. `judged_since` is the first reading after which forecasts could be judged.
-    `worked_out_again` tells that a recording is read that was kept without what was shown then. `effects` are there
-    only where the record allows to tell them.
+    `worked_out_again` means that a recording without the forecasts shown then is read. `effects` are present only if
+    the record is good enough to show them.
     """
 
     record: ForecastRecord = ForecastRecord()
@@ -136,5 +137,5 @@ class QueueForecast(Struct, frozen=True):
     worked_out_again: bool = False
 
     def effect_of(self, *who: Executing) -> EndingEffect | None:
-        """Return what the end of these together would do, None where that is not known."""
+        """Return the effect of ending these statements together, None if not known."""
         return next((each for each in self.effects if set(each.who) == set(who)), None)

@@ -1,4 +1,4 @@
-"""Consumer groups: CPU, I/O, session pool and queue of each, and in which state it is."""
+"""Consumer groups: CPU, I/O, session pool and queue of each, and its state."""
 
 from enum import Enum
 from typing import Literal, NamedTuple, Self
@@ -7,18 +7,18 @@ from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import ABSENT, counted, duration
 
 Level = Literal["bad", "warn", "note", "good", "dim"]
-"""How bad a state is, which its colour says; a word or a glyph stands beside it."""
+"""How bad a state is, shown by its colour; a word or a glyph always goes with it."""
 
 
 class Marked(Enum):
-    """One of a few states in the words shown, with its glyph and how bad it is; what needs a look most comes first."""
+    """One of a few states: the words shown, its glyph and how bad it is. States that need attention most come first."""
 
     glyph: str
     level: Level
     rank: int
 
     def __new__(cls, words: str, glyph: str, level: Level) -> Self:
-        """Return a state, which files know by its name."""
+        """Return a state, which files identify by its name."""
         state = object.__new__(cls)
         state._value_ = words
         state.glyph, state.level, state.rank = glyph, level, len(cls.__members__)
@@ -26,7 +26,7 @@ class Marked(Enum):
 
     @property
     def text(self) -> str:
-        """The words behind their glyph."""
+        """The glyph and the words."""
         return f"{self.glyph} {self.value}"
 
 
@@ -50,11 +50,11 @@ class Verdict(Marked):
 
 
 _NOT_COUNTED = frozenset({Verdict.NOT_MANAGED, Verdict.QUIESCED})
-"""Verdicts of groups of which some wait for CPU, or may, and no view counts that."""
+"""Verdicts of groups in which sessions wait for CPU, or may wait, and no view counts that."""
 
 
 def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
-    """Return a verdict in words that name what is at its limit where it is not what the verdict is about.
+    """Return a verdict in words; if the limit belongs to something else, the words name its owner.
 
     `limited_by` is as in a reading: ``HR (UTILIZATION_LIMIT)``, ``subplan DAY``, ``PAYROLL (HR)``, ``each of A, B``.
     """
@@ -98,8 +98,8 @@ class IoRates(NamedTuple):
 class UsageTotals(NamedTuple):
     """What a group or container used since the plan was activated (V$RSRC_CONSUMER_GROUP, V$RSRC_PDB).
 
-    Milliseconds, megabytes, counts. None where the view has no such column: V$RSRC_PDB counts neither requests nor how
-    often CPU was waited for.
+    Milliseconds, megabytes, counts. None if the view has no such column: V$RSRC_PDB counts neither requests nor waits
+    for CPU.
     """
 
     cpu_ms: int | None
@@ -120,9 +120,10 @@ class UsageTotals(NamedTuple):
 class SessionTotals(NamedTuple):
     """Counters of a group's sessions since the plan was activated (V$RSRC_CONSUMER_GROUP).
 
-    `pool_waits` calls had to wait for the active session pool, `pool_ms` milliseconds in all; `switched_in` and
-    `switched_out` count sessions that SWITCH_TIME moved into and out of the group; `pool_timeouts` calls failed as
-    they had waited for the pool for as long as QUEUEING_P1 says. None: not known.
+    `pool_waits` is the number of calls that had to wait for the active session pool, `pool_ms` their total wait in
+    milliseconds. `switched_in` and `switched_out` count sessions that SWITCH_TIME moved into and out of the group.
+    `pool_timeouts` counts calls that failed because they had waited for the pool as long as QUEUEING_P1 allows. None
+    means not known.
     """
 
     pool_waits: int | None = 0
@@ -135,10 +136,10 @@ class SessionTotals(NamedTuple):
 class ActiveSessionPool(NamedTuple):
     """The active session pool of a group, now.
 
-    `allowed` sessions may be in a call at a time (ACTIVE_SESS_POOL_P1, summed over the instances shown; None where it
-    cannot be read), `queued` wait for a place (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH or V$SESSION, whichever counts
-    more), the first of them for `longest` seconds (V$SESSION); after `timeout` seconds (QUEUEING_P1) its call ends with
-    an error, None: never, or not known where the directive could not be read.
+    `allowed` is the number of sessions that may be in a call at a time (ACTIVE_SESS_POOL_P1, summed over the instances
+    shown; None if it cannot be read). `queued` is the number that wait (V$RSRC_CONSUMER_GROUP.QUEUE_LENGTH or
+    V$SESSION, whichever counts more), the first of them for `longest` seconds (V$SESSION). After `timeout` seconds
+    (QUEUEING_P1) its call ends with an error; None means never, or not known if the directive could not be read.
     """
 
     allowed: int | None
@@ -149,12 +150,12 @@ class ActiveSessionPool(NamedTuple):
 
     @property
     def near_timeout(self) -> bool:
-        """Whether the first that waits is about to run into the timeout."""
+        """Whether the first waiting session is close to its timeout."""
         return self.timeout is not None and self.longest is not None and self.timeout - self.longest <= SOON
 
 
 class QueueTotals(NamedTuple):
-    """Counters of a group's statements in parallel since the plan was activated (V$RSRC_CONSUMER_GROUP), or None."""
+    """Counters of a group's parallel statements since the plan was activated (V$RSRC_CONSUMER_GROUP), or None."""
 
     queued: int | None
     completed: int | None
@@ -165,17 +166,17 @@ class QueueTotals(NamedTuple):
 
 
 SOON = 300.0
-"""Seconds before a timeout from which it is trouble that hurts."""
+"""Seconds before a timeout from which a wait is critical."""
 
 QUIET = 2
-"""The rank of a group with which nothing is wrong."""
+"""The rank of a group that has no trouble."""
 
 
 class GroupState(NamedTuple):
-    """What is the matter with a group, or that nothing is.
+    """A problem of a group, or that it has none.
 
-    `word` is stable (that of a CPU verdict, or queued, session_pool, blocked, io_limit), `level` how bad it is, `text`
-    says it with its figures, `brief` among others.
+    `word` is stable (that of a CPU verdict, or queued, session_pool, blocked, io_limit), `level` is how bad it is,
+    `text` describes it with its figures, `brief` is a form for use among other states.
     """
 
     word: str
@@ -185,7 +186,7 @@ class GroupState(NamedTuple):
 
     @property
     def is_trouble(self) -> bool:
-        """Whether somebody should look at it."""
+        """Whether it needs attention."""
         return self.level in {"bad", "warn"}
 
 
@@ -213,37 +214,38 @@ def throttled_percent(used: float | None, waiting: float | None) -> float | None
 
 
 IMPOSSIBLE = "CPUs used is impossible"
-"""How a doubt ends that is about the CPUs used: then no figure of CPU is told as one."""
+"""The ending of a doubt about the CPUs used: then no CPU figure is reported as certain."""
 
 
 class GroupReading(NamedTuple):
     """One consumer group on one instance, or on the cluster (`inst_id` 0).
 
-    `used`, `waiting`: CPUs since the last poll (None without a delta; nor are waits counted where CPU is not managed);
-    `capacity`: CPUs handed out; `limit`: CPUs at its UTILIZATION_LIMIT (limits above it multiplied in), None without
-    one; `guaranteed`: CPUs it gets when everyone is busy, None where it is not the CPUs of one instance that are
-    shared; `entitled`: CPUs it is due now, of what all groups want; `share` is the guaranteed
-    minimum as a fraction. `servers_limit` is in servers, `servers_limit_percent` says how it comes about;
-    `container_servers` are those that its pluggable database may hold, None where that has no limit.
-    `px_queued_minute` are the statements that it had queued, on average of the last full minute (V$RSRCMGRMETRIC).
-    `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice; `all_used` is the CPUs that all
-    groups of the instance (the cluster) used together. `cpu_exhausted` is the percent of the last full minute in
-    which the CPUs were exhausted (the most of any instance), None before 23. `pool` is its active session pool, None
-    without one. `container` is the pluggable database's
-    name, "" outside of one. `limited_by` is whose limit holds the group where it is not its own, with the CPUs used
-    under it and allowed; `hidden` is what keeps its due from being known; `inside` tells that other containers, with
-    which it shares the CPUs, are not seen. `head_cause` is why its queue waits, None without one, `timeout_left` the
-    seconds until the first of it times out, `starts_in` those until the first of it starts by its timeout
-    (PQ_TIMEOUT_ACTION RUN); `io_held_by` is the I/O limit of its container that holds I/O back while
-    the group does some; `blocked` are the servers that its statements hold while they wait for another session.
-    `held` sessions wait until the database is quiesced no more: they want CPU, and no counter says how much.
-    `queue_hurts` tells that its queue is critical (:attr:`QueueHead.is_critical`).
-    `doubt` is why its figures of CPU are judged by no rule, "" where they are. `level` is the first level of its plan
-    (1 to 8) that gives it a part, None where none does.
-    `is_counted` tells whether `px_servers` are those that its limit counts: else all that its statements hold, of which
-    those that did not queue count for nothing.
-    `usage` are its counters as they stand, None where V$RSRC_CONSUMER_GROUP has no row of it: then
-    `totals` and `sessions` say nothing either.
+    `used` and `waiting` are CPUs since the last poll (None without a delta; waits are not counted if CPU is not
+    managed). `capacity` is the CPUs handed out. `limit` is the CPUs at its UTILIZATION_LIMIT (limits above it
+    multiplied in), None without one. `guaranteed` is the CPUs it gets when all groups are busy, None if the CPUs shared
+    are not those of one instance. `entitled` is the CPUs it is due now, given what all groups want. `share` is the
+    guaranteed minimum as a fraction. `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice.
+    `all_used` is the CPUs that all groups of the instance (the cluster) used together. `cpu_exhausted` is the percent
+    of the last full minute in which the CPUs were exhausted (the highest of all instances), None before 23. `level` is
+    the first level of its plan (1 to 8) that gives it a part, None without one.
+
+    `limited_by` is the owner of the limit that holds the group back if it is not its own, with the CPUs used under it
+    and allowed. `hidden` is what keeps its due from being known. `inside` means that other containers, with which it
+    shares the CPUs, are not visible. `doubt` is the reason why no rule judges its CPU figures, "" without one. `held`
+    sessions wait for the end of a quiesce: they want CPU, and no counter shows how much.
+
+    `servers_limit` is in servers, `servers_limit_percent` is the percentage that gives it. `container_servers` is the
+    number that its pluggable database may hold, None without a limit. `px_queued_minute` is the mean number of queued
+    statements in the last full minute (V$RSRCMGRMETRIC). `head_cause` is why its queue waits, None without a queue.
+    `timeout_left` is the seconds until its first statement times out, `starts_in` until the first starts by its timeout
+    (PQ_TIMEOUT_ACTION RUN). `blocked` is the servers that its statements hold while they wait for another session.
+    `queue_hurts` means that its queue is critical (:attr:`QueueHead.is_critical`). `is_counted` means that `px_servers`
+    are those that its limit counts; otherwise they are all that its statements hold, and those that did not queue do
+    not count.
+
+    `pool` is its active session pool, None without one. `container` is the pluggable database's name, "" outside of
+    one. `io_held_by` is the I/O limit of its container that holds I/O back while the group does some. `usage` has its
+    counters, None if V$RSRC_CONSUMER_GROUP has no row for it: then `totals` and `sessions` are unknown, too.
     """
 
     inst_id: int
@@ -298,49 +300,49 @@ class GroupReading(NamedTuple):
 
     @property
     def may_hold(self) -> int | None:
-        """Servers it may hold at most: its own limit, else that of its container; None where there is neither."""
+        """The most servers it may hold: its own limit, else that of its container; None without either."""
         return self.container_servers if self.servers_limit is None else self.servers_limit
 
     @property
     def is_full(self) -> bool:
-        """Whether it is known to hold all the parallel servers that it may."""
+        """Whether it is known to hold all the parallel servers that it may hold."""
         return self.is_counted and self.may_hold is not None and (self.px_servers or 0) >= self.may_hold
 
     @property
     def states(self) -> tuple[GroupState, ...]:
-        """What is the matter with its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
+        """The problems of its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
         more = (_queue_state, _pool_state, _blocked_state, _io_state)
         found = [_cpu_state(self), *(state for find in more for state in find(self))]
         return (found[0],) if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
     @property
     def state(self) -> GroupState:
-        """The worst of its states, with what else is wrong behind it."""
+        """The worst of its states, followed by its other problems."""
         worst, *others = self.states
         more = [state.brief for state in others if state.is_trouble]
         return worst._replace(text=" · ".join([worst.brief, *more])) if more else worst
 
     @property
     def rank(self) -> int:
-        """Where it stands among groups: 0 if somebody is hurt, 1 if it is to be looked at, QUIET otherwise."""
+        """Its rank among groups: 0 for a critical problem, 1 for one that needs attention, QUIET otherwise."""
         return {"bad": 0, "warn": 1}.get(self.states[0].level, QUIET)
 
     @property
     def is_judged(self) -> bool:
-        """Whether it is known that it gets its due of CPU, or that it does not."""
+        """Whether it is known if it gets its due of CPU."""
         if self.verdict is Verdict.UNKNOWN:
-            return self.usage is None and not self.doubt  # a group that the view does not list has nobody in it
+            return self.usage is None and not self.doubt  # a group that the view does not list has no sessions
         return self.verdict is not Verdict.THROTTLED
 
     @property
     def title(self) -> str:
-        """Its name, with that of its container where several are seen."""
+        """Its name, with that of its container if several are visible."""
         name = self.name or "unknown group"
         return f"{name} ({self.container})" if self.container and not self.inside else name
 
     @property
     def wanted(self) -> float | None:
-        """CPUs wanted: used + waiting; None where not all is counted: CPU not managed, or a quiesce holds some."""
+        """CPUs wanted: used + waiting; None if not all is counted: CPU is not managed, or a quiesce holds sessions."""
         return None if self.verdict in _NOT_COUNTED or self.doubt else demand(self.used, self.waiting)
 
     @property
@@ -355,13 +357,13 @@ class GroupReading(NamedTuple):
 
     @property
     def throttled_percent(self) -> float | None:
-        """Percent of CPU demand that had to wait: waiting / (used + waiting); None where that is not all of it."""
+        """Percent of CPU demand that had to wait: waiting / (used + waiting); None if not all of it is counted."""
         is_judged = self.verdict not in _NOT_COUNTED and not self.doubt
         return throttled_percent(self.used, self.waiting) if is_judged else None
 
     @property
     def cpu_wait_ms(self) -> float | None:
-        """Milliseconds that a session was held off CPU each time, on average."""
+        """Mean time in milliseconds that a session was held off CPU each time."""
         if self.waiting is None or not self.cpu_waits_per_s:
             return None
         return 1000 * self.waiting / self.cpu_waits_per_s

@@ -1,8 +1,8 @@
-"""Reading: what one snapshot means, given the one before. Everything a screen, CSV or JSON shows is here.
+"""Reading: what one snapshot means, given the one before. It holds everything that a screen, CSV or JSON shows.
 
-Conventions: `inst_id` 0 is the whole cluster (the sum or the union of the instances). Numbers that need two
-snapshots are None until there are two of the same plan window and instance start. CPUs are average running or
-waiting sessions, i.e. CPU seconds per second. Seconds are seconds; MB are 2**20 bytes as Oracle counts them.
+Conventions: `inst_id` 0 is the whole cluster (the sum or the union of the instances). Numbers that need two snapshots
+are None until there are two of the same plan window and instance start. CPUs are average running or waiting sessions,
+that is CPU seconds per second. Times are in seconds. MB are 2**20 bytes, as in Oracle's views.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ CLUSTER = 0
 class ServerPool(Struct, frozen=True):
     """Parallel servers of one instance (V$PX_PROCESS_SYSSTAT, V$RSRC_PLAN, V$SYSTEM_PARAMETER).
 
-    `in_use` and `available` are processes now; `counted` is PARALLEL_SERVERS_ACTIVE, what the queue counts;
-    `target` is PARALLEL_SERVERS_TARGET and `maximum` PARALLEL_MAX_SERVERS. None: no view tells it.
+    `in_use` and `available` are processes now. `counted` is PARALLEL_SERVERS_ACTIVE, which the queue counts. `target`
+    is PARALLEL_SERVERS_TARGET, `maximum` is PARALLEL_MAX_SERVERS. None means that no view shows it.
     """
 
     inst_id: int
@@ -59,8 +59,8 @@ class ServerPool(Struct, frozen=True):
 class InstanceReading(Struct, frozen=True):
     """One instance: identity, what its plan manages, its CPUs and its parallel servers.
 
-    `num_cpus` is what Resource Manager hands out (CPU_COUNT when caged, else the host's); `host_busy` the share
-    of host CPU time that was busy since the last poll (0..1); `uptime` is seconds since it `started`.
+    `num_cpus` is the CPUs that Resource Manager hands out (CPU_COUNT when caged, else the host's). `host_busy` is the
+    part of host CPU time that was busy since the last poll (0..1). `uptime` is seconds since it `started`.
     """
 
     inst_id: int
@@ -80,11 +80,11 @@ class InstanceReading(Struct, frozen=True):
 
 
 class Quiesce(Struct, frozen=True):
-    """The database is being quiesced, or is: a call of anybody but SYS and SYSTEM waits for `resmgr:become active`.
+    """The database is being quiesced, or is quiesced: calls of all but SYS and SYSTEM wait for `resmgr:become active`.
 
-    `state` is QUIESCING, QUIESCED, or "" where V$INSTANCE.ACTIVE_STATE does not tell. `by` are the sessions that wait
-    for `wait for possible quiesce finish`, in words; `was_by` those that were seen to, where none does now. `waiting`
-    sessions are held, None where V$SESSION does not tell; the first of them for `longest` seconds.
+    `state` is QUIESCING, QUIESCED, or "" if V$INSTANCE.ACTIVE_STATE does not show it. `by` are the sessions that wait
+    for `wait for possible quiesce finish`, in words; `was_by` are those seen earlier if none waits now. `waiting` is
+    the number of sessions held, None if V$SESSION does not show it; the first of them has waited for `longest` seconds.
     """
 
     state: str
@@ -95,9 +95,9 @@ class Quiesce(Struct, frozen=True):
 
 
 class SwitchedPlan(Struct, frozen=True):
-    """The newest change of plan (V$RSRC_PLAN_HISTORY): when, the plan that came and the one before, "" for none.
+    """The latest change of plan (V$RSRC_PLAN_HISTORY): the time, the new plan and the one before, "" for none.
 
-    `window` is the scheduler's window that brought it, "" where none did; no view tells who else did.
+    `window` is the scheduler's window that opened it, "" if none did; no view shows who else did.
     """
 
     at: datetime
@@ -107,7 +107,7 @@ class SwitchedPlan(Struct, frozen=True):
 
 
 def instance_name(inst_id: int, name: str = "") -> str:
-    """Return an instance in words: its number, and its name where that is known."""
+    """Return an instance in words: its number, and its name if known."""
     return f"instance {inst_id}" + (f" ({name})" if name else "")
 
 
@@ -116,21 +116,20 @@ STARTED_TOGETHER = 600.0
 
 
 def is_one_queue(managed: str) -> bool | None:
-    """Whether one queue serves all groups by the time they have waited: V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED.
+    """Whether a single queue serves all groups, longest wait first: V$RSRC_PLAN.PARALLEL_EXECUTION_MANAGED.
 
-    None where that is neither FIFO, OFF nor FULL.
+    None if that is neither FIFO, OFF nor FULL.
     """
     return {"FIFO": True, "OFF": True, "FULL": False}.get(managed.upper())
 
 
 class Header(Struct, frozen=True):
-    """What the top line shows. `px_managed` etc. are those of the first instance; `mixed_plans` tells they differ.
+    """The top line. `px_managed` and similar fields are of the first instance; `mixed_plans` means that plans differ.
 
-    `exadata` tells that storage cells answered, so that the database's I/O figures are not all there is to say;
-    `autonomous` that the session is in a service of the Autonomous Database.
-    `nature` are the words for what kind of database it is (CDB root, PDB, non-CDB, RAC, Exadata,
-    Autonomous Database). `uptime` is that of the instance that was started last.
-    `idle_blocker_minutes` is MAX_IDLE_BLOCKER_TIME, 0 for none, None where it is not known (before 19).
+    `exadata` means that storage cells answered, so that the database's I/O figures do not show everything. `autonomous`
+    means that the session uses a service of the Autonomous Database. `nature` are words for the kind of database (CDB
+    root, PDB, non-CDB, RAC, Exadata, Autonomous Database). `uptime` is that of the instance that was started last.
+    `idle_blocker_minutes` is MAX_IDLE_BLOCKER_TIME, 0 for none, None if not known (before 19).
     """
 
     database: str
@@ -155,21 +154,21 @@ class Header(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """PARALLEL_SERVERS_TARGET in words; of several instances as the sum that it is: ``192 = 96 + 96``."""
+        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``."""
         parts = f" = {' + '.join(count(each.servers.target) for each in self.instances)}"
         return f"{count(self.servers.target)}{parts if len(self.instances) > 1 else ''}"
 
     def uptime_of(self, inst_id: int) -> float | None:
-        """Return for how many seconds an instance has been up, None where that is not known."""
+        """Return the seconds that an instance has been up, None if not known."""
         return next((each.uptime for each in self.instances if each.inst_id == inst_id), None)
 
     def has_one_queue(self) -> bool | None:
-        """Whether one queue serves all groups, None where that is not known."""
+        """Whether a single queue serves all groups, None if not known."""
         return is_one_queue(self.px_managed)
 
     @property
     def youngest(self) -> str:
-        """Which instance is up for `uptime`, in words; "" where all of them are, but for some minutes."""
+        """The instance that `uptime` belongs to, in words; "" if all were started within some minutes."""
         known = [(each.uptime, each.inst_id) for each in self.instances if each.uptime is not None]
         together = not known or max(known)[0] - min(known)[0] < STARTED_TOGETHER
         return "" if together else f" (instance {min(known)[1]})"
@@ -178,8 +177,8 @@ class Header(Struct, frozen=True):
 class InstanceTotals(Struct, frozen=True):
     """Counters of one instance since it started.
 
-    `waits` are those that ended, by wait class (V$SYSTEM_EVENT, without idle waits; classes that were not told in full
-    are left out); `redo_bytes` is the redo that was made (V$SYSSTAT), None where it cannot be read.
+    `waits` are finished waits by wait class (V$SYSTEM_EVENT, without idle waits; classes with incomplete figures are
+    left out). `redo_bytes` is the redo generated (V$SYSSTAT), None if it cannot be read.
     """
 
     inst_id: int
@@ -190,21 +189,21 @@ class InstanceTotals(Struct, frozen=True):
 # ---- Alerts, what is not known, and the reading itself.
 
 Severity: TypeAlias = Literal["bad", "warn", "good", "note"]
-"""How bad it is: `bad` hurts somebody now, `warn` is to be looked at, `note` to be known, `good` is an all-clear."""
+"""How bad it is: `bad` is critical now, `warn` needs attention, `note` is information, `good` is an all-clear."""
 
 SEVERITY_WORDS: Mapping[str, str] = MappingProxyType(
     {"bad": "critical", "warn": "warning", "note": "note", "good": "ok", "off": "off"}
 )
-"""What each is called in files, texts and config.ini; a rule may be `off` as well."""
+"""The name of each in files, texts and config.ini; a rule may also be `off`."""
 
 
 class Alert(NamedTuple):
-    """One thing to know: how bad, its glyph, the sentence, and a shorter form for one line among others.
+    """One alert: how bad it is, its glyph, the sentence, and a shorter form for one line among others.
 
-    `key` names the rule that found it and stays the same from release to release; `subject` is what it is about (a
-    group, a container, an instance, "" for the database), so that key and subject tell it from poll to poll. `amount`
-    is what thresholds are compared with, in the rule's unit; None where it is not a matter of more or less. `between`
-    are sentences for a line that `text`, or even `short`, is too long for, the longest first.
+    `key` names the rule that found it and stays the same across releases. `subject` is what it is about (a group, a
+    container, an instance, "" for the database); key and subject identify it from poll to poll. `amount` is compared
+    with thresholds, in the rule's unit; None if the rule has no amount. `between` are sentences for lines that are too
+    short for `text` or even `short`, longest first.
     """
 
     state: Severity
@@ -218,10 +217,10 @@ class Alert(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What it takes to say that something is not there.
+    """The evidence that something does not exist.
 
-    `what` is queue, starved group or downgrade; `views` are those that must have told it; `lacking` says why nothing
-    is known of it, "" where it is known.
+    `what` is queue, starved group or downgrade. `views` are the views that must have answered. `lacking` says why it is
+    not known, "" if it is known.
     """
 
     what: str
@@ -230,14 +229,14 @@ class Evidence(NamedTuple):
 
 
 class UnavailableView(NamedTuple):
-    """A view that told nothing, and why in words: it could not be read, or the spool has no file of it."""
+    """A view that returned nothing, and why in words: it could not be read, or the spool has no file for it."""
 
     view: str
     why: str
 
 
 class UnansweredQuery(Struct, frozen=True):
-    """A question that got no answer: the query's name, what is wrong, what cures it, how old its rows are."""
+    """A query that got no answer: its name, the problem, the cure, and the age of its rows."""
 
     query: str
     view: str
@@ -247,7 +246,7 @@ class UnansweredQuery(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is wrong, and how old the rows are that are shown instead."""
+        """The problem, and the age of the rows that are shown instead."""
         return self.text if self.age is None else f"{self.text}; its data is {duration(self.age)} old"
 
     def __str__(self) -> str:
@@ -257,7 +256,7 @@ class UnansweredQuery(Struct, frozen=True):
 class LateView(Struct, frozen=True):
     """A view that did not answer in time: its name, and how many seconds before `Reading.at` its rows were read.
 
-    `age` is None where there are no rows at all.
+    `age` is None if there are no rows at all.
     """
 
     view: str
@@ -265,33 +264,35 @@ class LateView(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True, dict=True):
-    """All of it. `interval` is seconds between the two snapshots on the database's clock, None without a delta.
+    """The complete reading. `interval` is the seconds between the two snapshots on the database's clock, or None.
 
-    `detail` is what a close look at one session adds, None without; `hour` comes from the metric history. `sessions`
-    are worked out when first looked at: there can be thousands, and few pages show them.
-    `monitor_servers` are the servers that GV$ queries have on a cluster now, presman's own among them: no statement's.
-    `basis` says what may be said not to be there, and by which views; `unseen` are views that told nothing;
-    `notes` what a reader of the figures must know.
-    `statements_to_come` counts the statements on show whose texts and plans are still to be read, a few at each poll.
-    `unlisted` counts the idle sessions that are not among `sessions`, as in most polls of a screen that does not show
-    them; None where they could not be counted, 0 where all are there.
-    `histograms_at` is when the histograms were read: they are older than the reading where nobody needs them.
-    `late` are the views whose rows are older than the poll, `stale` the seconds by which the newest rows are: 0 if
-    anything was answered, None if nothing ever was.
-    `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance; `switched` is the newest plan change.
-    `missed_minimums` are the containers that wait for CPU while they get less than their CPU_MIN_COUNT.
-    `gone` are the instances that were seen within the last hour and are not open now.
-    `quiesce` is there while the database is being quiesced, or is.
-    `activity` are the sessions that were active at that instant, None where V$SESSION was not read for it.
-    `since_startup` are the counters of each instance as they stand, made at the first look.
-    `group_names` are the consumer groups that are defined, by name, None where DBA_RSRC_CONSUMER_GROUPS told nothing.
-    `texts` are the texts that were read of statements on show and of the busiest ones, "" where V$SQL has them no
-    longer; `reads_texts` tells whether V$SQL can be read.
-    `alerts` are what thresholds and durations made of what the rules find, None where there are no such settings.
-    `forecast` is what stands behind the forecasts of the queue, None where nobody forecasts; `bypassed` are running
-    statements of which several polls have shown that their group does not count their servers: they did not queue.
-    `goals` are how the goals of service of config.ini fare, () without any.
-    `groups` holds the cluster rows (inst_id 0) first, then those per instance where there is more than one.
+    `groups` holds the cluster rows (inst_id 0) first, then those per instance if there are several. `detail` has the
+    details of the session that has the focus, None without one. `hour` comes from the metric history. `sessions` are
+    computed on first access: there can be thousands, and few pages show them. `unlisted` counts the idle sessions that
+    are not among `sessions`, as in most polls of a screen that does not show them; None if they could not be counted, 0
+    if all are there. `activity` is the sessions that were active at that instant, None if V$SESSION was not read for
+    it.
+
+    `monitor_servers` is the servers that GV$ queries, including presman's own, have on a cluster now: they belong to no
+    statement. `basis` lists what may be reported as absent, and by which views; `unseen` are views that returned
+    nothing; `notes` are what a reader of the figures must know. `late` are the views whose rows are older than the
+    poll, `stale` is the age of the newest rows in seconds: 0 if any query was answered, None if none ever was.
+    `histograms_at` is when the histograms were read: they are older than the reading if no page needs them.
+
+    `statements_to_come` counts the statements on screen whose texts and plans are still to be read, a few at each poll.
+    `texts` are the texts read for the statements on screen and the busiest ones, "" if V$SQL no longer has them;
+    `reads_texts` is whether V$SQL can be read.
+
+    `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
+    that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
+    instances that were seen within the last hour and are not open now. `quiesce` is set while the database is being
+    quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first access. `group_names`
+    are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
+
+    `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
+    the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
+    several polls have shown, does not count their servers: they did not queue. `goals` are the results for the goals of
+    service in config.ini, empty without any.
     """
 
     target: str
@@ -341,13 +342,13 @@ class Reading(Struct, frozen=True, dict=True):
     goals: tuple[GoalReading, ...] = ()
 
     def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
-        """Return it with the forecasts of its queued statements, and what stands behind them."""
+        """Return it with the forecasts of its queued statements, and their basis."""
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
 
     def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
-        """Return what the end of these would do to the whole queue, None where that was not forecast."""
+        """Return what ending these statements would do to the whole queue, None if not forecast."""
         return None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
@@ -357,8 +358,8 @@ class Reading(Struct, frozen=True, dict=True):
     def judged(self, group: GroupReading) -> GroupReading:
         """Return the row that the verdict on a group's row is about.
 
-        The cluster's row has the worst verdict of its instances: where they differ, or not all have the group, that is
-        the row of the instance which has it and waits most.
+        The cluster's row has the worst verdict of its instances. If they differ, or not all have the group, that is the
+        row of the instance with this verdict that waits most.
         """
         if group.inst_id != CLUSTER:
             return group
@@ -368,17 +369,17 @@ class Reading(Struct, frozen=True, dict=True):
         return group if everywhere else max(bad, key=lambda row: row.waiting or 0.0)
 
     def why_unavailable(self, view: str) -> str:
-        """Return why a view (``V$PX_SESSION``) told nothing, "" where it told something or was not asked."""
+        """Return why a view (``V$PX_SESSION``) returned nothing, "" if it returned rows or was not queried."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
 
     def why_unknown(self, what: str) -> str:
-        """Return why it is not known whether there is a `what` of the basis (queue, ...), "" where that is known."""
+        """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""
         return next((each.lacking for each in self.basis if each.what == what), "")
 
     def queued_by_group(self) -> dict[str, int]:
-        """How many statements each group has queued by V$RSRC_CONSUMER_GROUP, the most first.
+        """The number of statements that each group has queued by V$RSRC_CONSUMER_GROUP, the most first.
 
-        It has none where V$SESSION tells which they are.
+        Empty if V$SESSION lists the statements.
         """
         if not self.why_unknown("queue"):
             return {}
@@ -386,7 +387,7 @@ class Reading(Struct, frozen=True, dict=True):
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
     def not_known(self) -> tuple[str, ...]:
-        """What is not known of what the all-clear rests on, in words with the reason."""
+        """What is not known of the basis of the all-clear, in words with the reason."""
         whether = {"queue": "which statements are queued, and why"} if self.queued_by_group() else {}
         return tuple(
             f"{whether.get(each.what, f'whether there is a {each.what}')} ({each.lacking})"

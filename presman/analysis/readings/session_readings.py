@@ -1,4 +1,4 @@
-"""Sessions: who they are, what they do, what Resource Manager does to them; a close look at one and its cursor."""
+"""Sessions: identity, activity, and what Resource Manager does to them; details of one session and its cursor."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,17 +16,17 @@ class SessionReading(NamedTuple):
 
     Rates are since the last poll, None without a delta of the same session.
 
-    `event` is what it waits for now, "on CPU" if it waits for nothing (V$SESSION.EVENT and STATE); `held` tells whether
+    `event` is what it waits for now, "on CPU" if it does not wait (V$SESSION.EVENT and STATE); `held` is whether
     Resource Manager holds it off CPU now.
 
     `blocker` is the session that it waits for, as ``instance:SID``, "" if it waits for none.
 
-    Three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` where the active plan
-    put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` where it is now.
-    `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others.
-    `last_action` is what Resource Manager last did to it, as the view words it ("" before 12.1). `type` is USER or
-    BACKGROUND. `amounts` are the columns of queries whose header says `amounts: session`, each added up over the rows
-    of the session; one is not there where no row told it.
+    There are three groups: `mapped_group` is the mapping rule's (by `mapping_attribute`), `original_group` is where the
+    active plan put the session at first (OTHER_GROUPS if it has no directive for the mapped one), `group` is the
+    current one. `coordinator` is that of a parallel server (instance, SID, SERIAL#), None for others. `last_action` is
+    what Resource Manager last did to it, as the view words it ("" before 12.1). `type` is USER or BACKGROUND. `amounts`
+    are the columns of queries whose header says `amounts: session`, each added up over the rows of the session; a
+    column is missing if no row has it.
     """
 
     inst_id: int
@@ -79,7 +79,7 @@ class SessionReading(NamedTuple):
 
     @property
     def kind(self) -> SessionKind | None:
-        """What works in it where that is not a user's statement: a background process, RMAN, SYS."""
+        """The kind of work it does if that is not a user's statement: a background process, RMAN, SYS."""
         return session_kind(self.type, self.user, self.program, self.module, self.service)
 
 
@@ -89,7 +89,7 @@ CLASSES = (
     ON_CPU, "Scheduler", "User I/O", "System I/O", "Concurrency", "Application", "Commit", "Configuration",
     "Administrative", "Network", "Cluster", "Queueing", OTHER,
 )  # fmt: skip
-"""What an active session is counted under: on CPU, else Oracle's classes of waits that are not idle."""
+"""The classes that active sessions are counted under: on CPU, else Oracle's wait classes without Idle."""
 
 
 class SqlSample(NamedTuple):
@@ -104,7 +104,7 @@ class SqlSample(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """Active user sessions at an instant: how many, by class (of CLASSES, those without any left out), by statement."""
+    """Active user sessions at an instant: the number, by class (of CLASSES, without empty ones), by statement."""
 
     active: int = 0
     by_class: Mapping[str, int] = MappingProxyType({})
@@ -115,10 +115,10 @@ class Activity(NamedTuple):
 
 
 class PlanStep(Struct, frozen=True):
-    """One line of an execution plan, in the words of DBMS_XPLAN.
+    """One line of an execution plan, in the wording of DBMS_XPLAN.
 
-    `queue` is the table queue ("Q1,00"), `in_out` how rows are passed on ("P->S", "PCWP", ...), `distribution` how they
-    are spread. `rows`, `bytes`, `cost` and `seconds` are the optimizer's estimates, None where it gives none.
+    `queue` is the table queue ("Q1,00"), `in_out` is how rows are passed on ("P->S", "PCWP", ...), `distribution` is
+    how they are distributed. `rows`, `bytes`, `cost` and `seconds` are the optimizer's estimates, None without one.
     """
 
     id: int
@@ -140,8 +140,8 @@ class PlanStep(Struct, frozen=True):
 class CursorCost(Struct, frozen=True):
     """What the executions of a cursor have cost (V$SQL). Means are per execution, in seconds.
 
-    `offloaded` is the part of the bytes read that the storage could filter, `saved` the part of those that it did not
-    send (0..1); None where there is no such storage. `megabytes` are read, `written` written.
+    `offloaded` is the part of the bytes read that the storage could filter, `saved` is the part of those that it did
+    not send (0..1); None without such storage. `megabytes` are read, `written` are written.
     """
 
     executions: int | None
@@ -161,9 +161,9 @@ class CursorCost(Struct, frozen=True):
 
 
 class ServerWork(Struct, frozen=True):
-    """One parallel server at work: what it waits for now, and what it has done (V$PX_SESSTAT).
+    """One working parallel server: what it waits for now, and what it has done (V$PX_SESSTAT).
 
-    `cpu` in seconds, `megabytes` read; `cpu_rate` is CPUs since the last poll, None without a delta.
+    `cpu` is in seconds, `megabytes` are read; `cpu_rate` is CPUs since the last poll, None without a delta.
     """
 
     inst_id: int
@@ -179,7 +179,7 @@ class ServerWork(Struct, frozen=True):
 
 
 class SetSkew(Struct, frozen=True):
-    """How unevenly the work of a server set is spread: `cpu` and `megabytes` of the busiest server over the mean."""
+    """The skew of a server set: `cpu` and `megabytes` of the busiest server divided by the mean."""
 
     server_set: int
     servers: int
@@ -196,7 +196,7 @@ class SessionFigure(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """An operation of the statement that is not done yet (V$SESSION_LONGOPS), over all its processes."""
+    """An unfinished operation of the statement (V$SESSION_LONGOPS), over all its processes."""
 
     name: str
     target: str
@@ -207,14 +207,14 @@ class Operation(Struct, frozen=True):
 
     @property
     def progress(self) -> float:
-        """The part that is done, 0..1."""
+        """The part done, 0..1."""
         return self.done / self.total if self.total else 0.0
 
 
 class Detail(Struct, frozen=True):
-    """All about one session and its cursor. Parts that were not read are empty or None.
+    """All details of one session and its cursor. Parts that were not read are empty or None.
 
-    `sid` 0 is about the cursor alone; `dop` is why it has its degree.
+    `sid` 0 means the cursor alone; `dop` is why it has its degree.
     """
 
     inst_id: int

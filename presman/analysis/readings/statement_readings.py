@@ -1,4 +1,4 @@
-"""Readings of parallel statements: who is queued, why, and until when; who runs; how the queue has been."""
+"""Readings of parallel statements: those queued, why, and until when; those running; the history of the queue."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class QueueReason(Enum):
 
 
 class DopStory(Struct, frozen=True):
-    """What OTHER_XML says of a statement's degree. The first occurrence of each fact counts.
+    """What OTHER_XML says about a statement's degree. The first occurrence of each fact counts.
 
-    `degree` is the chosen DOP; None and "" where the document is silent, and for a derived degree of 0: a manual one is
-    not derived. `skipped` are the lines of an adaptive plan that its display map leaves out: they are not executed.
-    `unread` is why the document was not read.
+    `degree` is the chosen DOP. Fields are None or "" if the document does not have them; a derived degree of 0 is None,
+    too: a manual degree is not derived. `skipped` are the lines of an adaptive plan that its display map leaves out:
+    they are not executed. `unread` is why the document was not read.
     """
 
     degree: int | None = None
@@ -60,14 +60,14 @@ class DopStory(Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """Why it has this degree, in a few words: where no reason is given, what automatic DOP derived it from."""
+        """The reason for its degree, in a few words; without a reason, what automatic DOP derived it from."""
         derived = ((self.cpu_degree, "CPU"), (self.io_degree, "I/O"))
         by = ", ".join(f"{resource} {degree}" for degree, resource in derived if degree is not None)
         return self.reason or self.operation_reason or (f"auto: {by}" if by else "")
 
 
 class WantsSource(Enum):
-    """Who says how many servers a queued statement wants, in the words shown; the most trusted first."""
+    """The source of the number of servers that a queued statement wants, in the words shown; most reliable first."""
 
     PQ_SERVERS = "PQ_SERVERS"
     RUNNING = "one that runs"
@@ -77,10 +77,10 @@ class WantsSource(Enum):
 
 
 class Servers(Struct, frozen=True):
-    """How many servers a queued statement wants: exact if `low` == `high`, a range where the server sets are not known.
+    """Servers that a queued statement wants: exact if `low` == `high`, a range if its server sets are not known.
 
-    It is a range for one set, too: whether the queue counts the DOP for it or twice the DOP is not documented. A MEAN
-    is that of a minute and a group: it says nothing certain of one statement.
+    One set gives a range, too: it is not documented whether the queue counts the DOP for it or twice the DOP. A MEAN is
+    over a minute and a group: it says nothing certain about one statement.
     """
 
     low: int
@@ -88,7 +88,7 @@ class Servers(Struct, frozen=True):
     source: WantsSource = WantsSource.DEGREE
 
     def times(self, count: int) -> Servers:
-        """Return how many as many statements want together."""
+        """Return the servers that this many such statements want together."""
         return Servers(self.low * count, self.high * count, self.source)
 
     def __str__(self) -> str:
@@ -98,24 +98,24 @@ class Servers(Struct, frozen=True):
 
 
 def is_known(wants: Servers | None) -> TypeGuard[Servers]:
-    """Whether it is known what one statement wants: of how many are like it, a mean over its group tells nothing."""
+    """Whether the number is known for one statement: a mean over its group says nothing about a single one."""
     return wants is not None and wants.source is not WantsSource.MEAN
 
 
 def group_title(row: ParallelStatement | QueueHead) -> str:
-    """Return the name of a row's group, with that of its container where several are seen."""
+    """Return the name of a row's group, with that of its container if several are visible."""
     return f"{row.group} ({row.container})" if row.container else row.group
 
 
 Executing = tuple[int, int, int, str]
-"""Who executes what: instance, SID, serial and SQL_ID."""
+"""An execution: instance, SID, serial number and SQL_ID."""
 
 
 class StartForecast(Struct, frozen=True):
-    """In how many seconds a queued statement should start: the `median`, and `low` to `high` in 8 cases of 10.
+    """Seconds after which a queued statement should start: the `median`, and `low` to `high` in 8 cases of 10.
 
-    None where none is shown; `why_none` says why. `timeout` tells that its timeout comes before: then it starts by it
-    or not at all, and there are no figures either.
+    None if no forecast is shown; `why_none` says why. `timeout` means that its timeout comes first: then it starts by
+    the timeout or not at all, and there are no figures either.
     """
 
     median: float | None = None
@@ -126,11 +126,11 @@ class StartForecast(Struct, frozen=True):
 
 
 class ParallelStatement(Struct, frozen=True, kw_only=True):
-    """One parallel statement, queued or running, by its session (of the coordinator, where it runs).
+    """One parallel statement, queued or running, by its session (the coordinator's if it runs).
 
-    `event` is what the session waits for now ("on CPU" if for nothing), `requested` the DOP it asked for; `no_text` is
-    why `sql_text` is "", where it is. `container` is the name of its pluggable database where others are seen, too;
-    `exec_id` the session's SQL_EXEC_ID.
+    `event` is what the session waits for now ("on CPU" if it does not wait), `requested` is the DOP it asked for.
+    `no_text` is why `sql_text` is empty. `container` is the name of its pluggable database if others are visible, too;
+    `exec_id` is the session's SQL_EXEC_ID.
     """
 
     inst_id: int
@@ -155,21 +155,20 @@ class ParallelStatement(Struct, frozen=True, kw_only=True):
     no_text: str = ""
 
     def executing(self) -> Executing:
-        """Return what tells it from others, waiting and running."""
+        """Return what identifies it, waiting and running."""
         return self.inst_id, self.sid, self.serial, self.sql_id
 
 
 SAME_WAIT = 1.0
-"""Seconds by which two waits must differ to tell who came first: sessions are not all read at one instant."""
+"""Seconds by which two waits must differ to show their order: sessions are not all read at one instant."""
 
 
 class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
-    `waited` is None where no view tells how long.
-    `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one; `timeout_action` what comes then (CANCEL or
-    RUN, "" where it was not read); `wants` is None if nothing tells of it. `starts` is when it should start, None
-    where nobody forecasts; `reason` is why it waits.
+    `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one.
+    `timeout_action` is what happens then (CANCEL or RUN, "" if it was not read). `wants` is None if no source shows it.
+    `starts` is when it should start, None without forecasts; `reason` is why it waits.
     """
 
     position: int
@@ -181,43 +180,48 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     reason: QueueReason = QueueReason.UNKNOWN
 
     def waits_like(self, other: QueuedStatement) -> bool:
-        """Whether it is the other one, or has waited as long, so that which of them is first is not known."""
+        """Whether it is the other one, or has waited as long, so that it is not known which is first."""
         if other.executing() == self.executing():
             return True
         return other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT
 
     def may_be_first(self, first: QueuedStatement) -> bool:
-        """Whether it may be the first as well: it waits alike, or of one of the two it is not known for how long."""
+        """Whether it may be first as well: it has waited as long, or one of the two wait times is not known."""
         return self.waited is None or first.waited is None or self.waits_like(first)
 
 
 def longest_wait(queue: Iterable[QueuedStatement]) -> float | None:
-    """Return how long the first of a queue has waited, None without one or where that is not known."""
+    """Return how long the first of a queue has waited, None without a queue or if that is not known."""
     return max((each.waited for each in queue if each.waited is not None), default=None)
 
 
 class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     """One parallel statement that holds servers, by its coordinator.
 
-    `degree` of `requested` (V$PX_SESSION, largest over its server sets), `downgraded` the percent lost; `idle` is
-    seconds the coordinator has been INACTIVE while it holds servers, None while it works. `progress` (0..1) and
-    `remaining` (seconds) are those of `operation`, what it works on at present (V$SESSION_LONGOPS), not of all of it.
-    `certain` is false where it may be a monitor's GV$ query instead: on a cluster whose views do not tell.
-    `sql_id` is the statement the servers are held for; `session_sql_id` what the coordinator's session itself shows
-    (its previous statement if it executes none): it may have gone on to another one. `blocker` is the session that the
-    coordinator waits for, as ``instance:SID``, "" if it waits for none. `tree_sets` is the most server sets that one of
-    its data flow trees has, None where V$PX_SESSION does not tell them.
-    `kind` is what works in its session where that is no user's ordinary one; `seen` is false where V$SESSION has no row
-    of the coordinator. `last_call` is seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `is_last`
-    tells that its plan has nothing left to do after `operation`, and that this comes to its end; `comes_nearer` that
-    this end did since the poll before, whatever the plan does then. `queued` tells that
-    its session waits in the parallel queue with another statement. `oracle_ends_in` is in how many seconds Oracle
-    itself ends the idle session, by the parameter `ended_by`, None where it does not. `idle_known` is false where it is
-    idle and no view tells since when: then `idle` is 0. `overdue` tells that its last operation should have been done
-    by now, by what V$SESSION_LONGOPS told at the poll before. `orphaned` tells that the instance of its coordinator is
-    not open: it does not run any more, but these servers of other instances are not freed yet.
-    `outdated` is which view did not answer at this poll, of those that must be of one moment to say what it holds and
-    what its end does, "" where all did.
+    `degree` of `requested` (V$PX_SESSION, largest over its server sets); `downgraded` is the percent lost. `tree_sets`
+    is the largest number of server sets of one of its data flow trees, None if V$PX_SESSION does not show them.
+    `certain` is false if it may be a monitor's GV$ query instead: on a cluster whose views do not show it.
+
+    `sql_id` is the statement the servers are held for; `session_sql_id` is what the coordinator's session itself shows
+    (its previous statement if it executes none), which may be another one. `kind` is the kind of work its session does
+    if that is no user's ordinary session. `seen` is false if V$SESSION has no row for the coordinator. `last_call` is
+    seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `blocker` is the session that the coordinator
+    waits for, as ``instance:SID``, "" if it waits for none. `queued` means that its session waits in the parallel queue
+    with another statement.
+
+    `progress` (0..1) and `remaining` (seconds) are those of `operation`, its current operation (V$SESSION_LONGOPS), not
+    of the whole statement. `is_last` means that its plan has nothing left to do after `operation` and that this is
+    coming to its end; `comes_nearer` means that this end has come nearer since the previous poll, whatever the plan
+    does then. `overdue` means that its last operation should have been done by now, by the estimate at the previous
+    poll.
+
+    `idle` is the seconds that the coordinator has been INACTIVE while it holds servers, None while it works.
+    `idle_known` is false if it is idle and no view shows since when: then `idle` is 0. `oracle_ends_in` is the seconds
+    until Oracle itself ends the idle session, by the parameter `ended_by`, None if it does not.
+
+    `orphaned` means that the instance of its coordinator is not open: it no longer runs, but these servers of other
+    instances are not yet freed. `outdated` is the view that did not answer at this poll, among those that must be of
+    one moment to show what it holds and what its end does; "" if all did.
     """
 
     servers: int
@@ -253,7 +257,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
         return session_name(self.user, self.kind, self.inst_id, self.sid)
 
     def held_on(self, inst_ids: Collection[int]) -> int:
-        """Return the servers it holds on some instances; all that it holds where none are named."""
+        """Return the servers it holds on these instances; all that it holds if `inst_ids` is empty."""
         if not inst_ids:
             return self.servers
         return sum(held for inst_id, held in self.servers_by_instance.items() if inst_id in inst_ids)
@@ -265,9 +269,9 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
-    """Return how many statements run on how many servers and, apart, how many are gone that still hold some.
+    """Return how many statements run on how many servers and, separately, how many gone ones still hold servers.
 
-    Of which there are none, nothing is said.
+    Zero counts are left out.
     """
     counts = {False: [0, 0], True: [0, 0]}
     for each in statements:
@@ -280,8 +284,8 @@ def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
 class Shortage(Struct, frozen=True):
     """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
-    The system's target concerns `everybody`; a container's limit those of `con_id`, a group's those of `group` in it.
-    Servers on `inst_ids` alone help where the head's may run nowhere else; none are named where they may run on all.
+    The system's target concerns `everybody`, a container's limit the statements of `con_id`, a group's limit those of
+    `group` in it. If `inst_ids` is not empty, only servers on these instances help.
     """
 
     short: int
@@ -294,13 +298,13 @@ class Shortage(Struct, frozen=True):
 class QueueHead(Struct, frozen=True):
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
-    All in servers: `wants`, the group's `held` (None: no view tells) of `allowed` (None: no group limit), the system's
-    `in_use` of `target`; `short` is what must be freed, None where it cannot be known. `shortages` has every limit that
-    binds; where the servers wanted are a range, they are for the most it may want. `container` is the name of its
-    pluggable database where others are seen, too. `equals` others of its queue have waited the same, or no view tells:
-    which of them all is the first is not known. `queue_waited` is seconds that all statements of its queue have waited,
-    added up; `was_critical` tells that they waited for too long at a poll before, and not much less since.
-    `fits_with` are the instances that are gone, of one that is too large only because their servers are away with them.
+    Figures are in servers: `wants`, the group's `held` (None: not known) of `allowed` (None: no group limit), the
+    system's `in_use` of `target`; `short` is what must be freed, None if it cannot be known. `shortages` has every
+    limit that binds; if the servers wanted are a range, they are for its upper end. `container` is the name of its
+    pluggable database if others are visible, too. `equals` other statements of its queue have waited as long, or for an
+    unknown time, so it is not known which is first. `queue_waited` is the total time in seconds that all statements of
+    its queue have waited. `was_critical` means that they had waited too long at a previous poll, and not much less
+    since. `fits_with` are the instances that are gone, if the head is too large only because their servers are missing.
     """
 
     group: str
@@ -323,30 +327,32 @@ class QueueHead(Struct, frozen=True):
 
     @property
     def starts_alone(self) -> bool:
-        """Whether it is too large for the target alone: that one was seen to start on 12.1 once nothing else ran."""
+        """Whether only the target is too small: such a statement was seen to start on 12.1 once nothing else ran."""
         if self.cause is not Cause.NEVER_FITS or self.wants is None or self.target is None:
             return False
         return self.wants.low > self.target and (self.allowed is None or self.wants.low <= self.allowed)
 
     @property
     def never_starts(self) -> bool:
-        """Whether nothing is known by which it would ever start: it is too large for the limit of its group, with the
-        instances that are gone, too, and no timeout starts it (PQ_TIMEOUT_ACTION RUN).
+        """Whether there is no known way for it to start.
+
+        It is too large for the limit of its group, also with the instances that are gone, and no timeout starts it
+        (PQ_TIMEOUT_ACTION RUN).
         """
         may_start = self.starts_alone or self.statement.timeout_action == "RUN" or bool(self.fits_with)
         return self.cause is Cause.NEVER_FITS and not may_start
 
     @property
     def is_critical(self) -> bool:
-        """Whether it hurts, by how long and how many wait, or because time does not help."""
+        """Whether it is critical, by how long and how many wait, or because time does not help."""
         return self.never_starts or self.queue_waited >= (SHORT_TOGETHER if self.was_critical else LONG_TOGETHER)
 
     @property
     def why(self) -> str:
-        """Why it waits, in a few words: those that the handbook explains.
+        """The reason why it waits, in a few words that the handbook explains.
 
-        A target or a limit need not be reached to leave too few: so it says how many are missing, where that is known,
-        and of each that binds its own number.
+        A target or a limit may leave too few servers without being reached, so this gives the number missing, if known,
+        for each limit that binds.
         """
         if self.starts_alone:
             return "too large for the target"
@@ -360,7 +366,7 @@ class QueueHead(Struct, frozen=True):
 
 
 def is_downgrade(name: str) -> bool:
-    """Tell V$SYSSTAT's classes of downgrades from 'Parallel operations not downgraded'."""
+    """Return whether a V$SYSSTAT name is a class of downgrades, not 'Parallel operations not downgraded'."""
     return "downgraded" in name and "not downgraded" not in name
 
 
@@ -386,11 +392,11 @@ class Downgrades(Struct, frozen=True):
 
 
 class Usual(Struct, frozen=True):
-    """A group's parallel queue over some `seconds` (None: not known how many): means and shares, None where unknown.
+    """A group's parallel queue over `seconds` (None: length not known): means and shares, None if unknown.
 
-    `mean_wait` is how many of them each statement queued, of those that queued at all, `queued_share` the part of all
-    statements' life that they queued (0..1), `mean_servers` servers per completed statement, `mean_queue` statements
-    queued on average.
+    `mean_wait` is the seconds queued per statement that queued, `queued_share` is the part of all statements' lifetime
+    spent queued (0..1), `mean_servers` is servers per completed statement, `mean_queue` is the mean number of queued
+    statements.
     """
 
     seconds: float | None
@@ -403,9 +409,9 @@ class Usual(Struct, frozen=True):
 
 
 class HourReading(Struct, frozen=True):
-    """What V$RSRCMGRMETRIC_HISTORY says of one group's queue over the last hour, all instances.
+    """The history of one group's queue over the last hour from V$RSRCMGRMETRIC_HISTORY, all instances.
 
-    `until` is when its newest minute ended: what came after that it does not tell. Null where it is not known.
+    `until` is when its newest minute ended, None if not known: later time is not included.
     """
 
     con_id: int

@@ -1,4 +1,4 @@
-"""Waits of the system: how many, for how long, how these are spread, and whether the values contradict each other."""
+"""Waits of the system: their number, time and distribution, and whether the values contradict each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 
 ESTIMATOR = 0.75
-"""What part of its bucket's bound a wait is taken to have lasted: the middle, because each bound is twice the last."""
+"""The part of its bucket's upper bound that a wait is taken to have lasted: the middle, as each bound is twice the
+last."""
 
 
 class Bucket(Struct, frozen=True):
@@ -19,32 +20,33 @@ class Bucket(Struct, frozen=True):
 
     @property
     def estimated_us(self) -> float:
-        """Microseconds all of its waits took: an estimate, 0.75 of the bound each."""
+        """Estimated total of its waits in microseconds: 0.75 of the bound for each."""
         return ESTIMATOR * self.upper_us * self.count
 
     @property
     def estimated_delta_us(self) -> float | None:
-        """The same of the waits since the last poll."""
+        """The same for the waits since the last poll."""
         return None if self.delta is None else ESTIMATOR * self.upper_us * self.delta
 
 
 class EventWaits(Struct, frozen=True):
-    """How often and how long an event was waited for, measured (V$SYSTEM_EVENT), not estimated."""
+    """Number and total time of the waits for an event, measured (V$SYSTEM_EVENT), not estimated."""
 
     waits: int
     microseconds: int
 
     @property
     def mean_us(self) -> float | None:
-        """Microseconds of an average wait; None without waits."""
+        """Mean time of a wait in microseconds; None without waits."""
         return self.microseconds / self.waits if self.waits else None
 
 
 class Histogram(Struct, frozen=True):
-    """Latency of one event on one instance, buckets in order of their bounds, totals since startup.
+    """Latency of one event on one instance, with buckets in order of their bounds; totals are since startup.
 
-    `seconds` lie between the two reads its deltas are of. `startup` and `now` are what V$SYSTEM_EVENT says of the
-    event since startup and since the last poll; None for idle events, which that view is not asked for.
+    `seconds` is the time between the two reads that give its deltas. `startup` and `now` are the values of
+    V$SYSTEM_EVENT for the event since startup and since the last poll; None for idle events, for which that view is not
+    queried.
     """
 
     inst_id: int
@@ -59,9 +61,9 @@ class Histogram(Struct, frozen=True):
 class RedoHealth(Struct, frozen=True):
     """What commits and the redo writer wait for since the last poll; `inst_id` 0 is the cluster.
 
-    `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` of 'log file parallel write' (the write itself);
-    None without such waits, or if they are missing. `outside_percent` is the part of a commit's wait that the write
-    does not explain.
+    `sync_ms` is the mean of 'log file sync' (a commit), `write_ms` the mean of 'log file parallel write' (the write
+    itself); None without such waits, or if they are missing. `outside_percent` is the part of a commit's wait that the
+    write does not explain.
     """
 
     inst_id: int
@@ -74,9 +76,9 @@ class RedoHealth(Struct, frozen=True):
 
 
 class Outlier(Struct, frozen=True):
-    """One row of V$IO_OUTLIER or V$LGWRIO_OUTLIER (`view`). Latencies in milliseconds, of the disks too.
+    """One row of V$IO_OUTLIER or V$LGWRIO_OUTLIER (`view`). Latencies, also those of disks, are in milliseconds.
 
-    They are None, and the disks left out, where presman does not believe them.
+    If presman does not trust them, they are None, and the disks are left out.
     """
 
     view: str
@@ -90,9 +92,9 @@ class Outlier(Struct, frozen=True):
 
 
 class OutlierReading(Struct, frozen=True):
-    """What a view of I/O outliers says on request, `at` when it was asked.
+    """The rows of a view of I/O outliers, queried on request, `at` the time of the query.
 
-    `doubts` tell why its latencies are not believed; then they are not in the rows.
+    `doubts` say why its latencies are not trusted; then the rows do not have them.
     """
 
     view: str
@@ -104,8 +106,9 @@ class OutlierReading(Struct, frozen=True):
 class WaitReading(Struct, frozen=True):
     """One wait event on one instance since the last poll: average sessions waiting, waits/s, mean wait in ms.
 
-    V$SYSTEM_EVENT counts a wait when it ends: `per_second` and `mean_ms` are of those that did. `sessions` are those
-    that wait now (V$SESSION) where waits last longer than the time between the polls. None: the view does not tell it.
+    V$SYSTEM_EVENT counts a wait when it ends: `per_second` and `mean_ms` are of ended waits. `sessions` is the number
+    that wait now (V$SESSION) if waits last longer than the time between the polls. None means that the view does not
+    show it.
     """
 
     inst_id: int
@@ -117,7 +120,7 @@ class WaitReading(Struct, frozen=True):
 
     @property
     def ended(self) -> float | None:
-        """Seconds of waits that ended, per second: all of their time, however long before the last poll they began."""
+        """Total time of ended waits per second, including time before the last poll."""
         if self.per_second is None or (self.mean_ms is None and self.per_second):
             return None
         return self.per_second * (self.mean_ms or 0.0) / 1000

@@ -1,1 +1,1 @@
-"""Drawing of figures in character cells: lines, bars, areas, columns, tables. For screens and texts; no widgets."""
+"""Drawing of figures in character cells: lines, bars, areas, columns, tables. For screens and text; no widgets."""

@@ -1,6 +1,6 @@
-"""Columns of a table: which fit in a width, how wide each becomes, and the lines of heads and rows in them. Pure.
+"""Columns of a table: which ones fit a width, how wide each is, and the lines of heads and rows. Pure.
 
-Screens and text have theirs from here.
+Screens and text output both use it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ from presman.figures.drawing.lines import (
 from presman.figures.figure import Figure
 
 _READABLE = 28
-"""Cells of a text that come before columns of second rank; what it needs beyond that comes after them."""
+"""Cells that a text gets before columns of second rank appear; the rest of what it needs comes after them."""
 
 Fitted = tuple[tuple[Figure[Any], int], ...]
 Trend = Callable[[Any, str], Sequence[float | None]]
@@ -34,7 +34,7 @@ Trend = Callable[[Any, str], Sequence[float | None]]
 _COLOURED = frozenset({"consumer_group", "wait_class"})
 
 _COMFORT = 3
-"""How many times its least width a flexible text gets before columns of second rank appear; a bar once less."""
+"""A flexible text gets this many times its minimum width before columns of second rank appear; a bar one less."""
 
 
 def gap_at(width: int) -> int:
@@ -43,7 +43,7 @@ def gap_at(width: int) -> int:
 
 
 def cells_needed(columns: Sequence[Figure[Any]], rows: Sequence[Any]) -> dict[str, int]:
-    """Return the cells that the texts in some rows take, by column."""
+    """Return the cells that the texts of `rows` take, by column."""
     return {
         column.key: max(cells(column.show(row)) for row in rows)
         for column in columns
@@ -59,9 +59,9 @@ def fit_columns(
 ) -> Fitted:
     """Choose the columns for a width: those of first rank, then others while there is room.
 
-    Texts that need more than their least (`needed`, of :func:`cells_needed`) have it before more columns appear and
-    before bars grow. The flexible column takes what is left; without one the last left-aligned column does. Where a
-    text is cut all the same, other texts leave it what they do not need.
+    Texts that need more than their minimum (`needed`, from :func:`cells_needed`) get it before more columns appear
+    and before bars grow. The flexible column takes what is left; without one, the last left-aligned column does. If
+    a text is still cut, other texts give it the cells they do not need.
     """
     gap = gap_at(width)
     offered = [column for column in columns if column.key not in hidden]
@@ -84,8 +84,8 @@ def fit_columns(
 def _steps(
     shown: Sequence[Figure[Any]], growing: Figure[Any] | None, wanted: Mapping[str, int], *, all_may_grow: bool
 ) -> list[tuple[Figure[Any], int]]:
-    """Return by how many cells more than their least columns have, in the order in which they get them."""
-    # What may be longest says most: a sentence is whole before the tail of a name is.
+    """Return how many cells beyond its minimum each column gets, in the order in which they get them."""
+    # The longest texts say most: a sentence is completed before the tail of a name.
     first = sorted((column for column in shown if column.narrow), key=lambda column: -column.most)
     steps = [(column, wanted[column.key] - column.width) for column in first]
     second = [(column, wanted[column.key] - column.width) for column in shown if not column.narrow]
@@ -101,7 +101,7 @@ def _steps(
 
 
 def _leave(shown: Sequence[Figure[Any]], widths: dict[str, int], needed: Mapping[str, int]) -> None:
-    """Give texts that are cut the cells that others have and do not need, the flexible one last."""
+    """Give texts that are cut the cells that other columns do not need, the flexible one last."""
     texts = [column for column in shown if is_text(column) and column.key in needed]
     whole = {each.key: max(len(each.head), needed[each.key]) for each in texts}
     free = {each.key: max(0, widths[each.key] - whole[each.key]) for each in texts}
@@ -116,16 +116,16 @@ def _leave(shown: Sequence[Figure[Any]], widths: dict[str, int], needed: Mapping
 
 
 def _wanted(column: Figure[Any], needed: Mapping[str, int] | None) -> int:
-    """Return the cells in which no text of a column is cut, within what it may have."""
+    """Return the cells that a column needs to cut no text, at most its maximum width."""
     return max(column.width, min(column.most, (needed or {}).get(column.key, 0)))
 
 
 def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mapping[str, int]) -> set[str]:
     """Return the keys of the columns to show: those of first rank, then others in order, whole or cut.
 
-    Where those of first rank do not fit, beside all that a vital sentence needs, the last of them goes first, and the
-    flexible one after the others. What is vital is cut then, and goes only where it still does not fit. Of the others
-    what is vital comes first, and before a bar grows.
+    If those of first rank do not fit beside a vital sentence in full, they are dropped from the last one on, the
+    flexible one after the others. Vital columns are cut then, and dropped only if they still do not fit. Among the
+    other columns the vital ones come first, and before a bar grows.
     """
     narrow = [column for column in offered if column.narrow]
     chosen = {column.key for column in narrow}
@@ -149,7 +149,7 @@ def _chosen(offered: Sequence[Figure[Any]], width: int, gap: int, wanted: Mappin
 
 
 def _whole(column: Figure[Any], wanted: Mapping[str, int]) -> int:
-    """Return the cells that a column takes before another one goes: a vital sentence all it needs, others the least."""
+    """Return the cells a column takes before another is dropped: its minimum, or all it needs if a vital sentence."""
     return wanted[column.key] if column.vital and column.most >= _SENTENCE else column.width
 
 
@@ -158,17 +158,17 @@ def _cells(keys: Collection[str], sizes: Mapping[str, int], gap: int) -> int:
 
 
 _SENTENCE = 50
-"""What may have so many cells is a sentence: none of it can be left out."""
+"""A column that may be this wide holds sentences, which must not be cut."""
 
 _BESIDE = 18
 """Cells that a text and its bar have before the flexible bar grows."""
 
 _WITH_BAR = 14
-"""Cells from which a text has a bar beside it: below, the text alone is whole."""
+"""Cells from which a text has a bar beside it; in fewer the text needs them all."""
 
 
 def _comfort(column: Figure[Any], wanted: Mapping[str, int]) -> int:
-    """Return the cells a column should have before more of second rank appear."""
+    """Return the cells that a column should have before columns of second rank appear."""
     if column.flexible and column.bar is not None:
         return max(column.width, column.most) * (_COMFORT - 1)
     if column.flexible and column.most:
@@ -200,7 +200,7 @@ def cell_runs(
     trend: Trend | None,
     colours: GroupColours | None = None,
 ) -> tuple[Run, ...]:
-    """Return one cell in exactly `width` cells; `scale` is that of the column."""
+    """Return the cell of a row and column in exactly `width` character cells; `scale` is that of the column."""
     if column.trend:
         return ((spark(trend(row, column.key) if trend else (), width, scale.full if scale else 0.0), "used"),)
     style: str = column.state(row) if column.state else ""
@@ -219,17 +219,17 @@ def cell_runs(
 
 
 def is_text(column: Figure[Any]) -> bool:
-    """Whether a column has words, which can be broken: neither figures, nor bars, nor trends."""
+    """Whether a column has words, which can be wrapped: no figures, bars or trends."""
     return column.align == "left" and column.bar is None and not column.trend
 
 
 def row_text(columns: Sequence[Figure[Any]], row: Any) -> str:
-    """Return what a filter looks at: all cells of a row, shown or not, in lower case."""
+    """Return the text that filters search: all cells of a row, shown or not, in lower case."""
     return " ".join(column.show(row) for column in columns).lower()
 
 
 def matches(needle: str, text: str) -> bool:
-    """Tell whether a row's text passes a filter: a substring, or with `!` before it, its absence."""
+    """Return whether a row's text passes a filter: it contains `needle`, or does not if that begins with `!`."""
     wanted = needle.strip().lower()
     if wanted.startswith("!"):
         return not wanted[1:] or wanted[1:].strip() not in text
@@ -244,7 +244,7 @@ def scales_of(
 ) -> dict[str, Scale]:
     """Return the scale of each column of bars and of trends, by key: one for all rows, so that they can be compared.
 
-    `least` are values that scales reach up to at least.
+    `least` has values that the scales must include.
     """
     found: dict[str, Scale] = {}
     for figure in figures:
@@ -257,11 +257,11 @@ def scales_of(
 
 
 def head_line(fitted: Fitted, gap: int, sorted_by: str = "", *, descending: bool = False) -> str:
-    """Return the heads above the columns; the one that is sorted by has a mark."""
+    """Return the line of column heads; the column that rows are sorted by has a mark."""
     heads = ""
     for figure, size in fitted:
         mark = ("▼" if descending else "▲") if figure.key == sorted_by else ""
-        if mark and heads and len(figure.head) >= size:  # no room: the mark stands in the gap before it
+        if mark and heads and len(figure.head) >= size:  # no room: the mark goes into the gap before it
             heads = heads[:-1] + mark
             mark = ""
         heads += fit(fit(figure.head, size - len(mark)).rstrip() + mark, size, figure.align) + " " * gap
@@ -289,14 +289,14 @@ def row_line(
     return merge([*runs[:-1], (" " * room, "")]) if room >= 0 else pad(merge(runs[:-1]), width)
 
 
-# ---- Rows whose texts go on in the lines below, where a table has more lines than rows.
+# ---- Rows of several lines, for tables with more lines than rows.
 
 MOST_LINES = 8
-"""Lines of a row at most: longer texts have a page."""
+"""Most lines of one row: longer texts have a page."""
 
 
 def shared_out(wanted: Sequence[int], room: int) -> list[int]:
-    """Return how many of `room` lines each row gets of those it wants: one each first, then one more in turn."""
+    """Return how many of `room` lines each row gets: first one each, then one more in turn, up to what it wants."""
     found = [1] * len(wanted)
     left = room - len(found)
     for most in range(2, max(wanted, default=1) + 1):
@@ -307,7 +307,7 @@ def shared_out(wanted: Sequence[int], room: int) -> list[int]:
 
 
 def lines_wanted(fitted: Fitted, row: Any) -> int:
-    """Return in how many lines no text of a row is cut, within what a row may have."""
+    """Return how many lines a row needs so that none of its texts is cut, at most MOST_LINES."""
     pieces = (_pieces(column, size, row) for column, size in fitted if is_text(column))
     return min(MOST_LINES, max(map(len, pieces), default=1))
 
@@ -322,7 +322,7 @@ def wrapped_row(
     width: int,
     colours: GroupColours | None,
 ) -> list[Line]:
-    """Return a row in so many lines: what has no room in its cell goes on below, the last line is cut."""
+    """Return a row in `lines` lines: texts continue in the lines below, and are cut in the last one."""
     if lines == 1:
         return [row_line(fitted, gap, row, scales, trend, width, colours)]
     rests = {column.key: _in(_pieces(column, size, row), lines) for column, size in fitted if is_text(column)}
@@ -340,7 +340,7 @@ def wrapped_row(
 
 
 def _pieces(column: Figure[Any], size: int, row: Any) -> Sequence[str]:
-    """Return the text of a cell in lines of its width."""
+    """Return the text of a cell, wrapped to its width."""
     text = column.show(row)
     if cells(text) <= size or size < 1:
         return (text,)
@@ -349,5 +349,5 @@ def _pieces(column: Figure[Any], size: int, row: Any) -> Sequence[str]:
 
 
 def _in(pieces: Sequence[str], lines: int) -> Sequence[str]:
-    """Return so many of the pieces, the last with what is left of all, to be cut."""
+    """Return the first `lines` pieces; the last also has the rest of the text, which is then cut."""
     return pieces if len(pieces) <= lines else [*pieces[: lines - 1], " ".join(pieces[lines - 1 :])]

@@ -1,4 +1,4 @@
-"""Lines as values: a line is runs of text with the name of a style each; bars and areas are such runs. Pure."""
+"""Lines as values: a line is a sequence of runs, each a text and the name of its style. Bars are such runs. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +16,10 @@ Run = tuple[str, str]
 Line = tuple[Run, ...]
 
 _NARROW = re.compile(r"[ -~…←-↓①-⑨─-◼⠀-⣿]*").fullmatch
-"""Tells that every character takes one cell: ASCII, and what bars, charts and hints are made of."""
+"""Matches texts whose characters all take one cell: ASCII, and the signs of bars, charts and hints."""
 
 _GAP = 40
-"""Unchanged cells between two changed ones that are cheaper to send again than a jump and a style (50 bytes)."""
+"""Up to this many unchanged cells between changed ones are cheaper to send again than a jump and a style (50 bytes)."""
 
 
 def length(line: Iterable[Run]) -> int:
@@ -44,7 +44,7 @@ def fit(text: str, width: int, align: str = "left") -> str:
 
 
 def merge(runs: Iterable[Run]) -> Line:
-    """Join neighbours of equal style; drop empty runs."""
+    """Join adjacent runs of equal style; drop empty runs."""
     merged: list[Run] = []
     kept = before = ""
     for text, style in runs:
@@ -76,7 +76,7 @@ def pad(line: Iterable[Run], width: int, style: str = "") -> Line:
 
 
 def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
-    """Break a line at blanks into lines of at most `width` cells; those after the first are indented."""
+    """Wrap a line at blanks into lines of at most `width` cells; those after the first are indented."""
     if length(line) <= width:
         return [merge(line)]
     lines: list[list[Run]] = [[]]
@@ -92,13 +92,13 @@ def wrap(line: Sequence[Run], width: int, indent: int = 0) -> list[Line]:
                     used = indent
                 shown = piece if used + cells(piece) <= width else piece.rstrip()
                 lines[-1].append((shown, style))
-                # Blanks that are cut off at the edge part a word from the next one all the same.
+                # Blanks that are cut off at the edge still separate two words.
                 used = min(width, used + cells(piece))
     return [merge(runs) for runs in lines]
 
 
 def _words(line: Iterable[Run]) -> Iterator[list[Run]]:
-    """Yield words with the blanks after them; what no blank parts is one word, whatever its colours."""
+    """Yield words with the blanks after them; only blanks separate words, changes of colour do not."""
     word: list[Run] = []
     for text, style in line:
         for part in _PARTS.findall(text):
@@ -122,7 +122,7 @@ def plain(line: Iterable[Run]) -> str:
 
 
 def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
-    """Return (first cell, cells) of the parts in which two lines differ, near ones joined."""
+    """Return (first cell, number of cells) of each part in which two lines differ; nearby parts are joined."""
     if old == new:
         return []
     old_text, new_text = plain(old), plain(new)
@@ -140,28 +140,28 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
 
 
 def _styles(line: Line, names: dict[str, str]) -> str:
-    """Return the style of each character as a sign of it; `names` has the sign of each style."""
+    """Return a text with one sign for the style of each character; `names` maps styles to signs and is added to."""
     return "".join([names.setdefault(style, chr(len(names))) * len(text) for text, style in line])
 
 
 def _differing(old: str, new: str) -> Iterator[int]:
-    """Yield the places at which two texts of one length differ."""
+    """Yield the indexes at which two texts of equal length differ."""
     return compress(count(), map(ne, old, new))
 
 
-# ---- Bars, sparklines and stacked areas in character cells, an eighth of a cell exact.
+# ---- Bars, sparklines and stacked areas in character cells, exact to an eighth of a cell.
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 RISING = " ▁▂▃▄▅▆▇█"
 """A cell in eighths, from below."""
 _BEFORE = 4 / 5
-"""The part of a gauge that is before its full value, where it goes on beyond that."""
+"""The part of a gauge up to its full value, if its scale continues beyond that."""
 
 
 class Scale(NamedTuple):
-    """What the cells of a bar mean: `full` is the right edge.
+    """The scale of a bar: `full` is the value at the right edge.
 
-    Where `beyond` is more, `full` is four fifths of the way, and the last fifth goes on from there to `beyond`.
+    If `beyond` is larger, `full` is at four fifths of the width, and the last fifth continues from there to `beyond`.
     """
 
     full: float
@@ -183,9 +183,9 @@ class Scale(NamedTuple):
 
 
 def shared_scale(bars: Iterable[Bar | None], least: float = 0.0) -> Scale:
-    """Return the one scale of a column of bars: all of them, and `least`, end within it.
+    """Return the scale that all bars of a column share: it includes their values and `least`.
 
-    Bars that say themselves what is full do not make it longer by what goes over that.
+    A bar that defines its own full value does not extend it by what exceeds that value.
     """
     full = beyond = 0.0
     for bar in bars:
@@ -196,9 +196,9 @@ def shared_scale(bars: Iterable[Bar | None], least: float = 0.0) -> Scale:
 
 
 def bar_runs(bar: Bar | None, width: int, scale: Scale | None = None) -> Line:
-    """Draw a bar in `width` cells: █ used, ▒ waiting, │ entitled, ┊ limit; ▶ where it is longer than the cell.
+    """Draw a bar in `width` cells: █ used, ▒ waiting, │ entitled, ┊ limit; ▶ if it is longer than the cell.
 
-    `scale` is that of its column, without one it is the bar's own.
+    `scale` is that of its column; None means the bar's own.
     """
     if width <= 0:
         return ()
@@ -232,7 +232,7 @@ def _fill(bar: Bar, scale: Scale, width: int) -> list[tuple[str, str]]:
 
 
 def spark(values: Sequence[float | None], width: int, highest: float | None = None) -> str:
-    """Draw the newest `width` values; a blank where there is no value. `highest`, or that of them, is a whole block."""
+    """Draw the newest `width` values, a blank for a missing one. `highest` (default: their maximum) is a full block."""
     shown = list(values)[-width:]
     if highest is None:
         highest = max((value for value in shown if value is not None), default=0.0)
@@ -246,7 +246,7 @@ def _level(value: float, highest: float) -> str:
 
 
 class Cell(NamedTuple):
-    """A cell: its sign and style, and the style of what covers most of it ("": nothing does)."""
+    """A cell: its sign and style, and the style of the value that covers most of it ("" if none does)."""
 
     text: str
     style: str
@@ -257,10 +257,10 @@ EMPTY = Cell(" ", "", "")
 
 
 def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: int, signs: str = "") -> list[Cell]:
-    """Return a column of `height` cells from the bottom up, with the values one on the other; `top` is its upper end.
+    """Return a column of `height` cells from the bottom up with the values stacked; `top` is the value at its top.
 
-    A cell in which two of them meet has the style ``lower on upper``. With `signs`, one for each value, a whole cell
-    has the sign of what covers most of it: for terminals without colours or without blocks.
+    A cell in which two values meet has the style ``lower on upper``. With `signs`, one for each value, a cell shows
+    the sign of the value that covers most of it: for terminals without colours or blocks.
     """
     bounds = [round(8 * height * min(1.0, total / top)) for total in accumulate(values)]
     column = []
@@ -276,7 +276,7 @@ def stacked(values: Sequence[float], styles: Sequence[str], top: float, height: 
 
 
 def _shares(bounds: Sequence[int], low: int) -> list[tuple[int, int]]:
-    """Return (eighths, index) of what is in a cell, from its lower end up; what is empty has index -1."""
+    """Return (eighths, index) of each value in a cell, from the bottom up; empty space has index -1."""
     shares = []
     below, high = low, low + 8
     for index, bound in enumerate(bounds):
@@ -313,7 +313,7 @@ def crossed(cell: Cell, sign: str) -> Cell:
     return Cell(sign, f"mark on {cell.cover}" if cell.cover else "mark", cell.cover)
 
 
-# ---- In ASCII, cell for cell: for terminals and locales that have nothing else.
+# ---- ASCII, cell for cell: for terminals and locales without Unicode.
 
 _LIKE = {
     "▁▂▃▄▅▆▇█": "_.-=+*%#",
@@ -331,7 +331,7 @@ _SIGNS = str.maketrans("".join(_LIKE), "".join(_LIKE.values()))
 
 
 def ascii_only(text: str) -> str:
-    """Return `text` in ASCII, cell for cell: known signs by their likeness, the rest as ``?``.
+    """Return `text` in ASCII, cell for cell: known signs become similar ones, all others ``?``.
 
     >>> ascii_only("██▒ ✕ starved 512µs")
     '##: x starved 512us'

@@ -1,1 +1,1 @@
-"""Two windows of recordings side by side: what differs, by how much, and whether it is more than noise."""
+"""Comparison of two windows of recordings: what differs, by how much, and whether it is more than noise."""

@@ -1,4 +1,4 @@
-"""A comparison as one HTML page that needs nothing else: what differs, the plans, latencies, every figure."""
+"""Page of a comparison, as HTML that needs no other files: differences, plans, latencies, every figure."""
 
 import math
 from collections.abc import Sequence
@@ -23,18 +23,18 @@ from presman.reports.compare.noise import Judgement
 from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
 
 STYLE_OF = (GROUP_STYLES[0], GROUP_STYLES[3])
-"""Of A and of B: on this page nothing has the colour of a group."""
+"""Styles of A and B: on this page no group has a colour."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 92.0, 10.0, 10.0, 160.0, 184.0
-_SEEN = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
-"""The top of the lowest bar: what is there shows."""
+_LEAST_TOP = _BOTTOM - 0.02 * (_BOTTOM - _TOP)
+"""The top of the lowest bar, so that every bar is visible."""
 _MOST_LABELS = 13
-_LEAST = 0.001
-"""Percent at the foot of the scale, which is logarithmic: of some events 1 wait in 10,000 is what matters."""
+_LOWEST = 0.001
+"""The lowest percentage of the logarithmic scale: for some events even 1 wait in 10,000 matters."""
 
 
 def latency_chart(found: ComparedHistogram) -> Markup:
-    """Return the percent of waits in each bucket, A left of B."""
+    """Return the percentage of waits in each bucket, A left of B."""
     uppers = sorted(found.first.keys() | found.second.keys())
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(uppers))
     parts = [level(_y(percent), f"{percent:g} %", _LEFT, WIDTH - _RIGHT) for percent in (0.001, 0.01, 0.1, 1, 10, 100)]
@@ -43,27 +43,27 @@ def latency_chart(found: ComparedHistogram) -> Markup:
         for window, (name, waits) in enumerate((("A", found.first), ("B", found.second))):
             share = 100 * waits.get(upper, 0) / (sum(waits.values()) or 1)
             if share:
-                told = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
-                x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _SEEN)
-                parts.append(block(told, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
+                title = f"{name}: {counted(waits[upper], 'wait')} below {microseconds(upper)} ({share:.4g} %)"
+                x, y = left + step * (0.1 + 0.4 * window), min(_y(share), _LEAST_TOP)
+                parts.append(block(title, x, y, step * 0.38, _BOTTOM - y, fill=HUES[STYLE_OF[window]].page))
         if len(uppers) <= _MOST_LABELS or index % 2 == 0:
             parts.append(label(left + step / 2, _BOTTOM + 16, f"< {microseconds(upper)}"))
     return drawing(_HEIGHT, f"Waits for {found.event} by how long they took, A and B", parts)
 
 
 def _y(percent: float) -> float:
-    """Return where a share is; what is below the foot of the scale is at it."""
-    share = math.log10(max(percent, _LEAST) / _LEAST) / math.log10(100 / _LEAST)
+    """Return the y position of a percentage; those below the scale are drawn at its lower end."""
+    share = math.log10(max(percent, _LOWEST) / _LOWEST) / math.log10(100 / _LOWEST)
     return _BOTTOM - share * (_BOTTOM - _TOP)
 
 
 _HEADS = ("", "Figure", "A", "B", "B to A %", "", "Difference")
 _BAR = 100.0
-"""Half of the width of a bar, and the percent that fills it."""
+"""Half the width of a bar's cell, and the percentage that fills it."""
 
 
 def compare_page(found: ComparedWindows, made: datetime) -> str:
-    """Return the page; `made` is now."""
+    """Return the page; `made` is the present time."""
     title = f"{found.first.database} {found.first.first.astimezone():%Y-%m-%d %H:%M} compared"
     lines = shown(found.lines)
     return page(
@@ -139,7 +139,7 @@ def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
 
 
 def _bar(line: Line) -> Markup:
-    """Return the difference in percent as a bar to the left or to the right; one beyond 100 % fills its half."""
+    """Return the difference in percent as a bar to the left or to the right; 100 % and more fill its half."""
     if not line.percent:
         return Markup()
     width = min(_BAR, abs(line.percent))

@@ -1,4 +1,4 @@
-"""A comparison as text: what differs first, then every figure side by side."""
+"""Text of a comparison: first what differs, then every figure side by side."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -11,12 +11,12 @@ from presman.reports.compare.comparison import ComparedWindow, ComparedWindows, 
 from presman.reports.compare.noise import Judgement
 from presman.reports.compare.window_figures import NOT_KNOWN
 
-MARKS = {Judgement.MORE: "*", Judgement.APART: "#"}
-"""Of the figures that differ."""
+MARKS = {Judgement.MORE: "*", Judgement.NO_OVERLAP: "#"}
+"""Marks of the figures that differ."""
 
 
 def window_sentence(window: ComparedWindow) -> str:
-    """Return what a window is of."""
+    """Return the recording, the period and the plan of a window as a sentence."""
     seconds = (window.last - window.first).total_seconds()
     return (
         f"{window.recording}, {window.database}: {spelled_instant(window.first)} to {spelled_instant(window.last)}, "
@@ -25,35 +25,37 @@ def window_sentence(window: ComparedWindow) -> str:
 
 
 def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
-    """Return how many figures differ by more than noise, then how many do not overlap, and how many tell nothing.
+    """Return how many figures differ by more than noise, how many do not overlap, and how many cannot be compared.
 
-    How the lines are `marked` is told, too.
+    If `marked`, the sentence also explains the marks of the lines.
     """
-    more, apart, untold = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.UNTOLD))
+    more, disjoint, too_few = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.TOO_FEW))
     star, hash_sign = (f", marked {mark}" * marked for mark in MARKS.values())
-    if untold == len(lines):
+    if too_few == len(lines):
         return "Nothing can be compared: there are too few polls or statements."
-    told = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
+    parts = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
     if not more:
-        told = ["No figure is known to differ" if apart or untold else "No figure differs"]
-    told[0] += f" by more than noise{star * bool(more)}"
-    if apart:
-        verb = "does" if apart == 1 else "do"
-        told.append(f"{count(apart)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that")
-    if untold:
-        told.append(f"{count(untold)} {'has' if untold == 1 else 'have'} too few polls or statements to compare")
-    return f"{'; '.join(told)}."
+        parts = ["No figure is known to differ" if disjoint or too_few else "No figure differs"]
+    parts[0] += f" by more than noise{star * bool(more)}"
+    if disjoint:
+        verb = "does" if disjoint == 1 else "do"
+        parts.append(
+            f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that"
+        )
+    if too_few:
+        parts.append(f"{count(too_few)} {'has' if too_few == 1 else 'have'} too few polls or statements to compare")
+    return f"{'; '.join(parts)}."
 
 
 def no_plan_differs(found: ComparedWindows) -> str:
-    """Return what it means that no difference of the plans was found: nothing, where one of them is not known."""
+    """Return what it means that no difference of the plans was found: nothing if one of them is unknown."""
     if found.first.plan is None or found.second.plan is None:
         return "Whether the plans at the ends of the windows are the same is not known."
     return "The plans at the ends of the windows are the same, as far as presman could see."
 
 
 def said(value: str | float | bool | None) -> str:
-    """Return what a plan says; None is the name of one that cannot be read."""
+    """Return a value of a plan in words; None is the name of a plan that cannot be read."""
     if value is None:
         return NOT_KNOWN
     if isinstance(value, bool):
@@ -71,12 +73,12 @@ def value_of(line: Line, value: float | None) -> str:
 
 
 def percent_of(line: Line) -> str:
-    """Return the difference in percent."""
+    """Return the difference in percent as text."""
     return ABSENT if line.percent is None else f"{round(line.percent, 1) + 0.0:+,.1f}"
 
 
 def shown(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines that tell something: those that are nothing in both windows do not."""
+    """Return the lines worth showing: those that are not zero in both windows."""
     return [line for line in lines if line.first or line.second]
 
 
@@ -117,7 +119,7 @@ def _plan_row(each: PlanDifference, subject: int) -> str:
 
 
 def _head(section: str, subject: int, *, judged: bool = True) -> str:
-    """Return the heads of a section's columns."""
+    """Return the column heads of a section."""
     values = f"{fit(section, subject + 1 + _FIGURE)} {'A':>{_VALUE}} {'B':>{_VALUE}}"
     return f"{values} {'B to A %':>{_PERCENT}}" if judged else values
 

@@ -31,16 +31,16 @@ from presman.reports.compare.window_figures import FigureKey, WindowFigures
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
-"""Statements that are shown: those that held most servers in either window."""
+"""The most statements to show: those that held the most servers in either window."""
 MOST_HISTOGRAMS = 8
 _MILLISECOND = 1024
-"""Microseconds: the bound of the buckets that V$EVENT_HISTOGRAM_MICRO has nearest to 1 ms."""
+"""Microseconds: the bucket bound in V$EVENT_HISTOGRAM_MICRO that is nearest to 1 ms."""
 
 
 class Line(NamedTuple):
-    """A figure of both windows; None where it is not known. `percent` is of the first, None where that says nothing.
+    """A figure of both windows; None if unknown. `percent` is relative to the first, None if that makes no sense.
 
-    `is_bound` tells that it is the upper bound of a bucket: the percentile is below it.
+    `is_bound` means that the value is the upper bound of a bucket: the percentile is below it.
     """
 
     section: str
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 class PlanDifference(NamedTuple):
-    """What the plan said at the end of each window, where that differs; a word where it is no number."""
+    """A value of the plan that differs between the ends of the windows; text if it is not a number."""
 
     subject: str
     figure: str
@@ -63,7 +63,7 @@ class PlanDifference(NamedTuple):
 
 
 class ComparedWindow(NamedTuple):
-    """One of the windows: where it is from, its first and last poll. `notes` say what is not whole about it."""
+    """One of the windows: its source, its first and last poll. `notes` say what is incomplete."""
 
     recording: str
     database: str
@@ -75,7 +75,7 @@ class ComparedWindow(NamedTuple):
 
 
 class ComparedHistogram(NamedTuple):
-    """The waits for an event in both windows by the upper bound of their bucket in microseconds."""
+    """The waits for an event in both windows, by the upper bound of their bucket in microseconds."""
 
     event: str
     first: Mapping[int, int]
@@ -83,7 +83,7 @@ class ComparedHistogram(NamedTuple):
 
 
 class ComparedWindows(NamedTuple):
-    """Two windows side by side. `histograms` are those of the events whose waits took most time."""
+    """Two windows side by side. `histograms` are of the events whose waits took most time."""
 
     first: ComparedWindow
     second: ComparedWindow
@@ -95,7 +95,7 @@ class ComparedWindows(NamedTuple):
 
 
 def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
-    """Return the figures of two windows side by side, section by section, those of a group together."""
+    """Return the figures of two windows side by side, by section, with the figures of a group together."""
     keys = list(dict.fromkeys([*first.series, *second.series]))
     shown = _busiest(first, second)
     found = [
@@ -113,7 +113,7 @@ def lines(first: WindowFigures, second: WindowFigures) -> tuple[Line, ...]:
 def plan_differences(
     first: tuple[ComparedWindow, WindowFigures], second: tuple[ComparedWindow, WindowFigures]
 ) -> tuple[PlanDifference, ...]:
-    """Return what differs in the plans at the ends of the windows; a group that only one has is a difference."""
+    """Return the differences between the plans at the ends of the windows; a group in only one of them is one, too."""
     found = []
     plans = first[0].plan, second[0].plan
     if plans[0] != plans[1]:
@@ -127,14 +127,14 @@ def plan_differences(
 
 
 def _at_end(directives: figures.Directives, key: tuple[str, str]) -> Any:
-    """Return what a plan says; of a group that is not among those it has, whether any is known."""
+    """Return the plan's value for a key; without one "not in plan" if groups were read, else "not known"."""
     is_read = any(group for group, _ in directives)
     value = directives.get(key, figures.NOT_IN_PLAN if is_read else figures.NOT_KNOWN)
     return round(value, 4) if isinstance(value, float) else value
 
 
 def histograms(first: WindowFigures, second: WindowFigures) -> tuple[ComparedHistogram, ...]:
-    """Return the waits of both windows, of the events whose waits took most time in either."""
+    """Return the waits of both windows for the events whose waits took most time in either."""
     events = first.histograms.keys() | second.histograms.keys()
     found = [ComparedHistogram(event, *(total(each.histograms.get(event, ())) for each in (first, second)))
              for event in events]  # fmt: skip
@@ -147,7 +147,7 @@ def histograms(first: WindowFigures, second: WindowFigures) -> tuple[ComparedHis
 
 
 def quantile(buckets: Mapping[int, int], percent: float) -> int | None:
-    """Return the upper bound of the bucket that the wait of that rank is in; None without waits."""
+    """Return the upper bound of the bucket with the wait of that rank; None if there are no waits."""
     bounds = sorted(bound for bound, waits in buckets.items() if waits)
     sums = list(accumulate(buckets[bound] for bound in bounds))
     return bounds[bisect_left(sums, percent / 100 * sums[-1])] if bounds else None
@@ -175,7 +175,7 @@ def _busiest(first: WindowFigures, second: WindowFigures) -> list[str]:
 
 
 class _Ranked(NamedTuple):
-    """A percentile of both windows, and the shares of each window above that of both together."""
+    """A percentile of both windows, and the share of each window above the percentile of both together."""
 
     key: FigureKey
     values: Sequence[float | None]
@@ -187,7 +187,7 @@ Means = Mapping[FigureKey, tuple[Sequence[Value], Sequence[Value]]]
 
 
 def _of_same_waits(means: Means, ranks: Sequence[_Ranked]) -> Iterator[Line]:
-    """Yield the figures of the same waits. All have blocks of one length: either all can be compared, or none."""
+    """Yield the figures that rest on the same waits, all with blocks of one length: all can be compared, or none."""
     length = noise.block_length([*means.values(), *(each.shares for each in ranks)])
     for key, (one, other) in means.items():
         if one or other:
@@ -220,13 +220,13 @@ def _rank_of(event: str, percent: int, one: Polls, other: Polls) -> _Ranked:
 
 
 def _ranked(found: _Ranked, length: int) -> Line:
-    """Return a line of two percentiles."""
+    """Return the line of two percentiles."""
     key, (one, other), shares, is_bound = found
     difference = noise.judge(*shares, length)
-    if difference is not Judgement.ONE_SIDED and one == other:  # unequal shares above a bound do not make these differ
+    if difference is not Judgement.ONE_SIDED and one == other:  # other shares do not make equal bounds differ
         difference = Judgement.SAME
     elif difference is Judgement.SAME:  # equal shares above a bound do not make percentiles equal
-        difference = Judgement.UNTOLD if noise.chance(*shares, length) is None else Judgement.NOISE
+        difference = Judgement.TOO_FEW if noise.chance(*shares, length) is None else Judgement.NOISE
     return Line(*key, one, other, _percent(one, other), difference, is_bound)
 
 
@@ -236,7 +236,7 @@ def _share(buckets: Mapping[int, int], limit: int, *, above: bool) -> Value:
 
 
 def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
-    """Return several histograms as one."""
+    """Return the sum of several histograms."""
     found: dict[int, int] = {}
     for buckets in polls:
         for bound, waits in buckets.items():
@@ -245,7 +245,7 @@ def total(polls: Sequence[Mapping[int, int]]) -> dict[int, int]:
 
 
 def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]) -> Iterator[Line]:
-    """Yield how long statements that came to an end in the windows had waited in the queue."""
+    """Yield figures of the time that statements waited in the queue, for those whose wait ended in the windows."""
     for group in sorted(first.keys() | second.keys()):
         one, other = first.get(group, ()), second.get(group, ())
         both = [figures.thinned([Value(each, 1.0) for each in waits]) for waits in (one, other)]
@@ -257,22 +257,22 @@ def _queue_waits(first: Mapping[str, Sequence[float]], second: Mapping[str, Sequ
 
 
 def rank(values: Sequence[float], percent: int) -> float | None:
-    """Return the value of that rank, one of them; None without any."""
+    """Return the value of that rank, which is one of the values; None if there are none."""
     return sorted(values)[max(0, -(-percent * len(values) // 100) - 1)] if values else None
 
 
-# ---- The two windows, read from recordings; what is not whole about them is said.
+# ---- The two windows, read from recordings, and notes on what is incomplete.
 
 
 FORM = "FILE.presman@03:00..03:30"
 
 
 class WindowError(InputError):
-    """Words that are no window, or a window that cannot be read; the text is one line."""
+    """A text is not a window, or the window cannot be read; the error is one line."""
 
 
 class WindowWords(NamedTuple):
-    """A window as it was asked for: the target ("" is that of the other window), from and to ("" are the ends)."""
+    """A window as the user typed it: the target ("" for that of the other window), start and end ("" for the ends)."""
 
     target: str
     start: str
@@ -280,9 +280,9 @@ class WindowWords(NamedTuple):
 
 
 def window_words(text: str) -> WindowWords:
-    """Return what `TARGET@FROM..TO` says; all of the target without `@`. Raises WindowError.
+    """Return the parts of `TARGET@FROM..TO`; without `@` all of it is the target. Raises WindowError.
 
-    Either end may be left out. What stands before the last @ is the target, so a URL may have its own.
+    Either end may be left out. The text before the last @ is the target, so a URL may contain another one.
     """
     target, mark, tail = text.strip().rpartition("@")
     start, dots, end = tail.partition("..")
@@ -294,18 +294,18 @@ def window_words(text: str) -> WindowWords:
 
 
 _CANDIDATES = 10 * MOST_STATEMENTS
-"""SQL_IDs of each window, by their time, among which are those that held most servers at its polls."""
+"""The busiest SQL_IDs of each window, among which those that held the most servers at its polls are found."""
 
 _GAP = 3.0
-"""Times the usual seconds between polls from which on polls are missing."""
+"""Polls are missing where the distance is more than this many times the usual one."""
 _MOST_CHANGES = 100
-"""Changes of the plan that are told of a window."""
+"""The most changes of the plan to report for a window."""
 _TRIED = 3
-"""Polls, from the last one back, that are read for the plan's name where some are damaged."""
+"""The most polls, from the last one back, to try for the plan's name if some are damaged."""
 
 
 class RecordingWindow(NamedTuple):
-    """Where a window is: `location` is a file, a folder or a URL; `start` and `end` are words, "" for the ends.
+    """The source of a window: `location` is a file, a folder or a URL; `start` and `end` are as typed, "" for the ends.
 
     `goals` of service are judged in it.
     """
@@ -335,7 +335,7 @@ def compare(first: RecordingWindow, second: RecordingWindow) -> ComparedWindows:
 
 
 class _FoundWindow(NamedTuple):
-    """A window that has polls: where, from when to when, its polls, which of two instants was taken."""
+    """A window that has polls: its recording, start, end and polls, and which of two possible times was taken."""
 
     recording: Recording
     playback: Playback
@@ -380,12 +380,12 @@ def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow
     if newest is None:
         notes.append("the plan at its end is not known: those polls are damaged")
     first, last = instant(polls.times[0]), instant(polls.times[-1])
-    told = ComparedWindow(recording.name, playback.target, first, last, len(polls.times), plan, tuple(notes))
-    return told, window
+    compared = ComparedWindow(recording.name, playback.target, first, last, len(polls.times), plan, tuple(notes))
+    return compared, window
 
 
 def _last_reading(playback: Playback, start: datetime, end: datetime) -> Reading | None:
-    """Return what the last poll that can be read means; None if none of the last can be."""
+    """Return the reading of the last poll that can be read; None if none of the last ones can."""
     for index in reversed(playback.indexes(start, end)[-_TRIED:]):
         try:
             return playback.reading(index)
@@ -395,12 +395,12 @@ def _last_reading(playback: Playback, start: datetime, end: datetime) -> Reading
 
 
 def _gaps(times: Sequence[int], start: datetime, end: datetime) -> list[str]:
-    """Say where polls are missing: between them, before the first, after the last."""
-    apart = array("d", ((later - earlier) / 1e6 for earlier, later in pairwise(times)))
-    if not apart:
+    """Return sentences on missing polls: between the polls, before the first, after the last."""
+    distances = array("d", ((later - earlier) / 1e6 for earlier, later in pairwise(times)))
+    if not distances:
         return ["it has one poll only"]
-    usual = median(apart)
-    long = [each for each in apart if each > _GAP * usual]
+    usual = median(distances)
+    long = [each for each in distances if each > _GAP * usual]
     notes = []
     if long:
         notes.append(f"{counted(len(long), 'gap')} without polls, {spelled(sum(long))} in all")
@@ -422,7 +422,7 @@ def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
 
 
 def _still_queued(queued: Sequence[float]) -> list[str]:
-    """Return that the waits of a window are not all: who still waited at its end has no part in their mean."""
+    """Return that the waits of a window are incomplete: statements still queued at its end are not in their mean."""
     left = queued[-1]
     if isnan(left) or not left:
         return []

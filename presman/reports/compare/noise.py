@@ -1,8 +1,8 @@
-"""Noise: whether two windows differ by more than polls differ among themselves. Pure.
+"""Noise: whether two windows differ by more than their polls vary anyway. Pure.
 
-Polls follow each other closely, so neighbours are alike, and a test that takes each for news would find a difference
-everywhere. So each window is cut into blocks longer than its polls remember, and the blocks of both are dealt out
-anew (a permutation test of the difference of the means; seeded, so the same windows have the same answer).
+Successive polls are similar, so a test that treats them as independent would find differences everywhere. Therefore
+each window is cut into blocks that are longer than its autocorrelation, and the blocks of both windows are shuffled
+(a permutation test of the difference of the means; seeded, so the same windows get the same answer).
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,18 +14,18 @@ from random import Random
 from typing import NamedTuple
 
 LEAST_BLOCKS = 5
-"""Of each window; of fewer even the most uneven deal is not rare: 5 and 5 can be dealt in 252 ways."""
+"""The fewest blocks of a window: with fewer even the most extreme division is not rare (5 and 5 have 252 divisions)."""
 MOST_BLOCKS = 20
 LEAST_LENGTH = 3
-"""Values in a block at least."""
+"""The fewest values in a block."""
 RARE = 0.01
-"""A difference that so few deals reach is more than noise."""
+"""A difference reached by a smaller share of the divisions is more than noise."""
 FALSE_ALARMS = 0.02
-"""Of differences that are none, those called more than noise: measured with made-up polls that are alike for long."""
-_DEALS = 1999
+"""The share of equal windows that are called different, measured with made-up polls of long autocorrelation."""
+_MOST_DIVISIONS = 1999
 _SEED = 19
 _CLOSE = 1e-9
-"""Differences that are one but for rounding, relative to the figures."""
+"""Relative difference up to which values are equal, because of rounding."""
 
 METHOD = (
     "more than noise: each window is cut into blocks long enough to be independent, and fewer than 1 in 100 random "
@@ -37,25 +37,25 @@ METHOD = (
 
 
 class Judgement(Enum):
-    """What can be said of a difference."""
+    """The possible results of a comparison."""
 
     MORE = "more than noise"
     NOISE = "within noise"
     SAME = "the same"
-    UNTOLD = "too few to compare"
-    APART = "no overlap"
+    TOO_FEW = "too few to compare"
+    NO_OVERLAP = "no overlap"
     ONE_SIDED = "in one window only"
 
 
 class Value(NamedTuple):
-    """A value of one poll as a quotient, so that blocks and windows are weighted right: CPU seconds over seconds."""
+    """The value of a poll as numerator and denominator, so that sums are weighted correctly: CPU s over seconds."""
 
     over: float
     under: float
 
 
 def mean(values: Sequence[Value]) -> float | None:
-    """Return what all of them come to; None where nothing is below the line."""
+    """Return the weighted mean; None if the denominators are zero."""
     under = sum(value.under for value in values)
     return sum(value.over for value in values) / under if under > 0 else None
 
@@ -63,7 +63,7 @@ def mean(values: Sequence[Value]) -> float | None:
 def judge(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LENGTH) -> Judgement:
     """Return whether the means of two series, each in order of time, differ by more than noise.
 
-    `least` are the values in a block at least: what is made of the same waits needs blocks of one length.
+    `least` is the fewest values in a block: figures that rest on the same waits need blocks of one length.
     """
     one, other = mean(first), mean(second)
     if one is None or other is None:
@@ -72,40 +72,40 @@ def judge(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LE
         return Judgement.SAME
     probability = chance(first, second, least)
     if probability is None:
-        return Judgement.APART if _is_apart(_known(first), _known(second)) else Judgement.UNTOLD
+        return Judgement.NO_OVERLAP if _has_no_overlap(_known(first), _known(second)) else Judgement.TOO_FEW
     return Judgement.MORE if probability < RARE else Judgement.NOISE
 
 
 def chance(first: Sequence[Value], second: Sequence[Value], least: int = LEAST_LENGTH) -> float | None:
-    """Return the share of deals of the blocks whose means differ at least as much; None for too few blocks."""
+    """Return the share of divisions whose means differ at least as much; None if there are too few blocks."""
     length = block_length(((first, second),), least)
     one, other = blocks(first, length), blocks(second, length)
     if min(len(one), len(other)) < LEAST_BLOCKS:
         return None
     every = one + other
     total, count = sum(every), len(every)
-    # Dealt out are the blocks of the first window; the mean of the second follows from the total.
+    # A division chooses the blocks of the first window; the mean of the second follows from the total.
     small = len(one)
 
-    def apart(part: float) -> float:
+    def difference(part: float) -> float:
         return abs(part / small - (total - part) / (count - small))
 
-    seen = apart(sum(one)) - _CLOSE * max(map(abs, every))
-    deals, is_whole = _deals(count, small)
-    reached = sum(apart(sum([every[index] for index in deal])) >= seen for deal in deals)
-    # Of all deals the one that was seen is among them; of drawn ones it is counted besides.
-    return reached / len(deals) if is_whole else (reached + 1) / (len(deals) + 1)
+    seen = difference(sum(one)) - _CLOSE * max(map(abs, every))
+    divisions, is_whole = _divisions(count, small)
+    reached = sum(difference(sum([every[index] for index in division])) >= seen for division in divisions)
+    # The complete list of divisions includes the observed one; to a random sample it is added.
+    return reached / len(divisions) if is_whole else (reached + 1) / (len(divisions) + 1)
 
 
 def block_length(pairs: Iterable[tuple[Sequence[Value], Sequence[Value]]], least: int = LEAST_LENGTH) -> int:
-    """Return how many values a block has that is longer than any of some series of both windows remembers."""
+    """Return the length of a block in values: more than the memory of each of these series."""
     return max(least, *(memory(values) for pair in pairs for values in pair))
 
 
 def memory(values: Sequence[Value]) -> int:
-    """Return after how many values a series has forgotten itself: twice its autocorrelation time, at least 1.
+    """Return after how many values a series has lost its memory: twice its autocorrelation time, at least 1.
 
-    That time is 1 + 2 x the sum of the autocorrelations up to the first that is not above zero; lags go up to a
+    That time is 1 + 2 x the sum of the autocorrelations before the first that is not positive; lags go up to a
     quarter of the series.
     """
     known = _known(values)
@@ -126,7 +126,7 @@ def memory(values: Sequence[Value]) -> int:
 
 
 def blocks(values: Sequence[Value], length: int) -> list[float]:
-    """Return the means of up to MOST_BLOCKS consecutive blocks of at least `length` values; empty ones are left out."""
+    """Return the means of up to MOST_BLOCKS consecutive blocks of at least `length` values, without empty blocks."""
     number = min(MOST_BLOCKS, len(values) // length)
     bounds = [len(values) * index // number for index in range(number + 1)] if number else []
     parts = (values[low:high] for low, high in pairwise(bounds))
@@ -137,8 +137,8 @@ def _known(values: Sequence[Value]) -> list[float]:
     return [value.over / value.under for value in values if value.under > 0]
 
 
-def _is_apart(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether each value of one is above each of the other, of as many as there are blocks at least."""
+def _has_no_overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether all values of one are above all of the other, with at least as many values as blocks are needed."""
     return min(len(one), len(other)) >= LEAST_BLOCKS and (max(one) < min(other) or max(other) < min(one))
 
 
@@ -147,9 +147,9 @@ def _is_close(one: float, other: float) -> bool:
 
 
 @cache
-def _deals(count: int, small: int) -> tuple[list[tuple[int, ...]], bool]:
-    """Return ways to choose `small` of `count` places, and whether these are all there are."""
-    if comb(count, small) <= _DEALS:
+def _divisions(count: int, small: int) -> tuple[list[tuple[int, ...]], bool]:
+    """Return ways to choose `small` of `count` positions, and whether these are all the ways."""
+    if comb(count, small) <= _MOST_DIVISIONS:
         return list(combinations(range(count), small)), True
     draw = Random(_SEED)
-    return [tuple(draw.sample(range(count), small)) for _ in range(_DEALS)], False
+    return [tuple(draw.sample(range(count), small)) for _ in range(_MOST_DIVISIONS)], False

@@ -1,6 +1,6 @@
-"""Figures of one window of a recording, as they were recorded: nothing is worked out again.
+"""Figures of one window of a recording, as they were recorded, without recalculation.
 
-What was not known at a poll is left out of it, and never counts as nothing.
+Polls at which a figure is unknown are left out of it; they never count as zero.
 """
 
 from array import array
@@ -29,24 +29,24 @@ CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
 SECTIONS = (CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS)
 MEAN_WAIT = "mean ms (estimated)"
 ALL = "all"
-"""The subject of what is not of one group."""
+"""The subject of figures that are not of one group."""
 
 
 MOST_VALUES = 720
-"""Values of a series: an hour at 5 seconds. Of longer windows each is of several polls."""
+"""The most values of a series: an hour at 5 seconds. In longer windows each value covers several polls."""
 
 
 MOST_POLLS = 64_000
-"""Polls of a window whose groups and waits are read: 4 days at 5 seconds. Of a longer one 32 in every 64, 96 … are."""
+"""The most polls of a window to read for groups and waits: 4 days at 5 seconds. Of more, 32 in every 64, 96 …"""
 
 
 def step_for(polls: int) -> int:
-    """Return how far apart the spans of 32 polls are that groups and waits of a window are read of: 1 for all."""
+    """Return the step between the spans of 32 polls to read for groups and waits: 1 for all of them."""
     return max(1, -(-polls // MOST_POLLS))
 
 
 class FigureKey(NamedTuple):
-    """Which figure of whom: section, group or event or statement, name with unit."""
+    """The key of a figure: section, subject (group, event or statement), name with unit."""
 
     section: str
     subject: str
@@ -57,23 +57,23 @@ Series = Mapping[FigureKey, Sequence[Value]]
 
 
 def width_for(polls: int) -> int:
-    """Return how many polls a value is of."""
+    """Return how many polls a value covers."""
     return max(1, -(-polls // MOST_VALUES))
 
 
 Quotient = tuple[int, float, float]
-"""Index of a poll, and a value as a quotient."""
+"""Index of a poll, with numerator and denominator of a value."""
 
 
 class BinnedSeries:
-    """Values in the making; a poll is known by its index in the window, of so many polls."""
+    """Series under construction for a number of polls; a poll is identified by its index in the window."""
 
     def __init__(self, polls: int) -> None:
         self.width = width_for(polls)
         self._sums: dict[FigureKey, tuple[array[float], array[float]]] = {}
 
     def add(self, key: FigureKey, quotients: Iterable[Quotient]) -> None:
-        """Add quotients of single polls."""
+        """Add values of single polls."""
         overs, unders = self._sums.get(key) or (array("d"), array("d"))
         for index, over, under in quotients:
             place = index // self.width
@@ -87,7 +87,7 @@ class BinnedSeries:
             self._sums[key] = overs, unders
 
     def series(self) -> dict[FigureKey, Sequence[Value]]:
-        """Return the values in order of time."""
+        """Return the finished series in order of time."""
         return {key: _values(*own) for key, own in self._sums.items()}
 
 
@@ -97,16 +97,16 @@ def _values(overs: Sequence[float], unders: Sequence[float]) -> Sequence[Value]:
 
 
 def thinned(values: Sequence[Value]) -> list[Value]:
-    """Return values that follow each other put together, so that there are not too many."""
+    """Return the values, with neighbours combined so that there are not too many."""
     width = width_for(len(values))
     parts = [values[begin : begin + width] for begin in range(0, len(values), width)]
     return [Value(sum(each.over for each in part), sum(each.under for each in part)) for part in parts]
 
 
 def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime], width: int = 1) -> dict[str, list[int]]:
-    """Return by SQL_ID the servers that its executions held at `polls` (in order of time), summed over `width` of them.
+    """Return, by SQL_ID, the servers held by its executions at `polls` (in order of time), summed over `width` polls.
 
-    One that waits holds none; one that has ended its work and still holds its servers does.
+    A waiting execution holds none; one that has finished its work but still holds its servers counts.
     """
     found: dict[str, list[int]] = {}
     for life in lives:
@@ -124,13 +124,13 @@ def servers_held(lives: Iterable[StatementLife], polls: Sequence[datetime], widt
 _HOUR = 3600.0
 
 Lines = Mapping[str, Sequence[float]]
-"""The lines of one group on one instance by figure, NaN where not known."""
+"""The series of one group on one instance by figure, NaN where unknown."""
 
 
 def add_groups(found: BinnedSeries, lines: GroupLines, begin: int = 0, *, once: int = 0) -> None:
-    """Add the figures of all groups. Instances are added up; what one of them does not know is not known.
+    """Add the figures of all groups. They are summed over instances, and unknown if an instance does not have them.
 
-    `begin` is the index of the first poll of the lines; those below `once` were added before.
+    `begin` is the index of the first poll in the lines; polls below `once` were added before.
     """
     for group, instances in _by_group(lines).items():
         for (section, figure), quotients in _OF_GROUP.items():
@@ -151,7 +151,7 @@ def _by_group(lines: GroupLines) -> dict[str, list[Lines]]:
 
 
 def _total(instances: Sequence[Lines], figure: str, count: int) -> Sequence[float]:
-    """Return a figure over all instances at each of `count` polls; NaN where one that is there does not know it."""
+    """Return a figure over all instances at each of `count` polls; NaN if an instance with data does not have it."""
     blank = [nan] * count
     if len(instances) == 1:
         return instances[0].get(figure, blank)
@@ -169,14 +169,14 @@ def _total(instances: Sequence[Lines], figure: str, count: int) -> Sequence[floa
 OfGroup = Callable[[Sequence[Lines], GroupLines], Iterator[Quotient]]
 
 
-def _quotients(quotient: Callable[..., tuple[float, float]], *figures: str, apart: bool = False) -> OfGroup:
-    """Return the quotient at each poll that knows all of its figures: over all instances, or of each of them `apart`.
+def _quotients(quotient: Callable[..., tuple[float, float]], *figures: str, by_instance: bool = False) -> OfGroup:
+    """Return a function that yields a quotient for each poll with all `figures`: of all instances or `by_instance`.
 
-    `quotient` is given the seconds since the poll before, NaN where there were none, and the figures.
+    `quotient` is called with the seconds since the previous poll, NaN if there was none, and the figures.
     """
 
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
-        for own in [[each] for each in instances] if apart else [instances]:
+        for own in [[each] for each in instances] if by_instance else [instances]:
             totals = (_total(own, figure, len(lines.times)) for figure in figures)
             for index, (seconds, *values) in enumerate(zip(lines.seconds, *totals, strict=True)):
                 over, under = quotient(seconds if seconds > 0 else nan, *values)
@@ -191,12 +191,12 @@ def _rate(seconds: float, value: float) -> tuple[float, float]:
 
 
 def _present(_seconds: float, value: float) -> tuple[float, float]:
-    """Return what is so at a poll, not since the one before: each counts as much, as in the sum of all groups."""
+    """Return a momentary value: all polls have the same weight, as in the sum of all groups."""
     return value, 1.0
 
 
 def _growth(figure: str) -> OfGroup:
-    """Return what a counter grew by; where it fell it began anew (another plan, a restart), and that is not known."""
+    """Return a function that yields the growth of a counter; if it fell, it was reset (new plan, restart): unknown."""
 
     def quotients(instances: Sequence[Lines], lines: GroupLines) -> Iterator[Quotient]:
         there = [own.get("servers", [nan] * len(lines.times)) for own in instances]
@@ -223,7 +223,7 @@ _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
     (IO, "MB/s"): _quotients(_rate, "io"),
     (IO, "requests/s"): _quotients(_rate, "requests"),
     (IO, "service ms"): _quotients(
-        lambda s, each, many: (each * many * s, many * s), "service", "requests", apart=True
+        lambda s, each, many: (each * many * s, many * s), "service", "requests", by_instance=True
     ),
     (PARALLEL, "servers in use"): _quotients(_present, "servers"),
     (PARALLEL, "statements queued"): _quotients(_present, "queued"),
@@ -237,15 +237,15 @@ _DIRECTIVES = {
     "emphasis": {_SHARE: _SHARE, "limit_cpus": "limit_cpus"},
     "parallel": {_SERVERS_LIMIT: "px_servers_limit_percent"},
 }
-"""By measure the column of each figure. How many servers its percent is follows from the target."""
+"""By measure: the column of each figure. The servers of a percentage follow from the target."""
 NO_LIMIT, NOT_IN_PLAN, NOT_KNOWN = "no limit", "not in plan", "not known"
 
 Directives = Mapping[tuple[str, str], Any]
-"""What the plan says at the last poll, by (group, figure), of groups it has; "" for the group is the database."""
+"""Values of the plan at the last poll, by (group, figure), for its groups; the group "" is the database."""
 
 
 class WindowFigures(NamedTuple):
-    """All that is compared of a window. `queued` are the seconds that each statement waited, by group."""
+    """All figures of a window to compare. `queued` has the seconds that each statement waited, by group."""
 
     series: Series
     histograms: Mapping[str, Sequence[Mapping[int, int]]]
@@ -256,9 +256,9 @@ class WindowFigures(NamedTuple):
 def window_figures(
     playback: Playback, start: datetime, end: datetime, polls: PollLines, sql_ids: Collection[str]
 ) -> WindowFigures:
-    """Return the figures of the polls between two instants, both included; `polls` are their lines.
+    """Return the figures of the polls between two times, both included; `polls` are their lines.
 
-    Of statements those of some SQL_IDs.
+    Statements are limited to `sql_ids`.
     """
     found = BinnedSeries(len(polls.times))
     _add_polls(found, polls)
@@ -295,9 +295,9 @@ _ARRIVALS = text(
 
 
 def _queued(playback: Playback, start: datetime, end: datetime) -> dict[str, list[float]]:
-    """Return the seconds that statements waited, by group, in the order in which they came.
+    """Return the seconds that statements waited, by group, in order of arrival.
 
-    Of one that ran at the first poll of all nobody knows whether it had waited: it has no part in them.
+    For a statement that already ran at the very first poll the wait is unknown, so it is left out.
     """
     begun = kept(playback.first) if playback.first is not None else 0
     found: dict[str, list[tuple[int, float]]] = {}
@@ -309,7 +309,7 @@ def _queued(playback: Playback, start: datetime, end: datetime) -> dict[str, lis
             else:
                 playback.left_out(part, "rows that no recorder wrote are skipped")
     merged: dict[str, list[tuple[int, float]]] = {}
-    for group, own in found.items():  # cleaned, two names of a stranger's file may be one
+    for group, own in found.items():  # after cleaning, two names in a foreign file may be equal
         merged.setdefault(clean(group), []).extend(own)
     return {group: [waited for _, waited in sorted(own)] for group, own in merged.items()}
 
@@ -332,7 +332,7 @@ def _add_polls(found: BinnedSeries, polls: PollLines) -> None:
 
 
 def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[Value]]:
-    """Return waits and their time of each event."""
+    """Return the waits per second and the mean wait for each event."""
     series = {}
     for event, made in found.items():
         bins = list(made)
@@ -348,7 +348,7 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
 
 
 def _directives(playback: Playback, last: datetime, target: float) -> Directives:
-    """Return what the plan gives each group that has a directive; on several instances that of the first."""
+    """Return the plan's values for each group that has a directive; on several instances those of the first."""
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
     if not all(window_lines.has_groups(playback, part) for part in playback.parts(last, last)):
         return found

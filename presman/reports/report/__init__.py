@@ -1,1 +1,1 @@
-"""Report: what a recording tells of a stretch of time, as one HTML page that needs nothing else."""
+"""Report on a stretch of a recording, as one HTML page that needs no other files."""

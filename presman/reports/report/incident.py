@@ -1,4 +1,4 @@
-"""Incident: what is known of a stretch of a recording: figures put together, events, statements, some polls as read."""
+"""Incident: the contents of a stretch of a recording: combined figures, events, statements, and some complete polls."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -25,22 +25,22 @@ from presman.reports.report.report_charts import HeatColumn
 from presman.rows.snapshot import Snapshot
 
 BINS = 240
-"""Stretches that charts are made of."""
+"""Stretches of time in a chart."""
 
-LOOKS = 20
-"""Polls that are read again, spread over the stretch, beside the worst ones."""
+SAMPLES = 20
+"""Number of polls to read again at even intervals, besides the worst ones."""
 
 EVENTS = 150
-"""Events that are listed."""
+"""The most events to list."""
 
 CHECKED = 60_000
-"""Polls up to which all of them are checked for damage; of more, those that are read again."""
+"""The most polls that are all checked for damage; of more, only those that are read again are checked."""
 
 _HEAT_BINS, _HEAT_EVENTS, _HEAT_SECONDS = 60, 3, 60.0
 
 
-class Look(Struct, frozen=True):
-    """A poll that was read again: what it means, what was wrong then, what would have been to do; why it was chosen."""
+class Sample(Struct, frozen=True):
+    """A poll that was read again: its reading, its alerts, what there was to do, and why it was chosen."""
 
     at: datetime
     why: str
@@ -52,12 +52,12 @@ class Look(Struct, frozen=True):
 
 
 class Incident(Struct, frozen=True):
-    """A stretch of a recording. `bins` and `groups` are of `width` polls; `usual` seconds are between two polls.
+    """A stretch of a recording. `bins` and `groups` cover `width` polls each; polls are usually `usual` seconds apart.
 
-    `events` are those that are listed, `marks` stand for all; `heat` has the events that took most time. `moment` is
-    the poll whose tables are shown, None where none can be read; `looks` are all that were read again, in order of
-    time. Groups and waits are those of every `step`th 32 polls. `damaged` polls cannot be read again; `damage` are
-    sentences about what else cannot. `colours` are those of its groups.
+    `events` are the listed ones, `marks` are of all; `heat` has the events whose waits took most time. `samples` are
+    the polls that were read again, in order of time; `moment` is the one whose tables are shown, None if none can be
+    read. Groups and waits are read from one of every `step` spans of 32 polls. `damaged` polls cannot be read again;
+    `damage` describes other damage in sentences. `colours` are those of its groups.
     """
 
     source: str
@@ -75,8 +75,8 @@ class Incident(Struct, frozen=True):
     lives: tuple[StatementLife, ...]
     sums: tuple[StatementSum, ...]
     heat: tuple[tuple[str, tuple[HeatColumn, ...]], ...]
-    looks: tuple[Look, ...]
-    moment: Look | None
+    samples: tuple[Sample, ...]
+    moment: Sample | None
     step: int
     damaged: tuple[DamagedPolls, ...]
     damage: tuple[str, ...]
@@ -87,9 +87,9 @@ class Incident(Struct, frozen=True):
 def gather(
     recording: Recording, playback: Playback, indexes: range, at: datetime | None = None, goals: Sequence[Goal] = ()
 ) -> Incident:
-    """Return what is known of some polls, at least one; `at` chooses the moment of the tables; `goals` are judged.
+    """Return the incident of at least one poll; `at` chooses the poll for the tables; `goals` are judged.
 
-    Raises RecordingError where nothing can be read of them.
+    Raises RecordingError if none of the polls can be read.
     """
     start, end = playback.at(indexes[0]), playback.at(indexes[-1])
     width = time_bins.width_of(len(indexes), BINS)
@@ -98,7 +98,7 @@ def gather(
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
     marks = time_bins.event_marks(playback, start, end, report_charts.PLACES)
     many = sum(each.many for each in marks)
-    looks = _looks(playback, indexes, at)
+    samples = _samples(playback, indexes, at)
     usual = time_bins.usual_interval(playback, start, end)
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
     return Incident(
@@ -113,8 +113,8 @@ def gather(
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(time_bins.statement_sums(playback, start, end)),
         heat=_heat(playback, start, end, len(indexes), usual),
-        looks=looks,
-        moment=_foreseen(playback, _moment(looks, at)),
+        samples=samples,
+        moment=_foreseen(playback, _moment(samples, at)),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part).step for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.damage_of(playback)),
@@ -123,8 +123,8 @@ def gather(
     )  # fmt: skip
 
 
-def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Look, ...]:
-    """Return the polls that are read again: the asked one, the worst ones, others at even intervals."""
+def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[Sample, ...]:
+    """Return the polls to read again: the requested one, the worst ones, and others at even intervals."""
     start, end = playback.at(indexes[0]), playback.at(indexes[-1])
     wanted: dict[int, str] = {}
     if at is not None:
@@ -133,45 +133,45 @@ def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Loo
         found = time_bins.worst(playback, start, end, column)
         if found is not None:
             wanted.setdefault(playback.index(found), why)
-    step = max(1.0, (len(indexes) - 1) / LOOKS)
-    for number in range(LOOKS + 1):
+    step = max(1.0, (len(indexes) - 1) / SAMPLES)
+    for number in range(SAMPLES + 1):
         if number * step <= len(indexes) - 1:
             wanted.setdefault(indexes[round(number * step)], "")
-    read = (_look(playback, index, why) for index, why in sorted(wanted.items()))
+    read = (_sample(playback, index, why) for index, why in sorted(wanted.items()))
     return tuple(each for each in read if each is not None)
 
 
-def _look(playback: Playback, index: int, why: str) -> Look | None:
+def _sample(playback: Playback, index: int, why: str) -> Sample | None:
     try:
         previous, snapshot = playback.pair(index)
     except LostPollError:
         return None
     reading = playback.meaning((previous, snapshot))
-    return Look(reading.at, why, reading, worst_first(wrong(reading)), to_do(reading), previous, snapshot)
+    return Sample(reading.at, why, reading, worst_first(wrong(reading)), to_do(reading), previous, snapshot)
 
 
-def _moment(looks: tuple[Look, ...], at: datetime | None) -> Look | None:
-    """Return the poll whose tables are shown: that of `at`, else the longest queue, most CPU waited for, the last."""
+def _moment(samples: tuple[Sample, ...], at: datetime | None) -> Sample | None:
+    """Return the poll for the tables: that of `at`, else the longest queue, most CPU waited for, the last one."""
     reasons = ("asked for",) if at is not None else ()
     for why in (*reasons, "the longest queue", "most CPU waited for"):
-        for each in looks:
+        for each in samples:
             if each.why == why:
                 return each
-    return looks[-1] if looks else None
+    return samples[-1] if samples else None
 
 
-def _foreseen(playback: Playback, look: Look | None) -> Look | None:
-    """Return a poll with forecasts of its queue, where it has one."""
-    if look is None or not look.reading.queue:
-        return look
-    reading = foreseen(playback, playback.index(look.at))
-    return look if reading is None or reading.at != look.at else replace(look, reading=reading, to_do=to_do(reading))
+def _foreseen(playback: Playback, poll: Sample | None) -> Sample | None:
+    """Return a poll with forecasts, if its queue has any."""
+    if poll is None or not poll.reading.queue:
+        return poll
+    reading = foreseen(playback, playback.index(poll.at))
+    return poll if reading is None or reading.at != poll.at else replace(poll, reading=reading, to_do=to_do(reading))
 
 
 def _heat(
     playback: Playback, start: datetime, end: datetime, polls: int, usual: float
 ) -> tuple[tuple[str, tuple[HeatColumn, ...]], ...]:
-    """Return the events whose waits took most time, by columns of a minute at least: some histograms are no newer."""
+    """Return the events whose waits took most time, in columns of at least a minute: histograms may be that old."""
     width = time_bins.width_of(polls, max(1, min(_HEAT_BINS, int(polls * usual / _HEAT_SECONDS))))
     columns = time_bins.time_bins(playback, start, end, width)
     waits = time_bins.bucket_bins(playback, start, end, width)
@@ -187,7 +187,7 @@ def _heat(
 
 
 def edges(bins: list[TimeBin], usual: float) -> dict[time_bins.BinKey, tuple[datetime, datetime]]:
-    """Return from when to when each bin is: from the poll before its first, where that is no gap, to its last."""
+    """Return start and end of each bin: from the poll before it, unless there is a gap, to its last poll."""
     found, before = {}, None
     for each in bins:
         near = each.start - timedelta(seconds=3 * usual)

@@ -31,7 +31,7 @@ from presman.tabs.parts import Moment
 from presman.tabs.plan import active_plan, plan_line
 
 MOST = 100
-"""Rows that are shown of one table."""
+"""The most rows to show of a table."""
 
 _UNITS = {
     "seconds": "m:ss",
@@ -46,7 +46,7 @@ _NO_UNIT = frozenset({"text", "word", "true or false", "number", "count", "micro
 def value_table(
     table: Table[Any], rows: Sequence[Any], hidden: Collection[str], empty: str, colours: GroupColours
 ) -> Markup:
-    """Return the rows of a table with the heads, units and words that the screens have, `empty` without rows."""
+    """Return rows as a table with the heads, units and words of the screens; `empty` if there are no rows."""
     shown = [each for each in table.columns if not each.trend and each.key not in hidden and not _bare(each, rows)]
     if not rows:
         return element("p", empty or table.empty, class_="none")
@@ -56,7 +56,7 @@ def value_table(
 
 
 def unit_of(figure: Figure[Any]) -> str:
-    """Return what stands below a head: the unit as its figures are written, "" for none."""
+    """Return the text below a head: the unit in which its figures are written, "" if there is none."""
     return "" if figure.unit.name in _NO_UNIT else _UNITS.get(figure.unit.name, figure.unit.name)
 
 
@@ -71,7 +71,7 @@ def _head(figure: Figure[Any]) -> Markup:
 
 
 def group_name(name: str, colours: GroupColours, con_id: int | None = None) -> str:
-    """Return the name of a consumer group with its colour before it, if it has one."""
+    """Return a consumer group's name, preceded by its colour if it has one."""
     style = colours.style(name, con_id)
     return joined([element("b", "■\u00a0", class_=style), element("span", name)]) if style else name
 
@@ -85,10 +85,10 @@ def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
 
 
 def incident_of(source: RecordingSource, moment: str | datetime | None, note: Note) -> Incident:
-    """Open a source, return what is known of all that it replays, and close it; `moment` chooses that of the tables.
+    """Open a source, return the incident over everything that it replays, and close it; `moment` is for the tables.
 
-    `note` is given which of two instants a time is taken for; its goals are judged over all of it. Raises SourceError,
-    RecordingError, TimeError.
+    `note` is called with notes, such as which of two possible times was taken; goals are judged over the whole
+    stretch. Raises SourceError, RecordingError, TimeError.
     """
     try:
         source.open()
@@ -140,25 +140,26 @@ _GRAVE = frozenset(
         kinds.LOST,
     }
 )
-"""Events that are listed at the top, too."""
+"""Events that are also listed at the top."""
 
 
 def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
-    """Return the story, and what was wrong in the polls that were read again."""
+    """Return the story, and the alerts of the polls that were read again."""
+    read = len(incident.samples)
     rows = [
-        (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.look.at), f"{each.polls} of {len(incident.looks)}",
+        (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.sample.at), f"{each.polls} of {read}",
          axis.instant(each.first.at), axis.instant(each.last.at))
-        for each in alert_spans(incident.looks)[:_TOP]
+        for each in alert_spans(incident.samples)[:_TOP]
     ]  # fmt: skip
     table = (
         word_table(("What was wrong", "Text from", "In polls checked", "First of them", "Last of them"), rows)
         if rows
         else element("p", "Nothing was wrong in the polls that were checked.", class_="none")
     )
-    worst = [f"the one with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
+    worst = [f"the one with {each.why}" for each in incident.samples if each.why and each.why != "asked for"]
     which = listed([*worst, "others at even intervals"])
     note = (
-        f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
+        f"This table is from {read} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
         "wrong only between them. Sign and text are those of the worst of them; when an alert began, got worse and "
         "ended is in the list of events. "
         + ("The charts use what can be read." if damage(incident) else "The charts use all polls.")
@@ -168,7 +169,7 @@ def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
-    """Return the events as marks over time, and those that weigh most as a list."""
+    """Return the events as marks over time, and the most important ones as a list."""
     if not incident.marks:
         return section(
             "Events", element("p", none_seen(incident, "No event was recorded in this period"), class_="none")
@@ -181,7 +182,7 @@ def events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def _left_out(many: int, total: int) -> str:
-    """Return that not all events stand at the top, "" if they do."""
+    """Return that the top lists only some of the events, "" if it lists all."""
     if many == total:
         return ""
     some = f"{count(many)} of {counted(total, 'event')} {'is' if many == 1 else 'are'}" if many else "None is"
@@ -210,7 +211,7 @@ def _listed(found: Sequence[DatabaseEvent], axis: report_charts.TimeAxis, colour
 
 def over_time(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the charts."""
-    cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
+    cpus = next((each.reading.header.num_cpus for each in incident.samples if each.reading.header.num_cpus), None)
     charts = (
         _chart(incident, "CPUs used", "CPUs", lambda each: each.used, lambda _: cpus, "CPUs managed"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
@@ -226,7 +227,7 @@ def over_time(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def _noted(caption: str, on_screen: str) -> Markup:
-    """Return a note with what holds on a screen only, and not on paper."""
+    """Return a note with a sentence that applies only on a screen, not on paper."""
     return joined([element("span", caption), element("span", f" {on_screen}", class_="screen")])
 
 
@@ -234,7 +235,7 @@ def _chart(
     incident: Incident, title: str, unit: str, value: Callable[[GroupBin], float | None],
     line: Callable[[TimeBin], float | None] = lambda _: None, line_name: str = "",
 ) -> report_charts.AreaChart:  # fmt: skip
-    """Return a chart of one figure; the groups that have a colour have a layer each, the others share one."""
+    """Return a chart of a figure; each group with a colour has its own layer, the others share one."""
     totals: dict[tuple[int, str], float] = defaultdict(float)
     values: dict[Any, dict[tuple[int, str], float | None]] = defaultdict(dict)
     for each in incident.groups:
@@ -260,7 +261,7 @@ def _chart(
 
 
 def _ranked(incident: Incident) -> list[tuple[int, str]]:
-    """Return the groups in the order of their layers, the same in all charts: by CPU and parallel servers."""
+    """Return the groups in the order of their layers, by CPU and parallel servers; it is the same in all charts."""
     weights: dict[tuple[int, str], float] = defaultdict(float)
     for each in incident.groups:
         weights[each.con_id, each.group] += (each.used or 0.0) + (each.waiting or 0.0) + (each.servers or 0.0)
@@ -272,7 +273,7 @@ def _blank(known: dict[tuple[int, str], float | None]) -> bool:
 
 
 def statements(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
-    """Return the parallel statements over time, and what they come to by SQL_ID."""
+    """Return the parallel statements over time, and their totals by SQL_ID."""
     if not incident.lives:
         text = none_seen(incident, "No parallel statement was seen")
         return section("Parallel statements", element("p", text, class_="none"))
@@ -310,12 +311,12 @@ def latency(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 
 def moment(incident: Incident) -> Markup:
-    """Return what the screens of presman show of one poll."""
-    look = incident.moment
-    if look is None:
+    """Return the tables of one poll as the screens show them."""
+    sample = incident.moment
+    if sample is None:
         return section("One moment", element("p", "None of its polls can be read.", class_="none"))
-    at = Moment(look.reading, Choices(plain=True), look.alerts, find=lambda: (look.previous, look.snapshot))
-    reading = look.reading
+    at = Moment(sample.reading, Choices(plain=True), sample.alerts, find=lambda: (sample.previous, sample.snapshot))
+    reading = sample.reading
     words = [each.sentence for each in conformance(reading) if each.sentence]
     words += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
     parts: list[Markup] = [bullets(words)]
@@ -329,9 +330,9 @@ def moment(incident: Incident) -> Markup:
         if table is QUEUE and (record := forecast_record(reading, since=True)):
             note = f"{record}: by the first forecast that was made of each statement."
             parts.append(element("p", note, class_="note"))
-    why = f": {look.why}" if look.why else ""
+    why = f": {sample.why}" if sample.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
-    return section(f"At {spelled_instant(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
+    return section(f"At {spelled_instant(sample.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
 
 
 def _plan(at: Moment) -> str:
@@ -341,13 +342,13 @@ def _plan(at: Moment) -> str:
 
 
 def rests_on(incident: Incident) -> Markup:
-    """Return what is not known, and how the page was made."""
+    """Return what is unknown, and how the page was made."""
     lines = unknown(incident) or ["No gaps, no damaged polls; every view that was read answered."]
     return section("What this is based on", bullets(lines))
 
 
 def meanings() -> Markup:
-    """Return what the columns of the tables mean."""
+    """Return the meanings of the tables' columns."""
     parts = []
     for _, title, table in _SHOWN:
         items: list[Markup] = []
@@ -361,11 +362,11 @@ def meanings() -> Markup:
 
 
 def heading(incident: Incident, made: datetime) -> Markup:
-    """Return the head of the page: what, when, in which zone, out of which recording, by which presman."""
+    """Return the head of the page: subject, period, time zone, recording and version of presman."""
     times = incident.start, incident.end
-    look = incident.looks[-1].reading.header if incident.looks else None
-    release = f", Oracle {look.version}" if look is not None and look.version else ""
-    name = look.database if look is not None and look.database else incident.target
+    header = incident.samples[-1].reading.header if incident.samples else None
+    release = f", Oracle {header.version}" if header is not None and header.version else ""
+    name = header.database if header is not None and header.database else incident.target
     polls = counted(incident.polls, "poll")
     source = f"From {incident.source} by presman {__version__}, {made_at(made, times)}."
     lines = [
@@ -387,6 +388,6 @@ def all_sections(incident: Incident) -> Markup:
 
 
 def incident_page(incident: Incident, made: datetime) -> str:
-    """Return the page; `made` is now."""
+    """Return the page; `made` is the present time."""
     title = f"{incident.target} {report_charts.between(incident.start, incident.end)}"
     return page(title, heading(incident, made), all_sections(incident))

@@ -1,4 +1,4 @@
-"""Charts of a report over its time axis: areas of groups, lives of statements, events, heat maps of waits."""
+"""Charts of a report over a common time axis: areas of groups, lives of statements, events, heat maps of waits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHADES = ("#e8f1f8", "#c6dcec", "#92c0de", "#5a9fcc", "#2a7ab5", "#0b559f", "#0
 
 
 class HeatColumn(Struct, frozen=True):
-    """A stretch of time: waits by the upper bound of their bucket in microseconds."""
+    """A stretch of time: its waits by the upper bound of their bucket in microseconds."""
 
     start: datetime
     end: datetime
@@ -32,7 +32,7 @@ class HeatColumn(Struct, frozen=True):
 
 
 def heat_map(event: str, columns: Sequence[HeatColumn], axis: TimeAxis) -> Markup:
-    """Return the map of one event: a line for each bucket, the slowest on top."""
+    """Return the heat map of one event: a line for each bucket, the slowest at the top."""
     uppers = sorted({upper for each in columns for upper in each.waits}, reverse=True)
     most = max((waits for each in columns for waits in each.waits.values()), default=1)
     bottom = _HEAT_TOP + _HEAT_LINE * len(uppers)
@@ -63,7 +63,7 @@ def shade(waits: int, most: int) -> str:
 
 
 PLACES = 300
-"""Marks that have room side by side."""
+"""Number of marks that fit side by side."""
 
 _EVENT_LINE, _EVENT_TOP = 18.0, 4.0
 _BAD = frozenset({"downgrade", "timeout", "connection lost", "alert began", "alert worse"})
@@ -75,7 +75,7 @@ _SHORT = {
 
 
 def event_chart(marks: Sequence[EventMark], axis: TimeAxis) -> Markup:
-    """Return a line of marks for each kind there is."""
+    """Return a line of marks for each kind of event."""
     present = {each.kind for each in marks}
     kinds = [kind for kind in KINDS if kind in present]
     kinds += sorted(present - set(kinds))
@@ -99,15 +99,15 @@ def _mark(mark: EventMark, y: float, axis: TimeAxis) -> Markup:
 
 
 MOST = 50
-"""Statements that are drawn: those that waited or worked for most server time."""
+"""The most statements to draw: those that waited or worked for the most server time."""
 
 _LIFE_LINE, _LIFE_TOP = 14.0, 4.0
 _QUEUED, _RUNNING = 0.35, 0.8
-"""How much of its line a bar is high."""
+"""Height of a bar as part of its line."""
 
 
 def life_chart(lives: Sequence[StatementLife], axis: TimeAxis, colours: GroupColours) -> Markup:
-    """Return the statements, the first to come on top."""
+    """Return the statements as bars, the earliest at the top."""
     rows = sorted(lives, key=lambda each: (each.came, each.gone))
     bottom = _LIFE_TOP + _LIFE_LINE * len(rows)
     parts = [_life(each, index, axis, _style(each, colours)) for index, each in enumerate(rows)]
@@ -141,7 +141,7 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
 
 
 def facts(life: StatementLife) -> list[str]:
-    """Return what is known of a statement, one fact a line."""
+    """Return the facts about a statement, one in each line."""
     gone = life.gone
     lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid},{life.serial}"]
     lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
@@ -159,7 +159,7 @@ def facts(life: StatementLife) -> list[str]:
 
 
 def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
-    """Return what the bars mean."""
+    """Return the legend of the bars."""
     groups = sorted({(life.group, _style(life, colours)) for life in lives})
     marks = [(style, "■", name or "group unknown") for name, style in groups]
     marks += [("", "▂", "queued"), ("", "█", "running"), ("idle", "█", "idle, keeps its servers")]
@@ -171,11 +171,11 @@ def legend(lives: Sequence[StatementLife], colours: GroupColours) -> Markup:
 _AREA_TOP, _BOTTOM, _HEIGHT = 8.0, 158.0, 182.0
 _LEVELS = 3
 _COUNTED = frozenset({"servers", "queued"})
-"""Units of which there is no half one."""
+"""Units that are counted in whole numbers."""
 
 
 class ChartColumn(Struct, frozen=True):
-    """A stretch of time: its polls, the values of the layers in their order, None where not known; the line across."""
+    """A stretch of time: its polls, the values of the layers in order (None if unknown), the value of the line."""
 
     start: datetime
     end: datetime
@@ -185,9 +185,9 @@ class ChartColumn(Struct, frozen=True):
 
 
 class AreaChart(Struct, frozen=True):
-    """A chart of consumer groups: what it shows, its unit, the names and styles of its layers, its columns.
+    """A chart of consumer groups: its title, its unit, the names and styles of its layers, its columns.
 
-    `line_name` is what the line across is: there is one where a column has a value for it.
+    `line_name` names the line across the chart, which is drawn where columns have a value for it.
     """
 
     title: str
@@ -199,12 +199,12 @@ class AreaChart(Struct, frozen=True):
 
     @property
     def top(self) -> float:
-        """The highest that the layers come to."""
+        """The largest sum of the layers."""
         return max((sum_of_known(each.values) or 0.0 for each in self.columns), default=0.0)
 
 
 def area_chart(chart: AreaChart, axis: TimeAxis) -> Markup:
-    """Return a chart with its title and legend; a line where there is nothing to draw."""
+    """Return a chart with title and legend, or one line of text if there is nothing to draw."""
     if not chart.top:
         known = any(sum_of_known(each.values) is not None for each in chart.columns)
         nothing = "none." if known else "not known in this period."
@@ -241,7 +241,7 @@ def _levels(ticks: Sequence[float], unit: str) -> Markup:
 
 
 def _areas(chart: AreaChart, axis: TimeAxis, scale: float) -> list[Markup]:
-    """Return one path for each layer: stairs, broken where nothing is known."""
+    """Return one path for each layer: a staircase, interrupted where values are unknown."""
     floors = [0.0] * len(chart.columns)
     found = []
     for layer in range(len(chart.layers)):
@@ -271,7 +271,7 @@ def _line(chart: AreaChart, axis: TimeAxis, scale: float) -> Markup:
 
 
 def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
-    """Return the invisible column that tells its figures."""
+    """Return the invisible column that shows its figures under the mouse."""
     total = sum_of_known(column.values)
     lines = [between(column.start, column.end), f"total {number(total)} {chart.unit}" if total is not None else ABSENT]
     lines += [
@@ -285,40 +285,40 @@ def _hover(chart: AreaChart, column: ChartColumn, axis: TimeAxis) -> Markup:
     return svg.block("\n".join(lines), left, _AREA_TOP, max(0.5, right - left), _BOTTOM - _AREA_TOP, class_="hover")
 
 
-# ---- The axis of time, the same for all drawings: where an instant is, the ticks below it, the gaps across it.
+# ---- The time axis, the same for all drawings: the position of a time, the ticks below, the gaps across.
 
 LEFT, RIGHT = 104.0, 10.0
 
 CLOSE = 1.0
-"""Gaps that are not so far apart, in units of the drawing, are drawn as one."""
+"""Gaps closer together than this, in units of the drawing, are drawn as one."""
 
 _MOST_TICKS = 9
 
 
 class TimeAxis(Struct, frozen=True):
-    """The time from `start` to `end`, both aware, with the gaps in it."""
+    """The time from `start` to `end`, both with a time zone, and the gaps in it."""
 
     start: datetime
     end: datetime
     gaps: tuple[PollGap, ...] = ()
 
     def x(self, at: datetime) -> float:
-        """Return where an instant is, within the drawing."""
+        """Return the x position of a time in the drawing."""
         whole = max(1e-6, (self.end - self.start).total_seconds())
         share = min(1.0, max(0.0, (at - self.start).total_seconds() / whole))
         return LEFT + share * (svg.WIDTH - LEFT - RIGHT)
 
     def instant(self, at: datetime) -> str:
-        """Return an instant as in tables: without the date if all are on one day."""
+        """Return a time as tables show it: without the date if all times are on one day."""
         one_day = self.start.astimezone().date() == self.end.astimezone().date() == at.astimezone().date()
         return spelled_time(at) if one_day else spelled_instant(at)
 
     def ticks(self) -> list[datetime]:
-        """Return round instants of the user's clock on the axis."""
+        """Return round times on the axis by the user's clock."""
         return time_ticks(self.start, self.end, _MOST_TICKS)
 
     def label(self, at: datetime) -> str:
-        """Return an instant as a tick label: as short as the stretch allows."""
+        """Return a time as a tick label, as short as the length of the axis allows."""
         return time_label(at, (self.end - self.start).total_seconds())
 
 
@@ -337,7 +337,7 @@ def below(axis: TimeAxis, top: float, bottom: float) -> Markup:
 
 
 def side_by_side(axis: TimeAxis) -> list[list[PollGap]]:
-    """Return the gaps, those together that nobody could tell apart: of a long time there may be thousands."""
+    """Return the gaps, grouped if too close to be told apart: a long period may have thousands."""
     found: list[list[PollGap]] = []
     for gap in axis.gaps:
         if found and axis.x(gap.start) - axis.x(found[-1][-1].end) < CLOSE:
@@ -357,7 +357,7 @@ def _gap(axis: TimeAxis, gaps: list[PollGap], top: float, bottom: float) -> Mark
 
 
 def between(start: datetime, end: datetime) -> str:
-    """Return a stretch of time, the date once where it is the same.
+    """Return a period, with the date only once if both ends share it.
 
     >>> from datetime import UTC
     >>> len(between(datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 1, 12, 5, tzinfo=UTC)))

@@ -42,7 +42,7 @@ def endpoint_of(url: str) -> str:
     return parts._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
 
 
-class _LastWords(logging.Handler):
+class _LastLogLine(logging.Handler):
     """Log handler that keeps the last line of the SDK, which would otherwise go to standard error."""
 
     def __init__(self) -> None:
@@ -65,9 +65,9 @@ class OtlpPush:
         self._interval = interval
         self._place = _without_user(endpoint)
         self._report = report
-        self._words = _LastWords()
+        self._last_log = _LastLogLine()
         logger = logging.getLogger("opentelemetry")
-        logger.addHandler(self._words)
+        logger.addHandler(self._last_log)
         logger.propagate = False
         self._exporter = OTLPMetricExporter(endpoint, timeout=TIMEOUT)
         named = Resource.create({"service.version": __version__})
@@ -99,7 +99,7 @@ class OtlpPush:
 
     def push(self) -> str:
         """Push once; return why it failed, "" if it did not."""
-        self._words.line = ""
+        self._last_log.line = ""
         data = metrics_data(families(self._databases), self._resource, time.time_ns(), self._begun)
         try:
             done = self._exporter.export(data, timeout_millis=TIMEOUT * 1_000)
@@ -107,7 +107,7 @@ class OtlpPush:
             return one_line(clean(f"{type(error).__name__}: {error}"), 300)
         if done is otlp.MetricExportResult.SUCCESS:
             return ""
-        return self._words.line.rstrip(".") or "the collector did not accept it"
+        return self._last_log.line.rstrip(".") or "the collector did not accept it"
 
 
 def _without_user(endpoint: str) -> str:

@@ -43,7 +43,7 @@ class ViewerSlots:
         self._serving = serving
         self._lines = lines
         self._free = asyncio.Semaphore(serving.viewers)
-        self._came = 0
+        self._viewer_count = 0
         self._sockets: dict[web.WebSocketResponse, object] = {}
         """The open websockets, each with the protocol of its connection."""
         self._ends = False
@@ -76,8 +76,8 @@ class ViewerSlots:
             self._free.release()
 
     async def _show(self, request: web.Request, socket: web.WebSocketResponse) -> None:
-        self._came += 1
-        who = f"viewer {self._came}"
+        self._viewer_count += 1
+        who = f"viewer {self._viewer_count}"
         keys: list[str] = []
 
         async def offer(file: File) -> None:
@@ -222,7 +222,7 @@ def within(columns: int, rows: int) -> tuple[int, int]:
 GRACE = 3.0
 """Seconds for a monitor to end by itself before it is killed."""
 
-DEAF = 10.0
+HANGS_AFTER = 10.0
 """Seconds after which a monitor that reads no more keys counts as hanging."""
 
 GREETING = b"__GANGLION__\n"
@@ -276,7 +276,7 @@ class Viewer:
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(data)
-        async with asyncio.timeout(DEAF):
+        async with asyncio.timeout(HANGS_AFTER):
             await self._process.stdin.drain()
 
     async def run(self) -> str:

@@ -1,1 +1,1 @@
-"""The live source: a database read through python-oracledb."""
+"""The live source: a database read with python-oracledb."""

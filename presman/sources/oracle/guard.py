@@ -1,9 +1,9 @@
-"""Guard between the network and the thin driver, so that neither a lost line nor a stranger can crash it.
+"""Guard between the network and the thin driver: neither a lost connection nor an invalid answer can crash the driver.
 
-The driver is compiled and believes what it is told. Two things are kept from it. Bytes that are not whole, sane
-packets (packets.py). And, once it is logged in, that the line is lost: it would let go of its socket while a
-call of it is still under way, and if that call sends something more, the process dies of SIGSEGV. So a lost line is
-told to whoever waits for the call, who cancels it and asks the driver nothing more.
+The driver is compiled and trusts its input. The guard withholds two things from it. One is bytes that are not complete,
+valid packets (packets.py). The other, after the login, is the loss of the connection: the driver would drop its socket
+while a call is still in progress, and if that call then sends something, the process dies of SIGSEGV. Instead the loss
+is reported to the code that waits for the call; it cancels the call and does not use the driver any more.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any
 from presman.sources.oracle.packets import NotOracle, Packets, describe
 
 MOST = 32_000_000
-"""Bytes that the answer to one call may have. A poll of a large database has two million."""
+"""Largest answer to one call, in bytes. A poll of a large database has two million."""
 
 PROXY_SAYS = b"HTTP/"
 LONGEST_HEAD = 8_192
-"""Bytes that a proxy's answer may have."""
+"""Largest answer of a proxy, in bytes."""
 
 
 class AnswerTooLarge(ConnectionError):  # noqa: N818 - what is wrong with the answer
-    """An answer was larger than what one call may bring, or says of itself that it is."""
+    """An answer was larger than one call may return, or needed too much memory."""
 
     def __init__(self, what: str = f"has more than {MOST // 1_000_000} MB") -> None:
         super().__init__(f"the answer {what}")
 
 
 def sense(error: Exception) -> Exception:
-    """Return what it means that the driver stumbled over an answer: it may raise anything then."""
+    """Return a meaningful error for one that the driver raised on an invalid answer: it may raise anything then."""
     if isinstance(error, NotOracle | AnswerTooLarge):
         return error
     if isinstance(error, MemoryError):
@@ -38,10 +38,10 @@ def sense(error: Exception) -> Exception:
 
 
 class Sockets(asyncio.SelectorEventLoop):
-    """An event loop whose connections are guarded, and can be closed at once: the driver leaves some to the collector.
+    """An event loop whose connections have guards and can be closed at once: the driver leaves some to the collector.
 
-    `lost` is set when the connection is lost after `settle`, `fault` is why if it was given up here. `received` counts
-    bytes.
+    `lost` is set when the connection is lost after `settle`; `fault` is the error if the guard dropped it. `received`
+    counts bytes.
     """
 
     _is_made = False
@@ -55,21 +55,21 @@ class Sockets(asyncio.SelectorEventLoop):
         self.lost = asyncio.Event()
         self.fault: Exception | None = None
         self.received = 0
-        # A connection that dies in the middle of an answer may leave the driver's protocol object complaining.
+        # The driver's protocol object may raise errors when a connection is lost in the middle of an answer.
         self.set_exception_handler(lambda _loop, _context: None)
 
     def is_closed(self) -> bool:
-        """Whether there is nothing to close: so it is, too, of a loop for which there were no files or no memory.
+        """Return whether there is nothing to close. That includes a loop whose constructor failed.
 
-        Python would close what is missing when it throws that away, and complain each time that it is not there.
+        Without files or memory the constructor fails, and the destructor would try to close what was never made.
         """
         return not self._is_made or super().is_closed()
 
     async def create_connection(self, *args: Any, **named: Any) -> Any:
-        """Connect, with a guard before the protocol that is asked for.
+        """Connect, with a guard between the transport and the requested protocol.
 
-        An earlier connection (to a listener that sent the client elsewhere) is closed: the driver would take its end
-        for that of the new one.
+        An earlier connection (to a listener that redirected the client) is closed: the driver would mistake its end for
+        the end of the new one.
         """
         make, *where = args
         driver = make()
@@ -81,7 +81,7 @@ class Sockets(asyncio.SelectorEventLoop):
         return guard.wire, guard
 
     async def start_tls(self, wire: Any, driver: Any, *args: Any, **named: Any) -> Any:  # type: ignore[override]
-        """Begin to encrypt a connection made here; a new guard stands behind the encryption."""
+        """Start TLS on a connection made here; a new guard sees the decrypted bytes."""
         guard = Guard(self, driver)
         for earlier in self._guards:
             earlier.retire()
@@ -90,62 +90,62 @@ class Sockets(asyncio.SelectorEventLoop):
         return guard.wire
 
     def settle(self) -> None:
-        """Note that the login is over: from here on the driver does not learn of a lost connection."""
+        """Note that the login is complete: from now on a lost connection is not reported to the driver."""
         self.settled = True
         if self._guards[-1].is_over:
             self.lost.set()
 
     def allow(self) -> None:
-        """Let the next answer be as large as one may be."""
+        """Start a new size limit for the next answer."""
         self._limit = self.received + MOST
 
     def count(self, size: int) -> None:
-        """Count the bytes that came. Raises TooMuch."""
+        """Count received bytes. Raises AnswerTooLarge."""
         self.received += size
         if self.received > self._limit:
             raise AnswerTooLarge
 
     def report_loss_to_driver(self) -> None:
-        """Tell the driver that a lost line is lost; no call of it may be under way."""
+        """Report a lost connection to the driver. None of its calls may be in progress."""
         if self.lost.is_set():
             self._guards[-1].driver.connection_lost(None)
 
-    def half_an_answer(self) -> Exception | None:
-        """Return what is wrong with a listener that began to say something and did not end."""
-        return self._guards[-1].half_an_answer() if self._guards else None
+    def incomplete_answer(self) -> Exception | None:
+        """Return the error for a listener whose first answer is incomplete, None if it is not."""
+        return self._guards[-1].incomplete_answer() if self._guards else None
 
     async def abandon(self) -> None:
-        """Close every socket at once, without farewell."""
+        """Close every socket at once, without logging off."""
         for guard in reversed(self._guards):
             guard.retire().abort()
         self._guards.clear()
-        await asyncio.sleep(0)  # transports close their sockets in the next turn of the loop
+        await asyncio.sleep(0)  # transports close their sockets in the next iteration of the loop
 
 
 class Wire:
-    """What the driver takes for its transport."""
+    """The object that the driver uses as its transport."""
 
     def __init__(self, transport: Any, guard: Guard) -> None:
         self.transport = transport
         self._guard = guard
 
     def write(self, data: bytes) -> None:
-        """Send, if there is somebody to send to."""
-        if self._guard.lets_out(data) and not self.transport.is_closing():  # asyncio would complain in its log
+        """Send data unless the connection is lost or closing."""
+        if self._guard.may_send(data) and not self.transport.is_closing():  # asyncio would log a warning
             self.transport.write(data)
 
     def close(self) -> None:
-        """Send what is left, and close."""
+        """Send buffered data, and close."""
         self._guard.is_over = True
         self.transport.close()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return the socket, or the TLS object."""
+        """Return transport information, such as the socket or the TLS object."""
         return self.transport.get_extra_info(name, default)
 
 
 class Guard(asyncio.Protocol):
-    """Passes on to the driver what it may see. `is_over` once the line is lost, given up, or closed by the driver."""
+    """Passes valid packets to the driver. `is_over` is set once the connection is lost, dropped, or closed."""
 
     wire: Wire
 
@@ -158,16 +158,16 @@ class Guard(asyncio.Protocol):
         self.is_over = False
 
     def connection_made(self, transport: Any) -> None:
-        """Take hold of the transport."""
+        """Keep the transport."""
         self.wire = Wire(transport, self)
 
-    def half_an_answer(self) -> Exception | None:
-        """Return what is wrong with a first answer that is not complete."""
+    def incomplete_answer(self) -> Exception | None:
+        """Return the error for a first answer that is incomplete, None if there is none."""
         begun = self._packets.begun
         return NotOracle(f"that is not an Oracle listener (it answered {describe(begun)})") if begun else None
 
-    def lets_out(self, data: bytes) -> bool:
-        """Say whether what the driver sends is to go out."""
+    def may_send(self, data: bytes) -> bool:
+        """Return whether data from the driver may be sent."""
         if self.is_over:
             self._loop.call_soon(self._report_loss)  # the driver is about to wait for an answer
             return False
@@ -177,20 +177,20 @@ class Guard(asyncio.Protocol):
         return True
 
     def data_received(self, data: bytes) -> None:
-        """Pass on the packets that are complete, or give the line up."""
+        """Pass complete packets to the driver, or drop the connection if they are invalid."""
         if self.is_over:
             return
         try:
             self._loop.count(len(data))
-            for packet in self._packets.feed(data) if self._proxy_answer is None else self._proxys(data):
+            for packet in self._packets.feed(data) if self._proxy_answer is None else self._proxy_answers(data):
                 self.driver.data_received(packet)
         except Exception as fault:
             self._loop.fault = sense(fault)
             self.wire.transport.abort()
             self.connection_lost(fault)
 
-    def _proxys(self, data: bytes) -> list[bytes]:
-        """Return a proxy's answer once it is complete: the driver reads only what comes first."""
+    def _proxy_answers(self, data: bytes) -> list[bytes]:
+        """Return a proxy's answer once it is complete: the driver parses only the first data it receives."""
         answer = (self._proxy_answer or b"") + data
         if len(answer) > LONGEST_HEAD:
             raise NotOracle("the proxy's answer does not end")
@@ -199,7 +199,7 @@ class Guard(asyncio.Protocol):
         return [answer] if is_whole else []
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Wake whoever waits; the driver only during the login, because it then keeps its socket."""
+        """Report the loss to the waiting code; to the driver only during the login, when it keeps its socket."""
         if not self._retired:
             self.is_over = True
             self._report_loss()
@@ -208,10 +208,10 @@ class Guard(asyncio.Protocol):
         if self._loop.settled:
             self._loop.lost.set()
         else:
-            self._loop.fault = self._loop.fault or self.half_an_answer()
+            self._loop.fault = self._loop.fault or self.incomplete_answer()
             self.driver.connection_lost(None)
 
     def retire(self) -> Any:
-        """Let nothing more through, tell nobody, and return the transport."""
+        """Stop passing data and reporting a loss; return the transport."""
         self.is_over = self._retired = True
         return self.wire.transport

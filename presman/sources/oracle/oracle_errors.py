@@ -1,4 +1,4 @@
-"""Errors of Oracle and the driver in a monitor's terms: a section's problem, or the loss of the source."""
+"""Errors of Oracle and the driver, converted to the problem of a section or the loss of the source."""
 
 import errno
 import re
@@ -18,12 +18,12 @@ LONGEST = 300
 
 LOCKED = frozenset({"ORA-28000"})
 PASSWORDS = frozenset({"ORA-01017", "ORA-28001"})
-"""A login that the database refuses for its password: one that is wrong, one that has expired."""
+"""Codes of a login that is refused because its password is wrong, or has expired."""
 
-NOBODY = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
-"""What a login without a user ends in where nothing else says who it is."""
+WITHOUT_USER = frozenset({"ORA-01017", "DPY-4001", "ORA-01005", "DPY-3001"})
+"""Codes of a failed login without a user name, if nothing else identifies the user."""
 
-NOBODY_NAMED = (
+NO_USER_NAMED = (
     "no user was named: that needs a wallet with a certificate for a user, over tcps://"
     " (python-oracledb 26 or later), or --thick"
 )
@@ -31,12 +31,12 @@ NOBODY_NAMED = (
 _CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _POINTER = re.compile(r"\.? See https?://\S+ for help")
 _ATTEMPT = re.compile(r" \(CONNECTION_ID=[^)]*\)")
-"""What tells one attempt from the next, and nothing else."""
+"""The part of a message that differs in each attempt, without further information."""
 _SIMILAR = re.compile(r"Similar to (ORA-\d{5})")
 
 
 def code_of(error: Any) -> str:
-    """Return the code that says most: Oracle's where the driver names one in its text, else the driver's."""
+    """Return the most specific code: Oracle's if the driver's text contains one, else the driver's."""
     text = text_of(error)
     if similar := _SIMILAR.search(text):
         return similar[1]
@@ -53,10 +53,10 @@ def _codes(text: str) -> list[str]:
 
 
 def text_of(error: Any) -> str:
-    """Return the error's text without the driver's pointer to its help pages and its number of the attempt, cleaned."""
+    """Return the error's text, cleaned, without the driver's link to its help pages and its connection id."""
     detail = error.args[0] if isinstance(error, oracledb.Error) and error.args else error
-    if isinstance(error, OSError) and error.strerror:  # without the number that Python puts before it
-        limit = ran_out(error) if error.errno != errno.EAGAIN else ""  # of a line that is no process
+    if isinstance(error, OSError) and error.strerror:  # without the error number that Python puts before it
+        limit = ran_out(error) if error.errno != errno.EAGAIN else ""  # on a socket it is no limit of processes
         detail = limit or error.strerror
     lines = str(getattr(detail, "message", detail)).splitlines()
     message = " ".join(line for line in lines if not line.startswith("Help: "))
@@ -65,17 +65,17 @@ def text_of(error: Any) -> str:
 
 
 def is_lost(error: Any) -> bool:
-    """Say whether `error` means that the connection is gone."""
+    """Return whether `error` means that the connection is lost."""
     return not failures().lost.isdisjoint(_codes(text_of(error)))
 
 
 def has_timed_out(error: Any) -> bool:
-    """Say whether `error` is the driver's own timeout."""
+    """Return whether `error` is the driver's own timeout."""
     return not failures().timed_out.isdisjoint(_codes(text_of(error)))
 
 
 def source_error(error: Any, message: str = "", why: str = "") -> SourceError:
-    """Return what a lost connection is for the caller; `message` replaces the error's text, `why` follows it."""
+    """Return the SourceError for a lost connection; `message` replaces the error's text, `why` is appended to it."""
     code, text = code_of(error), text_of(error)
     codes = {code, *_codes(text)}
     refusal = LoginRefusal.LOCKED if codes & LOCKED else LoginRefusal.PASSWORD if codes & PASSWORDS else None
@@ -84,20 +84,20 @@ def source_error(error: Any, message: str = "", why: str = "") -> SourceError:
 
 
 def login_error(error: Any, user: str | None, address: str = "", *, begun: bool = False) -> SourceError:
-    """Return what a failed login is for the caller, with what it means; `user` is None if nobody was named.
+    """Return the SourceError for a failed login, with an explanation; `user` is None if none was named.
 
-    `address` is named where the error names none; `begun`: something had answered when the time was up.
+    `address` is given if the error does not name it; `begun` is set if something had answered before the timeout.
     """
     message = f"{address}: {text_of(error)}" if address else text_of(error)
     message += ", though the login had begun" if begun else ""
-    if user is None and {code_of(error), *_codes(message)} & NOBODY:
-        return source_error(error, message, NOBODY_NAMED)
+    if user is None and {code_of(error), *_codes(message)} & WITHOUT_USER:
+        return source_error(error, message, NO_USER_NAMED)
     found = explained(code_of(error), message)
     return source_error(error, message, found.line if found else "")
 
 
 def problem(error: Any, query: Query, scope: Scope, user: str, release: Release) -> Problem:
-    """Return why `query` has no rows, with what would cure it; `user` may be ``proxy[user]``."""
+    """Return the problem of a failed `query`, with its cure; `user` may be ``proxy[user]``."""
     code, text = code_of(error), text_of(error)
     cure = ""
     if code in {"ORA-00942", "ORA-01031", "ORA-41900"}:

@@ -1,4 +1,4 @@
-"""The live source: a database read through python-oracledb, one session, SELECT only."""
+"""The live source: a database read with python-oracledb, in one session, with SELECT only."""
 
 import math
 import time
@@ -34,26 +34,26 @@ ABOUT_SESSION = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER') FROM dual"
 ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"
 ABOUT_CONTAINER_ID = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual"
 ABOUT_CLOUD = "SELECT SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM dual"
-"""Session facts that older releases do not know by name and answer with an error."""
+"""Parameters of SYS_CONTEXT, each in a separate query because older releases raise an error for some."""
 
 ASK_TIME = BoundSelect(HERE_AND_NOW, {}, 2)
 
 AUTONOMOUS_SINCE = Release(18)
-"""Before it there was no Autonomous Database to ask for."""
+"""The first release of Autonomous Database: earlier ones need no query for it."""
 
 CONNECT_TIMEOUT = 15.0
 ACTING = 65.0
-"""Seconds a statement that acts may take: ALTER SYSTEM KILL SESSION waits for up to 60 (then ORA-00031)."""
+"""Time limit of a statement that acts: ALTER SYSTEM KILL SESSION waits for up to 60 seconds (then ORA-00031)."""
 SHORTEST_CALL = 0.5
-"""Seconds that any question gets, however little time a poll has left."""
+"""Smallest time limit of a query, in seconds, however little time a poll has left."""
 SHORTEST_LOGIN = 1.0
-"""Seconds that a login in the middle of a poll gets at least."""
+"""Smallest time limit of a login during a poll, in seconds."""
 ONE_BY_ONE = 60.0
-"""Seconds for which nothing is asked together, after a pipeline took too long and none of its questions alone did."""
+"""Seconds without pipelines after one timed out, unless one of its queries is then slow by itself."""
 
 
 class SessionDetails(NamedTuple):
-    """What `doctor` says of a session; "" where the database does not tell. `driver` is its name and mode."""
+    """The session details that `doctor` shows; "" if not known. `driver` is the driver's name, version and mode."""
 
     driver: str
     sid: int
@@ -64,14 +64,14 @@ class SessionDetails(NamedTuple):
 
 
 class TimeLeft:
-    """The time that a read may still take, by `clock` in seconds."""
+    """The time left for a read, by `clock` in seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._deadline = math.inf
 
     def begin(self, within: float | None) -> None:
-        """Begin a read with a time limit in seconds; None is no limit."""
+        """Begin a read with a time limit in seconds; None means no limit."""
         self._deadline = math.inf if within is None else self._clock() + within
 
     def left(self) -> float:
@@ -79,16 +79,16 @@ class TimeLeft:
         return self._deadline - self._clock()
 
     def patience(self, call_timeout: float) -> float:
-        """Return the seconds that the next question may take: it must not hold up those behind it."""
+        """Return the time limit of the next query, in seconds: it must leave time for the following ones."""
         return min(call_timeout, max(SHORTEST_CALL, self.left() / 2))
 
 
 class OracleSource:
     """Answers queries from a live database. See :class:`presman.sources.Source`.
 
-    `clock` measures seconds; `connect_timeout` bounds a login, `settings.call_timeout` each query, and never more than
-    half of the time that is left for all. A query that fails or takes too long yields its problem and leaves the
-    others alone; from then on it is asked by itself, after all others.
+    `clock` measures seconds; `connect_timeout` limits a login, `settings.call_timeout` each query, which also gets at
+    most half of the time left for the read. A query that fails or times out yields a problem and does not affect the
+    others; after a timeout it runs alone from then on, after all others.
     """
 
     kind = "oracle"
@@ -143,17 +143,17 @@ class OracleSource:
             self.close()
             cause = getattr(error, "cause", error)
             address = clean(self._settings.address) if isinstance(cause, (TimeoutError, gaierror)) else ""
-            # Something had answered if only the first question got no answer.
+            # The server had answered if the login succeeded and only the first query timed out.
             begun = isinstance(cause, TimeoutError) and (isinstance(error, ConnectionLost) or received > 0)
             raise login_error(cause, self._settings.user, address, begun=begun) from None
 
     @property
     def instance(self) -> int:
-        """The number of the instance the session is on, 0 if not connected."""
+        """The number of the session's instance, 0 if not connected."""
         return self._session.instance
 
     def container(self) -> int | None:
-        """Ask which container the session is in (CON_ID); None where the release knows of none or does not tell."""
+        """Return the session's container (CON_ID), None if the release has none or it is not known."""
         found = self._fact(ABOUT_CONTAINER_ID)
         return int(found) if found.isascii() and found.isdigit() else None
 
@@ -164,7 +164,7 @@ class OracleSource:
         return self._connection
 
     def close(self) -> None:
-        """Log off. Never raises, and takes a fraction of a second at most."""
+        """Log off. Never raises, and takes less than a second."""
         connection, self._connection = self._connection, None
         self._session.forget()
         if connection is not None:
@@ -172,7 +172,7 @@ class OracleSource:
             connection.close()
 
     def cancel(self) -> None:
-        """Make a `read` or `open` that is under way end soon; called from another thread."""
+        """End a `read` or `open` in progress soon; called from another thread."""
         self._cancelled = True
         connection = self._connection
         if connection is not None:
@@ -199,7 +199,7 @@ class OracleSource:
         return Answer(at, sections, self._spent + _round_trips(self._connection) - before, self._cloud)
 
     def _sections(self, requests: Sequence[Request]) -> tuple[Section, ...]:
-        """Answer all requests, together where the database can, else one by one; those known to be slow come last."""
+        """Answer all requests, in a pipeline if the database supports it, else one by one; slow queries come last."""
         found: dict[int, Section] = {}
         self._facts.wary = False
         self._session.reckon()
@@ -212,7 +212,7 @@ class OracleSource:
         silent: set[str] = set()
         for index in sorted(left, key=lambda index: requests[index].query.name in self._facts.asked_alone):
             request, begun = requests[index], self._clock()
-            if request.query.view in silent:  # asked another question it would take as long again
+            if request.query.view in silent:  # another query of this view would take as long again
                 found[index] = self._section(request.query, TimeoutError("not asked, its view did not answer"))
                 continue
             if self._time.left() <= 0:
@@ -231,10 +231,10 @@ class OracleSource:
         return tuple(found[index] for index in range(len(requests)))
 
     def _read_together(self, requests: Sequence[Request]) -> dict[int, Section]:
-        """Read all but the queries known to be slow, and those of CLOBs, in one pipeline; nothing if that got stuck.
+        """Run all queries in one pipeline, except slow ones and those with CLOBs; return {} if it got stuck.
 
-        The driver fetches CLOBs after a pipeline one by one, so they would save nothing in it, and if the line is cut
-        then, it takes the process with it.
+        The driver fetches CLOBs one by one after a pipeline, so a pipeline would not make them faster, and if the
+        connection is cut at that time, the process crashes.
         """
         chosen = [index for index, request in enumerate(requests) if not self._facts.is_read_alone(request.query)]
         if requests and not chosen:
@@ -247,13 +247,13 @@ class OracleSource:
         except ConnectionLost as lost:
             if not lost.stuck:
                 raise
-            # One of them is slow, too large or cannot be converted: asked one by one they show which.
+            # One query is slow, its answer too large or not convertible: running them one by one shows which.
             self._facts.wary = isinstance(lost.cause, AnswerTooLarge)
             self._one_by_one_until = self._clock() + ONE_BY_ONE
             self._reconnect()
             return {}
         if isinstance(first, Sequence):
-            with suppress(ValueError):  # the clock of the last answer, carried on, will do
+            with suppress(ValueError):  # the database's clock is extrapolated from the last answer instead
                 self._session.locate(first)
         seconds = (self._clock() - begun) / len(statements) if statements else 0.0
         found = {}
@@ -264,10 +264,10 @@ class OracleSource:
                 found[index] = self._section(query, rows, seconds)
             elif code_of(rows).startswith("ORA-"):
                 found[index] = self._section(query, rows, seconds)
-        return found  # what the driver could not convert is asked again, alone
+        return found  # without rows that the driver could not convert: those queries run again, alone
 
     def _read_any(self, request: Request) -> Section:
-        """Read one request, a few rows at a time if the answer is too large for one go. Raises Lost."""
+        """Read one request, a few rows at a time if the answer is too large for one fetch. Raises ConnectionLost."""
         query = request.query
         if query.name in self._facts.refused:
             return self._section(query, AnswerTooLarge())
@@ -294,14 +294,14 @@ class OracleSource:
             try:
                 rows = self._connected.fetch(statement(), timeout)
             except (ValueError, OverflowError):
-                # A date that Python has no word for (before the year 1): such dates are left out from now on.
+                # A date that Python cannot represent (before the year 1): such dates are read as NULL from now on.
                 self._facts.odd.add(query.name)
                 rows = self._connected.fetch(statement(), timeout)
         except (oracledb.Error, ValueError, OverflowError) as error:
             return self._section(query, error, self._clock() - begun)
         except (TimeoutError, ConnectionLost) as error:
             lost = error if isinstance(error, ConnectionLost) else None
-            if lost is None or lost.stuck:  # a slow one is asked by itself: then the others may go together again
+            if lost is None or lost.stuck:  # this query was the slow one: the others may use a pipeline again
                 self._facts.asked_alone.add(query.name)
                 self._one_by_one_until = -math.inf
             if lost is not None:
@@ -312,9 +312,9 @@ class OracleSource:
         return self._section(query, rows, self._clock() - begun)
 
     def _reconnect(self) -> None:
-        """Replace a connection that is out of step. Raises SourceError, also if it leads to another instance.
+        """Replace an unusable connection. Raises SourceError if that fails, or if the new one is to another instance.
 
-        What was read before and what is read from now on would not belong together, so the source must be opened again.
+        Rows from two instances must not be mixed in one read, so the source must then be opened again.
         """
         before = self.instance
         self.close()
@@ -325,7 +325,7 @@ class OracleSource:
             raise SourceError(f"the session moved from instance {before} to instance {now}")
 
     def about(self) -> SessionDetails:
-        """Return what is known of the session. Raises SourceError if the connection is lost."""
+        """Return the details of the session. Raises SourceError if the connection is lost."""
         mode = "thick" if self._settings.thick else "thin"
         driver = f"python-oracledb {oracledb.__version__}, {mode}"
         facts = self._fact(ABOUT_SESSION), self._fact(ABOUT_CONTAINER), self._cloud
@@ -342,9 +342,9 @@ class OracleSource:
         return clean(str(rows[0][0] or ""))
 
     def perform(self, statement: str, binds: Mapping[str, Any]) -> None:
-        """Run a statement that acts, with its binds. Raises SourceError with what the database says to it.
+        """Run a statement that acts, with its binds. Raises SourceError with the database's error.
 
-        Raises OutcomeUnknown if it does not say anything. Nothing in presman calls this unless actions are allowed.
+        Raises OutcomeUnknown if the database does not answer. presman calls this only if actions are allowed.
         """
         try:
             self._connected.run(statement, binds, max(ACTING, self._settings.call_timeout))
@@ -367,10 +367,10 @@ class OracleSource:
                 raise
             self._reconnect()
         except (oracledb.Error, TimeoutError, ValueError):
-            return  # the clock of the last answer, carried on, will do
+            return  # the database's clock is extrapolated from the last answer instead
 
     def _section(self, query: Query, found: Rows | Any, seconds: float = 0.0) -> Section:
-        """Return the section of what a query brought: rows, or the error that it ended in."""
+        """Return the section of a query's result: its rows or its error."""
         error, now = found, self._session.now()
         if isinstance(found, Sequence):
             try:
@@ -387,7 +387,7 @@ class OracleSource:
 
 
 def _statement(request: Request, scope: Scope, session: SessionClock, facts: AnswerFacts) -> BoundSelect:
-    """Return what is asked for a request, without dates that Python has no word for where there were some."""
+    """Return the SELECT of a request; if it returned dates that Python cannot represent, they are left out."""
     query = request.query
     sql = _without_odd_dates(query, scope) if query.name in facts.odd else query.sql(scope)
     session_binds = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}

@@ -1,8 +1,8 @@
-"""Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else.
+"""Packets that may reach the driver: only complete ones of Oracle's network protocol with valid headers.
 
-The thin driver believes every length it reads. One below 8 makes it loop until all memory is gone, one of four
-gigabytes makes it collect that much, and a packet shorter than its kind needs makes it read past its end. So the
-bytes from the network are cut into packets here, and a stream that is not Oracle's is refused.
+The thin driver trusts every length it reads. A length below 8 makes it loop until memory is exhausted, one of four
+gigabytes makes it buffer that much, and a packet shorter than its type requires makes it read past the end. So this
+module splits the bytes from the network into packets, and rejects a stream that is not Oracle's.
 """
 
 from enum import IntEnum
@@ -31,13 +31,13 @@ FRAME = 8
 """The first bytes of an HTTP/2 frame: length (3), type, flags and most of the stream's number."""
 
 SETTINGS, GOAWAY = 4, 7
-"""The types of frames such a server begins with, on stream 0."""
+"""The types of the frames that an HTTP/2 server sends first, on stream 0."""
 
 SHOWN = 40
 
 
 def looks_like(data: bytes) -> str:
-    """Return what an answer that begins with `data` looks like; "" if nothing else than Oracle is known to."""
+    """Return the name of the other protocol whose answers begin like `data`, "" if none is recognized."""
     for prefix, name in PREFIXES:
         if data.startswith(prefix):
             return name
@@ -51,7 +51,7 @@ def looks_like(data: bytes) -> str:
 
 
 def describe(data: bytes) -> str:
-    """Return the beginning of an answer for people: its first line if it is text, else its first bytes."""
+    """Return the beginning of an answer for display: its first line if it is text, else its first bytes."""
     try:
         text = data[:SHOWN].decode("ascii").splitlines()[0]
     except (UnicodeDecodeError, IndexError):
@@ -62,30 +62,30 @@ def describe(data: bytes) -> str:
 
 
 HEX = 8
-"""How many bytes of an answer that is no text are shown."""
+"""Bytes of a binary answer that are shown."""
 
 
-# ---- The first thing a server says of itself: its protocol, character sets and capabilities
+# ---- The first message of a server: its protocol, character sets and capabilities
 
 
 PROTOCOL = 1
-"""How the answer begins."""
+"""The first byte of the message."""
 
 COMPILED, AT_RUN_TIME = 41, 7
-"""How long the two arrays are at least: as far as the driver looks without asking. Real ones are longer."""
+"""Least lengths of the two arrays of capabilities: the driver reads so far without a check. Real ones are longer."""
 
 LONGEST = 16_384
-"""Bytes; real answers have some hundred."""
+"""Largest message in bytes; real ones have some hundred."""
 
 DESCRIPTION = 11
-"""Bytes of the description before them that the driver wants at least; one without any makes it crash."""
+"""Least bytes of the description before the arrays that the driver needs; an empty one makes it crash."""
 
 ARRAY_IN_PARTS = 254
 NOTHING = (0, 255)
 
 
 class UnfitAnswer(ValueError):  # noqa: N818 - what is wrong with the answer
-    """The driver must not see this answer."""
+    """The driver must not receive this answer."""
 
 
 class _Short(Exception):  # noqa: N818 - the rest is in the next packet
@@ -93,7 +93,7 @@ class _Short(Exception):  # noqa: N818 - the rest is in the next packet
 
 
 def is_whole(answer: bytes) -> bool:
-    """Say whether an answer is complete as far as the capabilities go. Raises Unfit if the driver must not see it."""
+    """Return whether an answer is complete, including the capabilities. Raises UnfitAnswer if it is invalid."""
     if answer[:1] != bytes([PROTOCOL]) or len(answer) > LONGEST:
         raise UnfitAnswer
     try:
@@ -107,7 +107,7 @@ def is_whole(answer: bytes) -> bool:
 
 
 def _behind_character_sets(answer: bytes) -> int:
-    """Return where the arrays begin: behind the banner, the elements of the character set, and a description."""
+    """Return the index of the arrays: they follow the banner, the elements of the character set, and a description."""
     end = answer.find(0, 3)
     if end < 0:
         raise _Short
@@ -120,7 +120,7 @@ def _behind_character_sets(answer: bytes) -> int:
 
 
 def _array(answer: bytes, at: int) -> tuple[int, int]:
-    """Return the length of the array at `at`, and where it ends. Raises Unfit if it comes in parts."""
+    """Return the length of the array at `at`, and the index of its end. Raises UnfitAnswer if it is chunked."""
     size = _cut(answer, at, 1)[0]
     if size in NOTHING or size >= ARRAY_IN_PARTS:
         raise UnfitAnswer
@@ -134,20 +134,20 @@ def _cut(answer: bytes, at: int, size: int) -> bytes:
     return answer[at : at + size]
 
 
-# ---- The first thing in an answer that has rows: how many columns they have
+# ---- The first message of an answer with rows: the number of their columns
 
 
 COLUMNS = 16
-"""How it begins."""
+"""The first byte of the message."""
 
 MOST_COLUMNS = 4_096
-"""Columns that any release knows; the driver makes lists of that many before it reads the first of them."""
+"""Largest number of columns in any release; the driver allocates lists of the given size before it reads any column."""
 
 
 def columns_of(packet: bytes) -> int:
-    """Return how many columns an answer that begins with a packet says it has, 0 of one that has none.
+    """Return the number of columns in the answer that begins with `packet`, 0 if it has no rows.
 
-    Raises UnfitAnswer where the packet ends before that: those of servers never do.
+    Raises UnfitAnswer if the packet ends before that number: packets of real servers never do.
     """
     if packet[PAYLOAD : PAYLOAD + 1] != bytes([COLUMNS]):
         return 0
@@ -159,7 +159,7 @@ def columns_of(packet: bytes) -> int:
 
 
 def _behind_bytes(packet: bytes, at: int) -> int:
-    """Return where bytes end that come at once, or in parts up to one of none."""
+    """Return the index of the end of a byte string, which is either in one piece or in chunks up to an empty one."""
     size = _cut(packet, at, 1)[0]
     if size != ARRAY_IN_PARTS:
         return at + 1 + size
@@ -170,28 +170,28 @@ def _behind_bytes(packet: bytes, at: int) -> int:
 
 
 def _number(packet: bytes, at: int) -> tuple[int, int]:
-    """Return the number at `at`, which has its length before it, and where it ends."""
+    """Return the number at `at`, which follows its length, and the index of its end."""
     size = _cut(packet, at, 1)[0]
     return int.from_bytes(_cut(packet, at + 1, size), "big"), at + 1 + size
 
 
-# ---- Packets that may reach the driver: whole ones of Oracle's network protocol with sane headers, and nothing else
+# ---- Packets that may reach the driver: only complete ones of Oracle's network protocol with valid headers
 
 
 HEADER = 8
 LARGEST = 2_097_152
-"""Bytes of a packet: the largest session data unit there is."""
+"""Largest packet in bytes: the maximum session data unit."""
 
 SMALLEST_SDU = 512
 WIDE_SINCE = 315
-"""The version of the protocol from which lengths take four bytes behind the ACCEPT; the driver's oldest."""
+"""The protocol version from which lengths have four bytes after the ACCEPT; the oldest that the driver supports."""
 
 FLAGS_SINCE = 318
-"""The version from which the driver reads flags behind the size of packets."""
+"""The protocol version from which the driver reads flags after the packet size."""
 
 
 class PacketType(IntEnum):
-    """The types of packets a server sends."""
+    """The types of packets that a server sends."""
 
     ACCEPT = 2
     REFUSE = 4
@@ -204,10 +204,10 @@ class PacketType(IntEnum):
 
 
 GREETINGS = frozenset({PacketType.ACCEPT, PacketType.REFUSE, PacketType.REDIRECT, PacketType.RESEND})
-"""What a listener may begin its answer with."""
+"""The packets that a listener's answer may begin with."""
 
 ANSWERS = frozenset({PacketType.DATA, PacketType.MARKER, PacketType.CONTROL, PacketType.REFUSE, PacketType.NULL})
-"""What comes once the connection is accepted."""
+"""The packets that may arrive after the connection is accepted."""
 
 SHORTEST = {
     PacketType.REFUSE: 12,
@@ -216,28 +216,28 @@ SHORTEST = {
     PacketType.MARKER: 11,
     PacketType.CONTROL: 10,
 }
-"""Bytes without which a packet cannot be read; of the other types, the header."""
+"""Least bytes of a packet by type; for other types, those of the header."""
 
 PAYLOAD = 10
-"""Where the messages in a DATA packet begin: behind the header and flags."""
+"""The index of the messages in a DATA packet: they follow the header and flags."""
 
 LAST_OF_ANSWER = 0x2040
-"""Flags of a DATA packet of which one says that the answer ends with it: what follows, in a pipeline, is another."""
+"""Flags of the last DATA packet of an answer: it has one of them set. In a pipeline another answer follows."""
 
 DATA = bytes([PacketType.DATA])
 INTRODUCTIONS = (b"\1", b"\x22")
-"""How the messages begin by which a client asks a server what it is: alone, or together with the login."""
+"""First bytes of the messages that request a server's description: alone, or together with the login."""
 
 ACCEPT_SIZES, ACCEPT_FLAGS = 36, 45
-"""How long an ACCEPT is that says how large packets are, and one that has flags behind that."""
+"""Length of an ACCEPT with packet sizes, and of one that also has flags."""
 
 
 class NotOracle(ConnectionError):  # noqa: N818 - what is wrong with the other side
-    """The answer is not Oracle's protocol; the text says what it looks like."""
+    """The answer is not Oracle's protocol; the text describes it."""
 
 
 class Packets:
-    """Cuts a stream into packets. `feed` takes the bytes that came, `asked` those that the client sent."""
+    """Splits a stream into packets. `feed` takes received bytes, `asked` those that the client sent."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -251,17 +251,17 @@ class Packets:
 
     @property
     def begun(self) -> bytes:
-        """The first bytes of an answer that never became a packet; nothing once there was one."""
+        """The received bytes while no packet is complete yet; b"" after that."""
         return b"" if self._is_oracle else self._rest
 
     def asked(self, data: bytes = b"") -> None:
-        """Take note that the client has sent a packet, so that an answer may come."""
+        """Note that the client has sent a packet, so that an answer may follow."""
         self._may_speak = self._begins_answer = True
         if not self._knows_server and data[4:5] == DATA and data[PAYLOAD : PAYLOAD + 1] in INTRODUCTIONS:
             self._introduction = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the packets that are complete now. Raises Foreign; after that the stream is of no use."""
+        """Return the packets that are now complete. Raises NotOracle; after that the stream must not be used."""
         data = self._rest + data if self._rest else data
         if not self._is_oracle and (stranger := looks_like(data)):
             raise NotOracle(f"that is not an Oracle listener (it answered like {stranger})")
@@ -280,7 +280,7 @@ class Packets:
         return found
 
     def _check(self, data: bytes, at: int, size: int) -> None:
-        """Raise Foreign if the header at `at` is not one that may come now."""
+        """Raise NotOracle if the header at `at` is invalid in the current state."""
         kind = data[at + 4]
         allowed = ANSWERS if self._wide else GREETINGS | {PacketType.DATA} if self._more else GREETINGS
         sane = SHORTEST.get(kind, HEADER) <= size <= LARGEST  # type: ignore[call-overload]
@@ -293,22 +293,22 @@ class Packets:
         raise NotOracle(f"the server sent a packet of type {kind} and {size} bytes: that is not Oracle's protocol")
 
     def _accept(self, packet: bytes) -> bool:
-        """Note what may follow a packet; return False if the driver needs nothing of it."""
+        """Update the state after a packet; return False if the driver does not need it."""
         kind = packet[4]
         if kind == PacketType.ACCEPT:
             _check_accept(packet)
             self._wide = True
-            self._may_speak = False  # the driver learns only with its next turn how lengths are written from here on
+            self._may_speak = False  # the driver switches to wide lengths only when it has processed the ACCEPT
         elif kind == PacketType.DATA and self._introduction is not None:
             self._introduce(packet)
         elif kind == PacketType.DATA:
             self._begin_answer(packet)
         self._is_oracle = True
-        self._more = kind in {PacketType.REFUSE, PacketType.REDIRECT}  # whose text may follow in a packet of its own
+        self._more = kind in {PacketType.REFUSE, PacketType.REDIRECT}  # the text may follow in a separate packet
         return kind != PacketType.NULL
 
     def _begin_answer(self, packet: bytes) -> None:
-        """Look at how many columns an answer has, of the first packet of each."""
+        """Check the number of columns in the first packet of each answer. Raises NotOracle."""
         try:
             if self._begins_answer and columns_of(packet) > MOST_COLUMNS:
                 raise UnfitAnswer
@@ -317,7 +317,7 @@ class Packets:
         self._begins_answer = bool(int.from_bytes(packet[HEADER:PAYLOAD], "big") & LAST_OF_ANSWER)
 
     def _introduce(self, packet: bytes) -> None:
-        """Read the server's description of itself as soon as it is complete."""
+        """Check the server's description of itself once it is complete. Raises NotOracle."""
         self._introduction = (self._introduction or b"") + packet[PAYLOAD:]
         try:
             if is_whole(self._introduction):
@@ -327,7 +327,7 @@ class Packets:
 
 
 def _check_accept(packet: bytes) -> None:
-    """Raise Foreign if an ACCEPT is too short for its version, or names a size of packets that there is not."""
+    """Raise NotOracle if an ACCEPT is too short for its version, or its packet size is out of range."""
     version = int.from_bytes(packet[8:10], "big")
     if len(packet) < 10 or (version >= WIDE_SINCE and len(packet) < _length(version)):
         raise NotOracle(f"the listener's answer ends after {len(packet)} bytes: that is not Oracle's protocol")

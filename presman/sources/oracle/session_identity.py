@@ -1,9 +1,9 @@
-"""Identity of presman's own session: which it is, on which instance, and what time it is there.
+"""Identity of presman's session: its SID, instance and clock; and the fetch size of each query.
 
-Fetch sizes: all rows of a query in one round trip, unless they are so large that it takes several.
+All rows of a query are fetched in one round trip, unless they are too large for that.
 
-A row of a V$ view has some hundred bytes. Should one have a million, as a hostile or broken server may send, then rows
-come a few at a time and are shortened as they come (rows.queries.shortened), so that memory stays bounded.
+A row of a V$ view has some hundred bytes. A hostile or broken server may send one with a million. Then a few rows are
+fetched at a time and truncated as they arrive (rows.queries.shortened), so that memory stays bounded.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ HERE_AND_NOW = """SELECT
     SYSDATE AS local_time,
     SYS_EXTRACT_UTC(SYSTIMESTAMP) AS utc_time
 FROM dual"""
-"""Which session and instance presman has, and what time it is there. SYSDATE is the clock of the DATE columns."""
+"""The query for presman's session, instance and database time. SYSDATE has the time zone of the DATE columns."""
 
 QUARTER = 15 * 60
-"""Seconds: time zones differ by multiples of it."""
+"""Seconds of which all offsets of time zones are multiples."""
 
 
 class SessionClock:
-    """Which session presman has, and what time it is there by `clock`, ours.
+    """presman's session and its database time, which is extrapolated with `clock`, the local clock.
 
-    `sid` and `instance` are 0 while it has none. `at` (UTC) is what the database's clock showed when it was asked last,
-    or carried on since; `zone` is that of its DATE columns.
+    `sid` and `instance` are 0 while there is no session. `at` (UTC) is the database's time when it was last read or
+    extrapolated; `zone` is the time zone of its DATE columns.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -37,14 +37,14 @@ class SessionClock:
         self.forget()
 
     def forget(self) -> None:
-        """Take note that there is no session."""
+        """Forget the session."""
         self.sid = self.instance = 0
         self.at: datetime | None = None
         self.zone: tzinfo = UTC
         self._measured = 0.0
 
     def locate(self, rows: Rows) -> None:
-        """Learn who and when presman is. Raises ValueError if the answer to HERE_AND_NOW does not tell."""
+        """Note the answer to HERE_AND_NOW. Raises ValueError if it is invalid."""
         try:
             sid, instance, local, utc = rows[0]
             ahead = round((local - utc).total_seconds() / QUARTER) * QUARTER
@@ -56,56 +56,56 @@ class SessionClock:
         self._measured = self._clock()
 
     def reckon(self) -> None:
-        """Carry the database's clock on by ours, in case it does not answer."""
+        """Extrapolate the database's time with the local clock, in case the database does not answer."""
         if self.at is not None:
             now = self._clock()
             self.at, self._measured = self.at + timedelta(seconds=now - self._measured), now
 
     def now(self) -> datetime | None:
-        """Return the database's present time by the clock it showed last."""
+        """Return the database's current time, extrapolated from the last known one; None if there is none."""
         return None if self.at is None else self.at + timedelta(seconds=self._clock() - self._measured)
 
 
 FEWEST_ROWS, FIRST_ROWS = 64, 512
-"""Rows asked for at once: at least, and as long as nothing is known."""
+"""Rows per fetch: at least, and for a query that has not run yet."""
 
 FEW = 2
-"""Rows asked for at once while it is not known which query's rows are huge."""
+"""Rows per fetch while it is not known which query has huge rows."""
 
 AT_ONCE = MOST // 8
-"""Bytes of huge rows asked for at once."""
+"""Bytes per fetch of huge rows."""
 
 
 class AnswerFacts:
-    """What is known of the queries' answers. `wary` for as long as it is not known whose answer was too large."""
+    """Facts about the queries' answers. `wary` is set while it is not known which answer was too large."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
         self._huge: dict[str, int] = {}
         self.wary = False
         self.asked_alone: set[str] = set()
-        """Queries that are slow, and asked by themselves, after all others."""
+        """Slow queries, which run alone, after all others."""
         self.odd: set[str] = set()
-        """Queries that bring dates for which Python has no word."""
+        """Queries that return dates which Python cannot represent."""
         self.refused: set[str] = set()
-        """Queries of which not even a few rows can be taken: there is no use in asking."""
+        """Queries of which not even a few rows are small enough: they are not run any more."""
 
     def rows(self, query: Query) -> int:
-        """Return how many rows to ask for at once."""
+        """Return the number of rows per fetch."""
         if query.name in self._huge:
             return self._huge[query.name]
         return FEW if self.wary else self._rows.get(query.name, FIRST_ROWS)
 
     def is_huge(self, query: Query) -> bool:
-        """Say whether the rows of this query may be huge: it is not asked together with others."""
+        """Return whether the rows of this query may be huge: then it does not join a pipeline."""
         return self.wary or query.name in self._huge
 
     def is_read_alone(self, query: Query) -> bool:
-        """Say whether a query is not asked together with others: a slow or huge one, and one of CLOBs."""
+        """Return whether a query does not join a pipeline: because it is slow or huge, or has CLOBs."""
         return query.name in self.asked_alone or self.is_huge(query) or has_long_texts(query.record)
 
     def learn(self, query: Query, count: int, received: int = 0) -> None:
-        """Take note that an answer had `count` rows, and how many bytes if it was asked alone."""
+        """Note the number of rows of an answer, and its `received` bytes if the query ran alone."""
         self._rows[query.name] = max(FEWEST_ROWS, 1 << (count + count // 4).bit_length())
         if received:
             fit = AT_ONCE * max(1, count) // received

@@ -1,4 +1,4 @@
-"""Connection settings: an address, who one is, and how; and what it means where that fails."""
+"""Connection settings: address, credentials and mode; and explanations of failed connections."""
 
 import re
 from functools import cache, cached_property
@@ -11,14 +11,14 @@ from presman.base.secret import Secret
 from presman.base.text import clean
 
 MODES = ("default", "sysdba", "sysoper", "sysbackup", "sysdg", "syskm", "sysrac")
-"""Privileges to log in with."""
+"""Administrative privileges of a login."""
 
 
 class ConnectSettings(Struct, frozen=True):
-    """How to reach an Oracle database, as the driver takes it.
+    """The parameters of a connection to an Oracle database, in the driver's terms.
 
     `dsn` is an easy connect string, a TNS alias or a descriptor; `user` may be `proxy[user]`, None for external
-    authentication; `mode` one of :data:`MODES`; `call_timeout` seconds for one query.
+    authentication; `mode` is one of :data:`MODES`; `call_timeout` is the time limit of a query in seconds.
     """
 
     dsn: str
@@ -37,7 +37,7 @@ class ConnectSettings(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """The host, with its port where it is said, or the alias that stands for it."""
+        """The host, with its port if given, or the TNS alias."""
         found = re.search(r"(?i)\(\s*host\s*=\s*([^)\s]+)\s*\)", self.dsn)
         if found:
             port = re.search(r"(?i)\(\s*port\s*=\s*(\d+)\s*\)", self.dsn)
@@ -46,23 +46,23 @@ class ConnectSettings(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Who and where, without secrets."""
+        """The user and address, without secrets."""
         dsn = re.sub(r"(?i)(password|pwd)\s*=\s*[^)&\s]+", r"\1=***", self.dsn)
         return clean(f"{self.user}@{dsn}" if self.user else dsn)
 
 
-# ---- Failed connections in a DBA's words: what the message means, what to look at, and what to say differently.
-# Every command tells the meaning and the first advice behind the message; `presman connect` has room for all advice.
-# The codes are those of Oracle's error messages; python-oracledb's own errors name the like of them in their texts.
+# ---- Failed connections in a DBA's words: what the message means, what to check, and which answer to change.
+# Every command shows the meaning and the first advice after the message; `presman connect` shows all advice.
+# The codes are those of Oracle's error messages; python-oracledb's own errors name similar ones in their texts.
 
 ADDRESS, USER, PASSWORD = "address", "user", "password"
 
 
 class Explanation(Struct, frozen=True, forbid_unknown_fields=True):
-    """A failure: what it means, what to look at, and which answer (ADDRESS, USER, PASSWORD, "") would change it.
+    """A failure: its meaning, what to check, and which input to change (ADDRESS, USER, PASSWORD, or "" for none).
 
-    `codes` are those of messages that mean this; `texts` words of messages without a code that says as much.
-    After one that is `hopeless` trying again cannot help.
+    `codes` are the error codes with this meaning; `texts` are words in messages that lack such a code.
+    After a `hopeless` failure a retry cannot help.
     """
 
     meaning: str
@@ -74,16 +74,16 @@ class Explanation(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def line(self) -> str:
-        """The meaning and the first advice, to follow a message."""
+        """The meaning and the first advice, to be appended to a message."""
         begins_in_lower_case = not self.meaning[1:2].isupper()
         first = self.meaning[:1].lower() if begins_in_lower_case else self.meaning[:1]
         return " ".join([first + self.meaning[1:], *self.advice[:1]])
 
 
 class Failures(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
-    """All that presman can explain, and the codes that mean that the session is gone, or that the driver's time was up.
+    """All failures that presman can explain, and the codes for a lost session and for the driver's timeout.
 
-    `hopeless` are more codes after which trying again cannot help, and may lock the account.
+    `hopeless` are further codes after which a retry cannot help and may lock the account.
     """
 
     lost: frozenset[str]
@@ -93,18 +93,18 @@ class Failures(Struct, frozen=True, dict=True, forbid_unknown_fields=True):
 
     @cached_property
     def hopeless_codes(self) -> frozenset[str]:
-        """The codes after which trying again cannot help."""
+        """The codes after which a retry cannot help."""
         return self.hopeless.union(*(each.codes for each in self.failure if each.hopeless))
 
 
 @cache
 def failures() -> Failures:
-    """Return what is known of failures; where words of several explanations are in a message, the first is meant."""
+    """Return the explained failures; if a message contains the texts of several, the first one applies."""
     return msgspec.toml.decode(Path(__file__).with_name("login_failures.toml").read_bytes(), type=Failures)
 
 
 def explained(code: str, text: str) -> Explanation | None:
-    """Return what the failure of a connection means; None where presman knows no more than the message says."""
+    """Return the explanation of a failed connection; None if presman has none."""
     by_code = {each: failure for failure in failures().failure for each in failure.codes}
     codes = [code, *sorted(re.findall(r"\b(?:ORA|DPY|DPI)-\d{4,5}\b", text))]
     found = next((by_code[each] for each in codes if each in by_code), None)

@@ -1,4 +1,4 @@
-"""The synchronous line: thick mode, or a thin driver that is to wait as a thick one does."""
+"""Synchronous connection: the driver in thick mode, or in thin mode without asyncio."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from presman.sources.oracle.thin_connection import (
 
 
 class Login:
-    """A login in a thread of its own: a listener that says nothing would hold up whoever waits for it, for ever."""
+    """A login in a separate thread: a listener that does not answer would block the caller forever."""
 
     def __init__(self, settings: ConnectSettings, timeout: float) -> None:
         self._arguments = connect_arguments(settings, timeout)
@@ -32,7 +32,7 @@ class Login:
         self._outcome: Any = None
 
     def wait(self) -> Any:
-        """Return the connection. Raises what the driver raises, TimeoutError, or what `end` was given."""
+        """Return the connection. Raises the driver's error, TimeoutError, or the exception passed to `end`."""
         threading.Thread(target=self._connect, name="presman-login", daemon=True).start()
         with self._over:
             self._over.wait_for(lambda: self._outcome is not None, self._timeout)
@@ -51,7 +51,10 @@ class Login:
                 made.close()
 
     def end(self, outcome: Any) -> bool:
-        """Say how it ended, unless that is settled; a connection that is made after all is closed at once."""
+        """Set the outcome unless there is one already, and return whether it was set.
+
+        A connection that is made after the end is closed at once.
+        """
         with self._over:
             settled = self._outcome is None
             self._outcome = outcome if settled else self._outcome
@@ -60,7 +63,7 @@ class Login:
 
 
 class ThickConnection:
-    """The synchronous driver, thick or (for networks where it must be so) thin."""
+    """The synchronous driver, thick or (where the network requires it) thin."""
 
     pipelines = False
 
@@ -123,7 +126,7 @@ class ThickConnection:
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """End what is under way; may be called from any thread."""
+        """End the call in progress; may be called from any thread."""
         self._cancelled = True
         if self._login is not None:
             self._login.end(Cancelled())
@@ -134,8 +137,8 @@ class ThickConnection:
     def close(self) -> None:
         """Log off. Never raises."""
         if self._connection is not None:
-            with suppress(oracledb.Error, StopIteration):  # the second is a fault of the driver before 26.1
-                if self._connection.is_healthy():  # the driver crashes when a dead one is given a timeout
+            with suppress(oracledb.Error, StopIteration):  # StopIteration: a bug of the driver before 26.1
+                if self._connection.is_healthy():  # setting a timeout on a dead connection crashes the driver
                     self._connection.call_timeout = round(PARTING * 1000)
                     self._connection.close()
             self._connection = None

@@ -1,7 +1,8 @@
-"""A connection to the database that runs statements, each bounded in time.
+"""Connection to the database with the thin driver; each statement has a time limit.
 
-Two kinds: the thin driver through asyncio, which pipelines on 23ai and whose waits can all be ended, and the thick
-driver, which is synchronous (thick_connection.py). Both are used from one thread; only `cancel` is called from others.
+There are two kinds of connections: the thin driver with asyncio, which supports pipelines on 23ai and whose calls can
+all be cancelled, and the thick driver, which is synchronous (thick_connection.py). Both are used from one thread; only
+`cancel` is called from others.
 """
 
 import asyncio
@@ -30,10 +31,10 @@ MODES = {
 
 
 def connect_arguments(settings: ConnectSettings, timeout: float) -> dict[str, Any]:
-    """Return the arguments of `oracledb.connect`; they hold the password, so they are not to be kept.
+    """Return the arguments of `oracledb.connect`; they contain the password, so they must not be kept.
 
-    `user` may be ``proxy[user]``; without a user the database knows him by other means: a wallet's certificate over
-    TLS, or what takes the thick driver (Kerberos, the operating system, a password kept in the wallet).
+    `user` may be ``proxy[user]``; without it the database identifies the user by other means: a wallet's certificate
+    over TLS, or, with the thick driver, Kerberos, the operating system, or a password stored in the wallet.
     """
     names = ("dsn", "user", "config_dir", "wallet_location", "https_proxy", "https_proxy_port")
     arguments = {name: value for name in names if (value := getattr(settings, name)) is not None}
@@ -48,14 +49,14 @@ def connect_arguments(settings: ConnectSettings, timeout: float) -> dict[str, An
 
 
 def label(connection: Any) -> None:
-    """Say in V$SESSION whose session this is; it travels with the next call."""
+    """Identify the session as presman's in V$SESSION; this is sent with the next call."""
     connection.module = "presman"
     connection.action = "monitor"
     connection.clientinfo = f"presman {__version__}"
 
 
 def output_type(cursor: Any, column: Any) -> Any:
-    """Fetch texts with bytes that are no UTF-8 replaced, and LOBs as texts."""
+    """Fetch strings with invalid UTF-8 bytes replaced, and CLOBs as strings."""
     kind = column.type_code
     if kind in {oracledb.DB_TYPE_VARCHAR, oracledb.DB_TYPE_CHAR}:
         size = column.internal_size or 4000
@@ -66,15 +67,15 @@ def output_type(cursor: Any, column: Any) -> Any:
 
 
 GRACE = 0.2
-"""Seconds a call that was told to end may take before the connection is dropped."""
+"""Seconds that a cancelled call may take to end before the connection is dropped."""
 
 AFTERMATH, ROUNDS = 0.02, 4
-"""Seconds for a call on a dropped connection to end when it is cancelled, and how often it is."""
+"""Seconds for a call on a dropped connection to end after each cancellation, and how often it is cancelled."""
 
 CUT = "DPY-4011: the database or network closed the connection"
 
 PARTING = 0.2
-"""Seconds a logoff may take."""
+"""Seconds that logging off may take."""
 
 CACHED_STATEMENTS = 60
 PIPELINES_SINCE = "23"
@@ -84,9 +85,9 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class BoundSelect(NamedTuple):
-    """A SELECT, its binds, and as many rows as one round trip should bring.
+    """A SELECT, its binds, and the number of rows to fetch per round trip.
 
-    `shorten` is given for rows that are known to be huge: it is called on the rows of each round trip as they come.
+    `shorten` is given if rows may be huge: it is applied to the rows of each round trip as they arrive.
     """
 
     sql: str
@@ -95,10 +96,11 @@ class BoundSelect(NamedTuple):
     shorten: Callable[[Rows], Rows] | None = None
 
 
-class ConnectionLost(Exception):  # noqa: N818 - it happens to a connection, it is not a mistake
-    """The connection is gone, or was dropped because a call could not be ended; `cause` says why.
+class ConnectionLost(Exception):  # noqa: N818 - it is an event, not a mistake
+    """The connection is lost, or was dropped because a call could not be ended; `cause` is the error.
 
-    `stuck` is set when a statement took too long and would not be interrupted.
+    `stuck` is set if the database may still be reachable: a statement timed out and could not be interrupted, or its
+    answer was too large or not convertible.
     """
 
     def __init__(self, cause: Any, *, stuck: bool = False) -> None:
@@ -112,7 +114,7 @@ class Cancelled(Exception):  # noqa: N818 - the user's wish
 
 
 class CallEnd(Enum):
-    """Why the waiting for a call ended."""
+    """Why the wait for a call ended."""
 
     DONE = "done"
     STOPPED = "stopped"
@@ -121,13 +123,13 @@ class CallEnd(Enum):
 
 
 UNDERSTOOD = (oracledb.Error, ValueError, OverflowError, OSError, ConnectionLost, Cancelled)
-"""What calls of the driver end in. It raises anything else only where it stumbles over an answer."""
+"""The driver's normal exceptions. It raises others only if an answer is invalid."""
 
 
 class ThinConnection:
-    """The thin driver through asyncio, in a guarded event loop of its own. `round_trips` counts since it connected.
+    """The thin driver with asyncio, in its own guarded event loop. `round_trips` counts since it connected.
 
-    ThickConnection does the same.
+    ThickConnection has the same interface.
     """
 
     def __init__(self, settings: ConnectSettings) -> None:
@@ -141,11 +143,11 @@ class ThinConnection:
 
     @property
     def received(self) -> int:
-        """Bytes that came so far; 0 if that is not known."""
+        """Bytes received so far."""
         return self._loop.received
 
     def connect(self, timeout: float) -> None:
-        """Log in. Raises oracledb.Error, Foreign, TimeoutError or Cancelled."""
+        """Log in. Raises oracledb.Error, NotOracle, TimeoutError or Cancelled."""
         try:
             self._connection = self._wait(self._connect(timeout), timeout)
         except Cancelled:
@@ -153,7 +155,7 @@ class ThinConnection:
         except Exception as error:
             stumbled = self._loop.received and not isinstance(error, UNDERSTOOD)
             reported = sense(error) if stumbled else error
-            raise self._loop.fault or self._loop.half_an_answer() or reported from None
+            raise self._loop.fault or self._loop.incomplete_answer() or reported from None
         self._loop.settle()
         self.version = self._connection.version
         self.pipelines = int(self.version.split(".", 1)[0]) >= int(PIPELINES_SINCE)
@@ -173,12 +175,12 @@ class ThinConnection:
     def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
         """Run one SELECT.
 
-        Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, Lost, Cancelled.
+        Raises oracledb.Error or ValueError if it failed, TimeoutError if it was interrupted, ConnectionLost, Cancelled.
         """
         return self._alone(_fetched(self._connection, statement, self._loop.allow), timeout)
 
     def run(self, sql: str, binds: Mapping[str, Any], timeout: float) -> None:
-        """Run one statement that returns no rows. Raises what `fetch` raises."""
+        """Run one statement that returns no rows. Raises the same errors as `fetch`."""
         self._alone(_executed(self._connection, sql, binds), timeout)
 
     def _alone(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
@@ -194,14 +196,14 @@ class ThinConnection:
             raise ConnectionLost(sense(error)) from error
 
     def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
-        """Run many in one round trip; a failed one yields its error. Raises Lost or Cancelled."""
+        """Run several SELECTs in one round trip; a failed one yields its error. Raises ConnectionLost or Cancelled."""
         pipeline = oracledb.create_pipeline()
         for statement in statements:
             pipeline.add_fetchall(statement.sql, dict(statement.binds), arraysize=statement.rows)
-        self.round_trips += 1  # the driver does not report a pipeline's own
+        self.round_trips += 1  # the driver does not report the round trip of a pipeline
         try:
             results = self._wait(_answered(self._connection, pipeline), timeout)
-        except TimeoutError as error:  # a pipeline is not interrupted: the connection is out of step
+        except TimeoutError as error:  # a pipeline cannot be interrupted: the connection is unusable
             raise ConnectionLost(error, stuck=True) from error
         except (oracledb.Error, ValueError, OverflowError) as error:
             lost = isinstance(error, oracledb.Error) and is_lost(error)
@@ -216,7 +218,7 @@ class ThinConnection:
         return [result.error or result.rows or [] for result in results]
 
     def _wait(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
-        """Run `work` to its end, but no longer than `timeout`, not after `cancel`, and not once the line is lost."""
+        """Run `work` until it ends, `timeout` has passed, `cancel` is called, or the connection is lost."""
         with ANSWERS.bounded():
             return self._loop.run_until_complete(self._bounded(work, timeout))
 
@@ -226,7 +228,7 @@ class ThinConnection:
         why = await self._watch(task, timeout)
         if why is CallEnd.DONE:
             return task.result()
-        if why is not CallEnd.CUT:  # the database is asked to stop, and may answer in time
+        if why is not CallEnd.CUT:  # cancelling asks the database to stop; it may answer in time
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
         in_step = task.done()
@@ -241,7 +243,7 @@ class ThinConnection:
         raise ConnectionLost(error, stuck=True)
 
     async def _watch(self, task: asyncio.Future[T], timeout: float) -> CallEnd:
-        """Wait for `task`, `cancel`, the loss of the connection or the time limit, and say which came first."""
+        """Wait for `task`, `cancel`, the loss of the connection or the time limit; return which came first."""
         stop, lost = (asyncio.ensure_future(event.wait()) for event in (self._stop, self._loop.lost))
         both: set[asyncio.Future[Any]] = {task, stop, lost}
         await asyncio.wait(both, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -252,7 +254,7 @@ class ThinConnection:
         return why
 
     async def _give_up(self, task: asyncio.Future[Any]) -> None:
-        """End a call that nobody waits for any more; each time, the driver may begin to wait for something else."""
+        """End an abandoned call. It is cancelled repeatedly, because the driver may begin another wait each time."""
         for _ in range(ROUNDS):
             if task.done():
                 break
@@ -262,8 +264,8 @@ class ThinConnection:
             task.exception()
 
     def cancel(self) -> None:
-        """End what is under way; may be called from any thread."""
-        with suppress(RuntimeError):  # the loop is closed: nothing is under way
+        """End the call in progress; may be called from any thread."""
+        with suppress(RuntimeError):  # the loop is closed: no call is in progress
             self._loop.call_soon_threadsafe(self._stop.set)
 
     def close(self) -> None:
@@ -271,19 +273,19 @@ class ThinConnection:
         if self._loop.is_closed():
             return
         with suppress(Exception):
-            self._loop.run_until_complete(self._part())
+            self._loop.run_until_complete(self._log_off())
         self._loop.close()
 
-    async def _part(self) -> None:
+    async def _log_off(self) -> None:
         if await self._give_up_all() and self._connection is not None:
             self._loop.report_loss_to_driver()
-            leaving = asyncio.ensure_future(self._leave())  # also from a lost line: the driver keeps what is not closed
+            leaving = asyncio.ensure_future(self._leave())  # even if lost: the driver leaks connections left open
             await asyncio.wait({leaving}, timeout=PARTING)
             await self._give_up_all()
         await self._loop.abandon()
 
     async def _give_up_all(self) -> bool:
-        """End whatever still runs in the driver, and say whether it did end."""
+        """End all calls that still run in the driver; return whether they ended."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             await self._give_up(task)
@@ -295,7 +297,7 @@ class ThinConnection:
 
 
 async def _fetched(connection: Any, statement: BoundSelect, allow: Callable[[], None]) -> Rows:
-    """Return the rows of one SELECT; `allow` is called before each round trip that may bring as much again."""
+    """Return the rows of one SELECT; `allow` is called to reset the size limit after each fetch of huge rows."""
     cursor = connection.cursor()
     cursor.arraysize = cursor.prefetchrows = statement.rows
     try:
@@ -309,7 +311,7 @@ async def _fetched(connection: Any, statement: BoundSelect, allow: Callable[[], 
 
 
 async def _shortened(cursor: Any, shorten: Callable[[Rows], Rows], allow: Callable[[], None]) -> Rows:
-    """Fetch what comes in each round trip by itself, so that no more than that is ever there at its full length."""
+    """Fetch and shorten the rows of each round trip separately, so that only those are in memory at full length."""
     found: list[tuple[Any, ...]] = []
     kept = 0
     while batch := await cursor.fetchmany():

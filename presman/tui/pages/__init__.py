@@ -1,1 +1,1 @@
-"""Pages: what is read in place of a panel: details of a row, help, outliers. Text, and who opens it."""
+"""Pages shown in place of a panel: details of a row, help, outliers. Their text and the code that opens them."""

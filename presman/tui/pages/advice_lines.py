@@ -1,4 +1,4 @@
-"""Lines of advice, what would let the heads start: on the Parallel tab, in full on the pages behind its rows. Pure."""
+"""Lines of advice on how to let the heads start: short on the Parallel tab, in full on the pages of its rows. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,13 +19,13 @@ from presman.rows.commands import Command, CommandKind
 _NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 _AND, _OR = " + ", "  or "
 ROLLED_BACK = "it runs nothing; what is not committed is rolled back"
-"""Of an idle session: no view that presman reads says whether it has a transaction."""
+"""The loss if an idle session ends: no view that presman reads shows whether it has a transaction."""
 
 
 def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Line:
-    """Return the line of a head's answers, or why there are none; what must end together is joined by a plus.
+    """Return the line of a head's answers, or why there are none. A plus joins sessions that must end together.
 
-    As many are named as `room` cells take, at least one, and the others counted; `key` adds what the keys c and 1 copy.
+    It names as many as fit `room` cells, at least one, and counts the others. `key` adds what the keys c and 1 copy.
     """
     label: Run = (" TO START IT  ", "title")
     hint = _hint(found) if key else ()
@@ -54,12 +54,12 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
 
 
 def perhaps_others(found: Unblock) -> Line:
-    """Return that others may get the servers that come free, () where nobody else wants them."""
+    """Return a warning that others may get the freed servers first, () if nobody else wants them."""
     return ((f"; {listed(found.rivals, 'or')} may get them first", "warn"),) if found.rivals else ()
 
 
 def _what_it_does(effect: EndingEffect, enough: bool, room: int | None) -> list[Run]:
-    """Return in brackets what somebody's end would do to the queue: all of it, or how it begins, or nothing."""
+    """Return in brackets the effect of an ending on the queue: in full, shortened, or [] if there is no room."""
     whole = effect_words(effect, enough=enough)
     words = (f" ({each})" for each in (whole, whole.partition(", ")[0], whole.partition(": ")[0]) if each)
     return [(each, "note") for each in words if room is None or len(each) <= room][:1]
@@ -71,13 +71,13 @@ def _number(index: int) -> str:
 
 
 def _others_counted(joint: str, count: int) -> str:
-    """Return what counts those for whom there is no room: they end, too, or one of them is another answer."""
+    """Return the count of candidates without room: further ones that must end too, or alternatives."""
     others = counted(count, "other")
     return f"{joint}{others if joint == _AND else 'another' if count == 1 else f'one of {others}'}"
 
 
 def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
-    """Return whom one may end or wait for, and what stands between them: all together, or each alone."""
+    """Return the candidates to end or wait for, and their joint: all must end together, or each is enough alone."""
     if found.needed > 1:
         return found.candidates[: found.needed], _AND
     if found.soon is not None:
@@ -86,18 +86,18 @@ def _named_of(found: Unblock) -> tuple[Sequence[Candidate], str]:
 
 
 def _blockers(found: Unblock) -> Line:
-    """Return whom to look at before anybody is ended: he holds up statements that hold servers, and may hold some."""
+    """Return the session to look at before any is ended: it blocks statements that hold servers."""
     each = max(found.blocked, key=lambda one: one.servers)
     more = f" and {len(found.blocked) - 1} more" if len(found.blocked) > 1 else ""
     who = f"{each.who} ({counted(each.servers, 'server')}){more}"
     holders = {f"{one.statement.inst_id}:{one.statement.sid}": one.statement for one in found.blockers}
     own = holders.get(each.blocker)
-    whom = each.blocker if own is None else f"{own.who} ({state(own)}, holds {own.servers})"
-    return ((f"look at {whom} first: {who} waits for it{found.too_few}", "warn"),)
+    blocker = each.blocker if own is None else f"{own.who} ({state(own)}, holds {own.servers})"
+    return ((f"look at {blocker} first: {who} waits for it{found.too_few}", "warn"),)
 
 
 def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
-    """Return one of `every` behind what is done to him, where that is not what is done to the one before."""
+    """Return a candidate of `every`, after its verb unless the candidate before has the same."""
     candidate = every[index]
     style = "bad" if candidate.statement.idle is not None else ""
     words = briefer(candidate) if index else brief(candidate)
@@ -108,16 +108,16 @@ def _named(every: Sequence[Candidate], index: int, joint: str) -> list[Run]:
 
 
 def _verb(candidate: Candidate) -> str:
-    """Return what the first command for somebody does to him, "" where there is none: one waits for him.
+    """Return the verb of a candidate's first command, "" if there is none because one waits for it.
 
-    Whether work may be lost is for a person to say.
+    "decide" comes first if a DBA must decide whether its work may be lost.
     """
     decide = "decide: " if Proof.DBA_DECIDES in candidate.proven else ""
     return f"{decide}{candidate.verb} " if candidate.verb else decide
 
 
 def _hint(found: Unblock) -> Line:
-    """Return what c and 1 copy: the command for the first answer, else the head's own."""
+    """Return the hint for the keys c and 1, which copy the command for the first answer, else the head's own."""
     if found.only_waits:
         return ()
     index = next((index for index, each in enumerate(_named_of(found)[0]) if each.commands), None)
@@ -128,14 +128,14 @@ def _hint(found: Unblock) -> Line:
 
 
 def brief(candidate: Candidate) -> str:
-    """Return who a candidate is, what it does and what it holds, in a few words."""
+    """Return in a few words who a candidate is, what it does and what it holds."""
     each = candidate.statement
     who = " ".join(part for part in (each.user or "?", _program(each)) if part)
     return _with_servers(candidate, f"{who} {each.inst_id}:{each.sid},{each.serial}, {state(each)}")
 
 
 def briefer(candidate: Candidate) -> str:
-    """Return the same without its program and what it works on, for those after the first."""
+    """Return the same without its program and operation, for candidates after the first."""
     each = candidate.statement
     return _with_servers(candidate, f"{each.who},{each.serial}, {_doing(each)}")
 
@@ -152,7 +152,7 @@ def _with_servers(candidate: Candidate, who: str) -> str:
 
 
 def _wait_for(candidate: Candidate) -> str:
-    """Return that one waits for a statement: how far it is, and when it should end."""
+    """Return the advice to wait for a statement, with its progress and its expected end."""
     each, when = candidate.statement, in_about(candidate.ends_in)
     if each.idle is not None:
         return f"wait: Oracle ends {each.who}, idle {each.idle_time}, {when} ({each.ended_by})"
@@ -165,7 +165,7 @@ def _program(each: RunningStatement) -> str:
 
 
 def state(each: RunningStatement) -> str:
-    """Return what a statement does: idle for how long, or what it works on and when that should be done."""
+    """Return what a statement does: for how long it is idle, or its operation and when that should be done."""
     if each.idle is not None:
         return f"idle {each.idle_time}"
     if each.blocker:
@@ -179,23 +179,23 @@ def state(each: RunningStatement) -> str:
 
 
 def _doing(each: RunningStatement) -> str:
-    """Return the same in a word or two: for one that works, when what it works on should be done."""
+    """Return the same in a word or two: for a working statement, when its operation should be done."""
     working = each.idle is None and not each.blocker and not each.queued
     return f"{each.operation}: {_left(each)}" if working and each.remaining is not None else state(each)
 
 
 def _left(each: RunningStatement) -> str:
-    """Return what is left: of the statement only where its plan has nothing to do after this operation."""
+    """Return the time left: that of the statement only if this is the last operation of its plan."""
     if each.overdue:
         return "should be done by now"
     return f"{duration(each.remaining)} left" if each.is_last else f"this step done {in_about(each.remaining)}"
 
 
 def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
-    """Return the commands that are offered for a row, those that help most first, each with whom it hits.
+    """Return the commands offered for a row, the most helpful first, each with a text on whom it affects.
 
-    For one of the queue they are those that end the answers of its head, the first of each before the others, and those
-    that start or cancel the head itself; for a running statement its own, where it is an answer.
+    For a queued statement they end the answers of its head, the first command of each before the others, or start or
+    cancel the head itself. For a running statement they are its own, if it is an answer.
     """
     if isinstance(row, RunningStatement):
         return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in offered(row, reading).commands]
@@ -209,24 +209,24 @@ def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
 
 
 def _of_the_head(found: Unblock) -> list[Command]:
-    """Return what acts on the statement that waits, and ends no session."""
+    """Return the commands that act on the waiting statement and end no session."""
     return [each for each in found.commands if each.kind is not CommandKind.KILL]
 
 
 def not_offered(row: Any, reading: Reading) -> list[Candidate]:
-    """Return who holds servers that the head of a row's queue could use, and is not offered to be ended."""
+    """Return the candidates without a command: they hold servers that the head of a row's queue could use."""
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
     return [each for each in found.candidates if not each.commands] if found is not None else []
 
 
 def without_command(candidate: Candidate) -> str:
-    """Return who is not offered to be ended, and why not."""
-    why = "" if _is_told(candidate) else f": {candidate.why_not}"
+    """Return a candidate in words, and why there is no command for it."""
+    why = "" if _explains_no_command(candidate) else f": {candidate.why_not}"
     return f"{briefer(candidate)}; no command{why}"
 
 
 def why_no_command(row: Any, reading: Reading) -> str:
-    """Return why no command is offered to copy for a row, "" where one is or nothing is to be said."""
+    """Return why no command can be copied for a row, "" if one can or if there is no reason to give."""
     if isinstance(row, RunningStatement):
         why = offered(row, reading).refused
         shows = " Enter shows its commands." if why and ending(row, reading).commands else ""
@@ -236,7 +236,7 @@ def why_no_command(row: Any, reading: Reading) -> str:
 
 
 def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
-    """Return why a statement is not offered to be ended, or not by DO, as a sentence; "" where it is."""
+    """Return sentences on why no command ends a statement, or why DO does not offer one; "" if neither applies."""
     if refused := ending(row, reading).refused:
         return f"No command is offered: {refused}."
     if not isinstance(row, RunningStatement):
@@ -250,7 +250,7 @@ def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
 
 
 def command_lines(commands: Iterable[Command]) -> list[Line]:
-    """Return commands to copy, each with what it does."""
+    """Return the lines of commands to copy, each with its effect."""
     lines: list[Line] = []
     for command in commands:
         lines.append(((f"  {command.kind.value}: ", "dim"), (command.note, "dim")))
@@ -259,14 +259,14 @@ def command_lines(commands: Iterable[Command]) -> list[Line]:
 
 
 def candidates_lines(found: Unblock) -> list[Line]:
-    """Return all candidates of a head in full, with the commands of those who are answers."""
+    """Return all candidates of a head in full, with the commands of those that are answers."""
     lines: list[Line] = [(("  ", ""), (f"{found.sentence[:1].upper()}{found.sentence[1:]}.", ""))]
     if words := effect_words(found.effect):
         lines.append((("  ", ""), (f"If they are ended together: {words}.", "note")))
     if words := _all_together(found):
         lines.append((("  ", ""), (words, "")))
     named, together = _named_of(found)[0], found.candidates[: found.needed]
-    # In the order of the numbers that the line of the head and the list of copies have.
+    # In the order of the numbers in the line of the head and in the list to copy from.
     for index, candidate in enumerate([*named, *(each for each in found.candidates if each not in named)]):
         each = candidate.statement
         needed = "bad" if candidate in together and candidate.commands else ""
@@ -279,15 +279,15 @@ def candidates_lines(found: Unblock) -> list[Line]:
         if each.sql_text:
             lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))
         lines += [(("     ", ""), (command.text, "key")) for command in candidate.commands]
-        if candidate.why_not and not _is_told(candidate):
+        if candidate.why_not and not _explains_no_command(candidate):
             lines.append((("     ", ""), (f"no command: {candidate.why_not}", "")))
     return lines
 
 
 def _all_together(found: Unblock) -> str:
-    """Return how much all free together of whom no few are known to be enough.
+    """Return how many servers all candidates free together if even that is not enough.
 
-    It is "" where some are enough, or not all are listed.
+    Return "" if some are enough, or if not all candidates are listed.
     """
     ended = [each for each in found.candidates if not each.refused and each.ends_in is None]
     if found.needed or len(ended) < 2 or len(found.candidates) >= LISTED:
@@ -303,14 +303,14 @@ def _all_together(found: Unblock) -> str:
 
 
 def _lost_by(candidate: Candidate) -> str:
-    """Return what would be lost if somebody were ended, "" of whom nobody ends."""
+    """Return what would be lost if a candidate were ended, "" if it must not be ended."""
     if candidate.refused:
         return ""
     return f"; {ROLLED_BACK}" if candidate.lost == 0 else f"; {_lost(candidate.lost)} of work would be lost"
 
 
-def _is_told(candidate: Candidate) -> bool:
-    """Whether the line that names somebody says why he gets no command: one waits, or he is who he is."""
+def _explains_no_command(candidate: Candidate) -> bool:
+    """Return whether the line of a candidate already explains why it has no command: a wait, or the kind of session."""
     kind = candidate.statement.kind
     is_kind = kind is not None and kind.loss in candidate.why_not
     return candidate.ends_in is not None or bool(candidate.refused) or is_kind

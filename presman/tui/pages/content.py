@@ -38,13 +38,13 @@ from presman.tui.pages.detail_lines import (
 from presman.tui.pages.row_details import again, dop_lines, has_degree, page, stamp
 
 Content = Callable[["Reading | None"], list[Line]]
-"""Makes the page's lines of the reading on screen."""
+"""Makes the lines of the page from the reading on screen."""
 
 
 def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content:
-    """Return the page of a row, which follows it from reading to reading; a queued statement when it runs, too.
+    """Return the page of a row, which follows it across readings, also when a queued statement starts to run.
 
-    `width` is how many cells there are for what cannot be wrapped.
+    `width` is the number of cells for text that cannot be wrapped.
     """
     last = row
 
@@ -71,7 +71,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
 
 
 def cursor_of(statement: Statement, watch: Callable[[], Watch], width: int, *, recorded: bool) -> Content:
-    """Return the page of a statement, whether anybody runs it or not; `watch` gives what was seen until now."""
+    """Return the page of a statement, running or not; `watch` returns what was observed so far."""
 
     def content(reading: Reading | None) -> list[Line]:
         return [] if reading is None else cursor_lines(statement, reading, watch(), width, recorded=recorded)
@@ -80,7 +80,7 @@ def cursor_of(statement: Statement, watch: Callable[[], Watch], width: int, *, r
 
 
 def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
-    """Return the page of a row, in whose heading the name of its group has that group's colour."""
+    """Return the page of a row with the name of its group in the group's colour in the heading."""
     name = str(getattr(row, "name" if hasattr(row, "used") else "group", ""))
     style = watch.colours.style(name, getattr(row, "con_id", None))
     heading, _, after = plain(lines[0]).rpartition(name) if style else ("", "", "")
@@ -88,14 +88,14 @@ def _named(lines: list[Line], row: Any, watch: Watch) -> list[Line]:
 
 
 def help_of(tab: Tab, title: str, keys: Iterable[Key], in_table: Iterable[Binding]) -> Content:
-    """Return the help of a tab; it does not depend on the data."""
+    """Return the help of a tab, which does not depend on the data."""
     always, at_times = ([each.table for each in tab.rows() if each.optional is away] for away in (False, True))
     lines = help_page(title, keys, in_table, always, tab.notes, at_times=at_times)
     return lambda _reading: lines
 
 
 def help_of_others(present: Tab) -> list[Line]:
-    """Return the columns of the other tabs, by tab: a search in the help finds them from any tab."""
+    """Return the columns of the other tabs, by tab, so that a search in the help finds them from any tab."""
     every = [(f"   tab {each.key} {each.title}", table) for each in tab_names() for table in tab(each.name).tables]
     return [line for where, table in every if table not in present.tables for line in columns(table, where)]
 
@@ -117,9 +117,9 @@ _STATES = (
 def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables: Sequence[Table[Any]],
               more: Sequence[str] = (), states: Sequence[tuple[str, str, str]] = _STATES,
               at_times: Sequence[Table[Any]] = ()) -> list[Line]:  # fmt: skip
-    """Return the help of a tab: every column with its source, what else there is to know, its keys, the states.
+    """Return the help of a tab: every column with its source, other facts, its keys, the states.
 
-    Tables that are there `at_times` come behind those that are always shown.
+    Tables that are shown only `at_times` follow those that are always shown.
     """
     lines: list[Line] = [((f"Help: {tab}", "title"), ("   / searches, q or Esc goes back", "dim"))]
     for table in tables:
@@ -136,7 +136,7 @@ def help_page(tab: str, keys: Iterable[Key], in_table: Iterable[Binding], tables
 
 
 def columns(table: Table[Any], where: str = "") -> list[Line]:
-    """Return every column of a table with its source; `where` stands behind the table's title."""
+    """Return every column of a table with its source; `where` follows the title of the table."""
     heading: Line = ((f"Table {table.title}", "title"), *([(where, "dim")] if where else []))
     return [(), heading, *(((f"  {each.head:<20.60} ", "key"), (each.help, "")) for each in table.columns)]
 
@@ -148,7 +148,7 @@ CAUTION = (
 
 
 def outliers_page(width: int) -> Content:
-    """Return the page; it fills as soon as the views have answered."""
+    """Return the page of I/O outliers, which fills once the views have answered."""
 
     def content(reading: Reading | None) -> list[Line]:
         lines: list[Line] = [((" I/O outliers", "title"),), ((f" {CAUTION}", "dim"),), ()]
@@ -177,17 +177,17 @@ def _view(found: OutlierReading, width: int) -> list[Line]:
     return [*lines, *(((f" {text}", ""),) for text in table(columns, found.rows, max(40, width - 6))), ()]
 
 
-# ---- The page of a statement, whoever runs it: text, sessions, its past here, statistics, degree, plan.
+# ---- The page of a statement over all its sessions: text, sessions, observed past, statistics, degree, plan.
 
 _LISTED = 12
 """Sessions that the page lists."""
 
 _TEXT = 16
-"""Lines of a text that stand before the rest of the page; those of a longer one follow at its end."""
+"""Lines of a text before the rest of the page; a longer text follows in full at its end."""
 
 
 def scope_of_statement(statement: Statement) -> DrillScope:
-    """Return the scope that lists who runs a statement."""
+    """Return the scope that lists the sessions of a statement."""
     return DrillScope(statement.sql_id, con_id=statement.con_id, sql_id=statement.sql_id)
 
 
@@ -226,7 +226,7 @@ def _in_words(why_none: str) -> str:
 
 
 def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
-    """Yield whose statement it is and how many run it now."""
+    """Yield the owner of a statement and how many sessions now run it."""
     row: Any = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
     yield fact("group", row.group if row else "")
     yield fact("user", row.user if row else "")
@@ -269,7 +269,7 @@ def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
 
 
 def past_lines(past: SqlPast) -> list[Line]:
-    """Return what presman saw of a statement."""
+    """Return what presman has observed of a statement."""
     lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity
@@ -301,7 +301,7 @@ def _execution(each: StatementRun, at: datetime) -> Line:
 def _cursor(
     statement: Statement, found: ScopeContents, reading: Reading, text: str, width: int, *, recorded: bool
 ) -> list[Line]:
-    """Return statistics, degree and plan, as far as they were read."""
+    """Return the statistics, degree and plan that were read."""
     detail = reading.detail if reading.detail and reading.detail.sql_id == statement.sql_id else None
     row = next(iter(_rows(found)), None)
     dop = detail.dop if detail and detail.dop.facts else row.dop if row else DopStory()

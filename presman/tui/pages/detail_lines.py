@@ -1,4 +1,4 @@
-"""Lines of a close look at a statement or session: what can be done, its cursor with its plan, its servers. Pure."""
+"""Lines of the details of a statement or session: commands, its cursor with its plan, its servers. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -24,7 +24,7 @@ _BAR = 16
 
 
 def focus_of(row: object) -> Focus | None:
-    """Return what to look at closely for a row, None for rows that are no session's."""
+    """Return the session and cursor to read in detail for a row, None for rows without a session."""
     if isinstance(row, ParallelStatement):
         return Focus(row.inst_id, row.sid, row.sql_id, row.child, isinstance(row, RunningStatement))
     if isinstance(row, SessionReading):
@@ -35,7 +35,7 @@ def focus_of(row: object) -> Focus | None:
 
 
 def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
-    """Return the sections about a row of `reading`."""
+    """Return the sections on a row of `reading`."""
     lines = _actions(row, reading)
     lines += _groups(row, reading)
     detail = reading.detail
@@ -55,7 +55,7 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
 
 
 def plan_lines(detail: Detail, width: int) -> list[Line]:
-    """Return the plan of a cursor, a section of its own."""
+    """Return the section with the plan of a cursor."""
     return [BLANK, title("Plan"), *map(sentence, xplan(detail.plan, detail.plan_hash, width - 3))]
 
 
@@ -188,15 +188,15 @@ def _life(each: Usual | None) -> str:
     return percent(None if each is None or each.queued_share is None else 100 * each.queued_share)
 
 
-# ---- An execution plan as text, in the layout that DBMS_XPLAN has made everyone used to.
+# ---- An execution plan as text, in the familiar layout of DBMS_XPLAN.
 
 
 _Part = tuple[str, Callable[[PlanStep], str], bool]
-"""Head, text, and whether it is aligned to the right."""
+"""Head, text, and whether it is right-aligned."""
 
 
 def _scaled(value: int | None) -> str:
-    """Return a number as DBMS_XPLAN shortens it: 40M, 6250K."""
+    """Return a number shortened like in DBMS_XPLAN: 40M, 6250K."""
     if value is None:
         return ""
     for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
@@ -231,15 +231,15 @@ _PARTS: tuple[_Part, ...] = (
 )
 _ALWAYS = frozenset({"Id", "Operation", "Name"})
 _FIRST_TO_GO = ("Bytes", "Pstart", "Pstop", "Time", "Rows", "Cost", "PQ Distrib", "IN-OUT", "TQ", "Name")
-"""What is left out where there is no room, in this order."""
+"""The columns to omit if there is no room, in this order."""
 
 _LONGEST = 2000
 
 
 def xplan(plan: Sequence[PlanStep], plan_hash: int | None = None, width: int | None = None) -> list[str]:
-    """Return the lines of a plan: the table, then the predicates. Columns without any value are left out.
+    """Return the lines of a plan: the table, then the predicates. Columns without any value are omitted.
 
-    So are, where a `width` is given, those that there is no room for.
+    If `width` is given, columns that do not fit are omitted too.
     """
     if not plan:
         return []

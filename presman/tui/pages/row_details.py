@@ -1,4 +1,4 @@
-"""The page behind a row: who, where, why, the story of its degree, its text. Pure: a row and a reading make lines."""
+"""The page of a row: who, where, why, how its degree came about, its text. Pure: lines from a row and a reading."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -37,9 +37,9 @@ def page(row: Any, table: Table[Any], reading: Reading) -> list[Line]:
 
 
 def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
-    """Return the same row in a later reading, None if it is gone. A queued statement may be found running.
+    """Return the same row in a later reading, None if it is gone. A queued statement may now be running.
 
-    Rows that a reading does not hold (a line of the plan, a finding, a container) stay as they were.
+    Rows that are not part of a reading (a line of the plan, a finding, a container) are returned unchanged.
     """
     identity = table.identity(row)
     rows: Iterable[Any]
@@ -84,13 +84,13 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
 
 
 def _degree_and_text(row: statement_readings.ParallelStatement, reading: Reading) -> list[Line]:
-    """Return what the pages of queued and running statements end with: degree, holders in the group, text."""
+    """Return the end of the pages of queued and running statements: degree, holders in the group, text."""
     why = dop_lines(row.dop, row.requested, row.sql_text)
     return [*why, *_same_group(row, reading), *sql_lines(row.sql_text, row.no_text)]
 
 
 def _wants(wants: statement_readings.Servers | None) -> str:
-    """Return how many servers a statement wants, and who says so."""
+    """Return how many servers a statement wants, and the source of that number."""
     if wants is None:
         return "not known: its plan could not be read"
     if wants.source is statement_readings.WantsSource.MEAN:
@@ -132,7 +132,7 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
 
 
 _FROM = ("program", "module", "service", "machine")
-"""Where a session comes from: the labels of the facts are their names."""
+"""The fields on the origin of a session; the facts have the same names as labels."""
 
 
 def _who(row: statement_readings.ParallelStatement) -> list[Line]:
@@ -149,11 +149,11 @@ _IN_MEMORY = {
     "px_in_memory": "In-memory parallel execution (px_in_memory):",
     "px_in_memory_imc": "In-memory column store (px_in_memory_imc):",
 }
-"""Types of OTHER_XML and the words before their value, which is yes or no."""
+"""Types in OTHER_XML whose value is yes or no, and the words before it."""
 
 
 def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text: str = "") -> list[Line]:
-    """Tell in sentences how a statement came to its degree of parallelism."""
+    """Return sentences on how a statement got its degree of parallelism."""
     lines = [BLANK, title("Why it has this degree")]
     if hinted := hints(sql_text):
         lines.append(sentence(f"Its SQL text has the hint{'s' * (len(hinted) > 1)} {', '.join(hinted)}."))
@@ -166,14 +166,14 @@ def dop_lines(dop: statement_readings.DopStory, requested: int | None, sql_text:
 
 
 def has_degree(dop: statement_readings.DopStory) -> bool:
-    """Whether a plan says anything of a degree: that of a serial statement has facts of other kinds."""
+    """Return whether a plan contains a degree: that of a serial statement has other facts only."""
     degrees = (dop.degree, dop.cpu_degree, dop.io_degree)
     why = dop.reason or dop.operation_reason or dop.queuing_reason or dop.unread
     return bool(why) or any(each is not None for each in degrees)
 
 
 def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[str]:
-    """Return the sentences about a degree; what the plan does not say is not guessed."""
+    """Return the sentences on a degree; what the plan does not contain is not guessed."""
     sentences: list[str] = []
     degrees = ((dop.cpu_degree, "CPU"), (dop.io_degree, "I/O"))
     by = [f"{degree} from {resource}" for degree, resource in degrees if degree is not None]
@@ -214,7 +214,7 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
 
 
 def sql_lines(text: str, no_text: str = "") -> list[Line]:
-    """Return the SQL text as a section of its own; `no_text` is why there is none."""
+    """Return the section with the SQL text; `no_text` is why there is none."""
     body = text.split("\n") if text else [no_text or "not known: V$SQL was not read for it, or no longer has it"]
     return [BLANK, title("SQL text"), *(sentence(line) for line in body)]
 
@@ -295,7 +295,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
 
 
 def _not_counted(row: GroupReading, reading: Reading) -> list[Line]:
-    """Tell of the servers that are held beside those the group counts, which the list of holders has, too."""
+    """Return a note on held servers that the group does not count, although the list of holders has them."""
     if row.inst_id and len(reading.header.instances) > 1:
         return []
     beside = holdings(reading, row.con_id, row.name).uncounted
@@ -303,7 +303,7 @@ def _not_counted(row: GroupReading, reading: Reading) -> list[Line]:
 
 
 def _session_pool(row: GroupReading) -> list[Line]:
-    """Tell how full the group's active session pool is, who waits for it, and how long he may; nothing without one."""
+    """Return the use of the group's active session pool, its waiters and their timeout; [] without a pool."""
     if row.pool is None:
         return []
     pool = row.pool
@@ -374,7 +374,7 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
 
 
 def plain_row(row: Any, table: Table[Any]) -> list[Line]:
-    """Return the page of any other row: its figures with what each means."""
+    """Return the page of any other row: its figures with their meanings."""
     name = f"{row.event} on instance {row.inst_id}" if isinstance(row, WaitReading) else ""
     name = f"Instance {row.inst_id} {row.name}" if isinstance(row, InstanceReading) else name
     lines = [title(name or f"{table.title}: {table.columns[0].show(row).strip()}"), BLANK]
@@ -386,5 +386,5 @@ def plain_row(row: Any, table: Table[Any]) -> list[Line]:
 
 
 def stamp(reading: Reading) -> Line:
-    """Return the line that says when this was read."""
+    """Return the line with the time of the reading."""
     return (("read at ", "dim"), (clock(reading.at), "dim"))

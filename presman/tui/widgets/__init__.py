@@ -1,1 +1,1 @@
-"""Widgets that know no tab: grid, charts, heat map, Gantt chart, dialogs."""
+"""Widgets that do not depend on a tab: grid, charts, heat map, Gantt chart, dialogs."""

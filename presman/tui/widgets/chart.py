@@ -1,4 +1,4 @@
-"""Charts over time: areas one on the other, with axes, a line for the capacity, and values in the legend."""
+"""Charts over time: stacked areas with axes, a capacity line, and values in the legend."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from presman.tabs.parts import GroupLevel
 from presman.tui.widgets.line_api import LineView
 
 SIGNS = "ABCDEF+"
-"""How areas are told apart without colours or blocks; the last is that of all others."""
+"""The letters of areas without colours or blocks; the last is for all others."""
 
 _LEGEND, _TALL = 2, 9
-"""Lines that the legend may take, from so many lines on; else one."""
+"""Lines that the legend may take in a chart of at least _TALL lines; otherwise one."""
 
 
 def chart_lines(
@@ -28,7 +28,7 @@ def chart_lines(
 ) -> tuple[Line, ...]:
     """Draw a chart in `width` x `height` cells: its title with the legend, then the plot.
 
-    With `signs` the areas are of letters, for terminals without colours or without blocks.
+    With `signs` the areas are drawn in letters, for terminals without colours or blocks.
     """
     legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
     if not any(value is not None for area in data.areas for value in area.values):
@@ -43,7 +43,7 @@ def _signs(data: ChartData) -> str:
 
 
 def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:
-    """Return the title, each area with its value at the instant on screen, and what the lines mean."""
+    """Return the title, each area with its value at the instant on screen, and the meaning of the lines."""
     items: list[list[Run]] = [[(data.title, "title")]]
     if data.capacity:
         items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
@@ -57,7 +57,7 @@ def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int
 
 
 def _in_lines(items: Sequence[Sequence[Run]], width: int, most: int) -> list[list[Run]]:
-    """Return the items in at most `most` lines, whole ones; those without room are counted."""
+    """Return as many whole items as fit in `most` lines, and the number of the others."""
     lines: list[list[Run]] = [list(items[0])]
     for index, item in enumerate(items[1:], 1):
         left = len(items) - index
@@ -87,7 +87,7 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
 
 
 def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
-    """Return what the plot reaches up to, the labels of its rows, and how many cells they take."""
+    """Return the value at the top of the plot, the labels of its rows, and their width in cells."""
     totals = (sum(filter(None, stretch)) for stretch in zip(*(area.values for area in data.areas), strict=True))
     top, ticks = nice_axis(
         max(data.capacity or 0.0, *filter(None, data.capacities), *totals), max(2, min(5, rows // 3))
@@ -97,10 +97,10 @@ def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
 
 
 def instant_at(data: ChartData, x: int, width: int, rows: int) -> datetime | None:
-    """Return the end of the stretch that column `x` of a plot of so many cells and `rows` shows; None left of it.
+    """Return the end of the stretch at column `x` of a plot of `width` cells and `rows`; None left of the plot.
 
-    The last column is the last stretch, which a narrow plot has no column of its own for; where nobody looks back, with
-    what has come since it was completed.
+    The last column is always the last stretch, even in a narrow plot without a column for each. While live, it includes
+    the polls since that stretch was completed.
     """
     margin = _scale(data, rows)[2]
     column, count = x - margin - 1, width - margin - 1
@@ -136,7 +136,7 @@ def _columns(data: ChartData, count: int, rows: int, top: float, signs: str) -> 
 
 @lru_cache(maxsize=128)
 def _stretch(values: tuple[float, ...], styles: tuple[str, ...], top: float, rows: int, signs: str) -> tuple[Cell, ...]:
-    """Return the cells of a stretch, cached: when one more stretch is complete, all others stay as they were."""
+    """Return the cells of a stretch, cached: a newly completed stretch does not change the others."""
     return tuple(stacked(values, styles, top, rows, signs))
 
 
@@ -146,7 +146,7 @@ def column_of(stretch: int, stretches: int, count: int) -> int:
 
 
 def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
-    """Draw the axis of time and its labels, each under its mark as far as there is room."""
+    """Draw the time axis and its labels, each under its mark if there is room."""
     count = width - margin - 1
     axis, text = ["─"] * count, [" "] * width
     free = width
@@ -163,13 +163,12 @@ def _time_axis(data: ChartData, width: int, margin: int) -> list[Line]:
 
 @lru_cache(maxsize=256)
 def _ground_only(line: Line) -> Line:
-    """Return a line whose whole blocks on their own colour are blanks: a third of the bytes for the same picture."""
+    """Replace full blocks on their own colour by blanks: the same picture in a third of the bytes."""
     return tuple((" " * len(text) if text.startswith("█") and " on " in style else text, style) for text, style in line)
 
 
 class Chart(LineView):
-    """A chart whose plot is redrawn only when its data, its size or the theme changed; the legend is of each
-    poll."""
+    """A chart whose plot is redrawn only if its data, size or theme changed; the legend follows each poll."""
 
     @dataclass(eq=False)
     class InstantClicked(Message):
@@ -181,7 +180,7 @@ class Chart(LineView):
     _levels: Sequence[GroupLevel] = ()
 
     def show(self, data: ChartData, levels: Sequence[GroupLevel]) -> None:
-        """Show this data, and what the groups have at the instant on screen."""
+        """Show this data, and the groups' values at the instant on screen."""
         self._data, self._levels = data, levels
         self.redraw = partial(self.show, data, levels)
         width, height = self.size
@@ -194,7 +193,7 @@ class Chart(LineView):
             self.show_lines(tuple(map(_ground_only, lines)))
 
     def on_click(self, event: Click) -> None:
-        """Tell which instant was clicked."""
+        """Post the instant that was clicked."""
         width, height = self.size
         if self._data is None or self._data.is_nothing or width < 20 or height < 5:
             return

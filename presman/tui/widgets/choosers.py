@@ -1,4 +1,4 @@
-"""Dialogs that let one choose from a table, and lines that texts are typed in: made when a key asks for them."""
+"""Dialogs for choosing from a table, and input lines, created when a key opens them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from presman.tui.widgets.line_api import LineView
 
 
 class _Column(NamedTuple):
-    """A column to choose: its position among those shown, None where it is not."""
+    """A column to choose: its position among those shown, None if it is hidden."""
 
     key: str
     head: str
@@ -68,7 +68,7 @@ TARGETS: Table[_Target] = Table(
 
 
 class _CopyLine(NamedTuple):
-    """One line of what can be copied: its first has its key and what it is, those behind it go on."""
+    """One line of something to copy: the first has its key and description, the others continue the text."""
 
     number: int
     key: str
@@ -79,11 +79,11 @@ class _CopyLine(NamedTuple):
 
 _WHAT = 16
 _BESIDE_TEXT = 1 + 2 + _WHAT + 2 + 2
-"""Cells of a line that its text does not have: key, what it is, gaps, the bar beside many rows."""
+"""Cells of a line around its text: key, description, gaps, and the scrollbar."""
 
 
 def copy_lines(offered: Iterable[Copyable], width: int) -> list[_CopyLine]:
-    """Return what can be copied on a screen so wide: whom a command hits, or why there is none, is told whole."""
+    """Return the lines of what can be copied. Whom a command affects, or why there is none, is never cut."""
     room = max(20, width - _BESIDE_TEXT)
     lines: list[_CopyLine] = []
     for each in offered:
@@ -97,7 +97,7 @@ def copy_lines(offered: Iterable[Copyable], width: int) -> list[_CopyLine]:
 
 
 def _wrapped(text: str, room: int, each: Copyable, number: int) -> list[str]:
-    """Return a text in lines of so many cells; what is copied as it is, is cut at the edge and not broken."""
+    """Return a text in lines of `room` cells. A text that is copied as it is, is cut at the edge and not wrapped."""
     is_cut = each.text and not number and each.command is None
     return [text] if is_cut else wrap(text, room, break_on_hyphens=False)
 
@@ -121,7 +121,7 @@ Chosen = TypeVar("Chosen")
 
 
 class _Chooser(ModalScreen[Chosen | None]):
-    """Offers `rows` of a table; Esc and q return None, Enter what `chosen` makes of the row under the cursor."""
+    """Offers `rows` of a table. Esc and q return None, Enter returns `chosen` of the row under the cursor."""
 
     CSS = """
     _Chooser { align: center middle; }
@@ -141,7 +141,7 @@ class _Chooser(ModalScreen[Chosen | None]):
         yield Vertical(self.grid)
 
     def on_mount(self) -> None:
-        """Show what there is to choose."""
+        """Show the rows to choose from."""
         self.grid.show_rows(self._rows, note=self._note)
         self.grid.focus()
 
@@ -151,13 +151,13 @@ class _Chooser(ModalScreen[Chosen | None]):
         self.dismiss(self.chosen(event.row))
 
     def chosen(self, row: Any) -> Chosen | None:
-        """Return what is chosen by a row, None in an empty table."""
+        """Return the result for a row, None in an empty table."""
         found: Chosen | None = row
         return found
 
 
 class ColumnChooser(_Chooser[tuple[str, ...]]):
-    """Returns the keys of the columns that were chosen, in order; () for those of the table, None for no change."""
+    """Returns the keys of the chosen columns in order; () for the table's default, None for no change."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "switch", "show or hide", show=False),
@@ -179,14 +179,14 @@ class ColumnChooser(_Chooser[tuple[str, ...]]):
         yield Vertical(self.grid, keys)
 
     def _columns(self) -> list[_Column]:
-        """Return the columns, those that are shown first, in their order."""
+        """Return the columns: the shown ones in their order, then the others."""
         indexes = {key: index for index, key in enumerate(self._shown, start=1)}
         order = dict.fromkeys([*(key for key in self._shown if key in self._known), *self._known])
         columns = (self._known[key] for key in order)
         return [_Column(each.key, each.head or each.key, indexes.get(each.key), each.help) for each in columns]
 
     def action_switch(self) -> None:
-        """Show or hide the column under the cursor; one stays."""
+        """Show or hide the column under the cursor; at least one stays."""
         row = self.grid.row
         if row is None:
             return
@@ -213,7 +213,7 @@ class ColumnChooser(_Chooser[tuple[str, ...]]):
 
 
 class TargetChooser(_Chooser[str]):
-    """Returns the target that was chosen."""
+    """Returns the chosen target."""
 
     CSS = "TargetChooser > Vertical { max-width: 60; }"
 
@@ -227,7 +227,7 @@ class TargetChooser(_Chooser[str]):
 
 
 class CopyChooser(_Chooser[Copyable]):
-    """Returns what is to be copied: each has its key, the first one is chosen by Enter, too."""
+    """Returns what to copy. Each choice has a key; Enter takes the one under the cursor, at first the first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"
@@ -238,51 +238,51 @@ class CopyChooser(_Chooser[Copyable]):
         super().__init__(COPIES, rows, "its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
 
     def chosen(self, row: _CopyLine | None) -> Copyable | None:
-        """Return what the line under the cursor is about."""
+        """Return the choice that the line under the cursor belongs to."""
         return None if row is None else row.copied
 
     def action_take(self, key: str) -> None:
-        """Return what has this key, if anything has."""
+        """Return the choice with this key, if there is one."""
         found = next((each for each in self._rows if each.key == key), None)
         if found is not None:
             self.dismiss(found.copied)
 
 
-# ---- The lines that texts are typed in: where to go, a time, a filter.
+# ---- Input lines: where to go, a time, a filter.
 
 PLACEHOLDERS = {
     "go": "tab, group, instance, SID, 1:SID, SQL_ID, target; 19:08 or -15m; Esc",
     "jump": "Enter: 15 minutes back; 40: 40 minutes; 03:12, 2026-11-22 03:12:30, -2h, first, last; Esc",
     "filter": "text to show, !text to hide; Enter keeps it, Esc clears it",
 }
-"""What each line says while it is empty."""
+"""The placeholder of each line while it is empty."""
 
 
 class InputLine(Input):
-    """One line above the keys; → takes what is suggested. Its id says what it is for."""
+    """An input line above the keys; → accepts the suggestion. Its id names its purpose."""
 
     @dataclass(eq=False)
     class Typed(Message):
-        """This is typed so far in the line of that id; `done` once Enter was pressed."""
+        """The text typed so far in the line of that id; `done` once Enter was pressed."""
 
         line: str
         text: str
         done: bool
 
     def begin(self, text: str, names: Iterable[str]) -> None:
-        """Appear with a text, ready to be typed in, suggesting these names."""
+        """Show the line with a text, focus it, and suggest these names."""
         self.suggester = SuggestFromList(list(names), case_sensitive=False)
         self.display = True
         self.value = text
-        self.screen.set_focus(self)  # at once: the next key is typed here
+        self.screen.set_focus(self)  # at once: the next key belongs to this line
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Tell the app what is typed so far."""
+        """Post the text typed so far."""
         event.stop()
         self.post_message(self._typed(done=False))
 
     async def action_submit(self) -> None:
-        """Tell what was typed."""
+        """Post the final text."""
         self.display = False
         self.post_message(self._typed(done=True))
 
@@ -291,7 +291,7 @@ class InputLine(Input):
 
 
 async def ask(app: App[None], line: str, text: str = "", *, names: Iterable[str] = (), before: str = "#keys") -> None:
-    """Show the line of that id above another widget, and have it typed in."""
+    """Show the input line of that id above the widget `before`, and begin input."""
     found = app.query_one_optional(f"#{line}", InputLine)
     if found is None:
         found = InputLine(id=line, placeholder=PLACEHOLDERS[line], compact=True)

@@ -1,4 +1,4 @@
-"""Lines around the tabs: state of the database, what is wrong and what to do above, tabs, keys below."""
+"""Lines around the tabs: above them the database's state, alerts, and what to do; the line of tabs; the keys below."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from presman.tui.widgets.line_api import LineView
 if TYPE_CHECKING:
     from presman.analysis.advice.step import ToDo
 
-# ---- The line of tabs and the line of keys. A click does what the key does.
+# ---- The line of tabs and the line of keys. A click does the same as the key.
 
 
 class Labelled(NamedTuple):
-    """A key as the bottom line offers it: as people call it, its label, and the action that a click runs."""
+    """A key on the bottom line: its displayed name, its label, and the action that a click runs."""
 
     shown: str
     label: str
@@ -42,24 +42,24 @@ class Clicked(Message):
 
 
 class _ClickLine(LineView):
-    """A line whose stretches are actions."""
+    """A line whose parts are actions."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._targets: list[tuple[int, int, str]] = []
 
     def on_click(self, event: Click) -> None:
-        """Tell which action was clicked."""
+        """Post the action that was clicked."""
         for start, end, action in self._targets:
             if start <= event.x < end:
                 self.post_message(Clicked(action))
 
 
 class TabLine(_ClickLine):
-    """The tabs with their digits; the one on show is marked by brackets, not only by colour."""
+    """The tabs with their digits; the current one is marked by brackets, not only by colour."""
 
     def show(self, tab: str, note: str = "", hidden: Collection[str] = ()) -> None:
-        """Mark one tab; `note` stands at the right, tabs `hidden` have nothing to show here."""
+        """Mark a tab. `note` is shown at the right; `hidden` tabs are omitted: they have nothing to show here."""
         self.redraw = partial(self.show, tab, note, hidden)
         runs: list[Run] = [(" ", "")]
         self._targets = []
@@ -67,7 +67,7 @@ class TabLine(_ClickLine):
         room = (self.size.width or self.app.size.width) - (cells(note) + 1 if note else 0)
         for text, name in tab_texts(tab, hidden, room):
             self._targets.append((used, used + len(text), f"key('tab_{name}')"))
-            close = name != tab and text[1:2].strip()  # the key stands against the title: colours tell them apart
+            close = name != tab and text[1:2].strip()  # no blank between key and title: colours separate them
             runs += [(text[0], "key"), (text[1:], "dim")] if close else [(text, "title" if name == tab else "dim")]
             runs.append((" ", ""))
             used += len(text) + 1
@@ -78,8 +78,8 @@ class TabLine(_ClickLine):
 
 
 def tab_texts(tab: str, hidden: Collection[str], width: int) -> list[tuple[str, str]]:
-    """Return (text, name) of the tabs: closer together where the line is short, then the others without the blank
-    behind their keys, then without their titles."""
+    """Return (text, name) of the tabs. On shorter lines they are closer together, then the other tabs lose the blank
+    after their keys, then their titles."""
     names = [each for each in tab_names() if each.name not in hidden]
     for form in (" {0} {1} ", "{0} {1}", "{0}{1}", "{0}"):
         texts = []
@@ -91,7 +91,7 @@ def tab_texts(tab: str, hidden: Collection[str], width: int) -> list[tuple[str, 
 
 
 class KeysLine(_ClickLine):
-    """The keys that do something here."""
+    """The keys that are available here."""
 
     ground = "panel"
 
@@ -112,28 +112,28 @@ class KeysLine(_ClickLine):
         self.show_lines([merge(runs)])
 
 
-# ---- The top lines: which database in which state, what is wrong, and what to do about it
+# ---- The top lines: the database and its state, the alerts, and what to do about them
 
 
 COSTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000)
-"""Milliseconds the cost of a poll is rounded up to: a figure that flickers tells nothing more."""
+"""The cost of a poll is rounded up to one of these milliseconds: a flickering figure would add nothing."""
 
 
 _STATE_STEP = 4
 
 _LISTING = "overview"
-"""The tab that has all alerts in full."""
+"""The tab that shows all alerts in full."""
 
 
 class Part(NamedTuple):
-    """A piece of the top line; those with the highest rank go first where the room is short."""
+    """A part of the top line; those with the highest rank are dropped first if room is short."""
 
     rank: int
     runs: Line
 
 
 class TopLine(NamedTuple):
-    """What the top line is made of. `cost` is the usual seconds of a poll, `now` the app's clock."""
+    """The contents of the top line. `cost` is the usual duration of a poll in seconds, `now` the app's clock."""
 
     name: str
     reading: Reading | None
@@ -145,7 +145,7 @@ class TopLine(NamedTuple):
 
 
 class TopLines(LineView):
-    """The line of facts, the line of alerts, and, if there is something to do, the line that says what."""
+    """The line of facts, the line of alerts and, if there is something to do, a line for that."""
 
     ground = "panel"
 
@@ -162,7 +162,7 @@ class TopLines(LineView):
 
 
 class StateView(LineView):
-    """The state, over the right end of the line of facts: what counts by the second is sent without the rest."""
+    """The state, above the right end of the line of facts: what changes every second is sent without the rest."""
 
     ground = "panel"
 
@@ -176,7 +176,7 @@ class StateView(LineView):
 
 
 def top_line(top: TopLine, width: int) -> Line:
-    """Return the line of facts, cut to what matters most in `width` cells; the state will stand at the right."""
+    """Return the line of facts: the most important ones that fit `width` cells. The state is drawn at the right."""
     parts = _facts(top)
     room = width - state_width(state_runs(top)) - 1
     while len(parts) > 1 and sum(length(part.runs) for part in parts) + 3 * (len(parts) - 1) > room:
@@ -219,7 +219,7 @@ def _facts(top: TopLine) -> list[Part]:
 
 
 def _release(header: Header, gone: int) -> str:
-    """Return the release and what kind of database it is; of a cluster how many instances are there, `gone` aside."""
+    """Return the release and type of the database, and the number of instances of a cluster, without those `gone`."""
     release = named(".".join(header.version.split(".")[:2]))
     instances = len(header.instances)
     left = f"{instances} of " if gone else ""
@@ -236,19 +236,19 @@ def _managed(header: Header) -> Line:
 
 
 def _may_queue(reading: Reading) -> bool:
-    """Tell whether statements wait in the queue, as far as that can be seen."""
+    """Return whether statements wait in the queue, or may wait in it if it cannot be seen."""
     return bool(reading.queue) or bool(reading.why_unknown("queue"))
 
 
 def _servers(pool: ServerPool, *, queued: bool) -> Line:
-    """Return the servers in use, marked where the target is reached and holds a queue back: else it holds nobody."""
+    """Return the servers in use, marked only if the target is reached and statements are queued."""
     over = queued and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
     text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 
 
 def _gauge(pool: ServerPool) -> Line:
-    from presman.figures.instance_figures import pool_bar  # later than the first frame
+    from presman.figures.instance_figures import pool_bar  # not needed for the first frame
 
     return bar_runs(pool_bar(pool), 20)
 
@@ -261,12 +261,12 @@ def _coarse(seconds: float) -> str:
 
 
 def is_ticking(top: TopLine) -> bool:
-    """Tell whether something on the top line changes by the second, even without a poll."""
+    """Return whether the top line changes every second, even without a poll."""
     return top.link.state is LinkState.LOST or top.choices.paused is not None or not _is_fresh(top) or bool(_late(top))
 
 
 def _is_fresh(top: TopLine) -> bool:
-    """Tell whether the newest data is at most two intervals old."""
+    """Return whether the newest data is at most two intervals old."""
     return top.link.state is LinkState.REPLAY or top.now - top.link.fresh <= _bearable(top)
 
 
@@ -275,7 +275,7 @@ def _bearable(top: TopLine) -> float:
 
 
 def _late(top: TopLine) -> list[float]:
-    """Return the ages of what single views told, as far as that is older than two intervals."""
+    """Return the ages of single views' rows that are older than two intervals."""
     if top.reading is None:
         return []
     since = top.now - top.link.since + top.reading.poll_seconds
@@ -284,7 +284,7 @@ def _late(top: TopLine) -> list[float]:
 
 
 def _age(top: TopLine) -> Line:
-    """Say how old the data is: its bound while it is as fresh as it can be, by the second when it is not."""
+    """Return how old the data is: an upper bound while it is fresh, the exact seconds otherwise."""
     if top.link.state is LinkState.REPLAY:
         return (("recorded", "note"),)
     if _is_fresh(top):
@@ -315,7 +315,7 @@ def state_runs(top: TopLine) -> Line:
 
 
 def _flow(top: TopLine) -> Line:
-    """Return how the data comes in: live means that what is shown is at most two intervals old."""
+    """Return the state of the data: live means that it is at most two intervals old."""
     link, now = top.link, top.now
     if link.state is LinkState.CONNECTING:
         return (("… CONNECTING" if _is_fresh(top) else f"… CONNECTING {duration(now - link.since)}", "note"),)
@@ -329,7 +329,7 @@ def _flow(top: TopLine) -> Line:
 
 
 def silence(top: TopLine) -> tuple[Alert, ...]:
-    """Return that the database says nothing any more, while the line to it is not known to be lost."""
+    """Return an alert if the database no longer answers although the connection is not known to be lost."""
     if top.link.state is not LinkState.LIVE or _is_fresh(top):
         return ()
     text = f"No answer for {duration(top.now - top.link.fresh)}: the data shown is that old"
@@ -337,20 +337,20 @@ def silence(top: TopLine) -> tuple[Alert, ...]:
 
 
 def state_width(state: Line) -> int:
-    """Return the cells that the state takes, with blanks beside it: in steps, so that the line seldom moves."""
+    """Return the width of the state with its blanks, in steps, so that the line seldom moves."""
     return -(-(length(state) + 2) // _STATE_STEP) * _STATE_STEP
 
 
 def _is_live(top: TopLine) -> bool:
-    """Whether what is shown is so now, or was so then: of a recording, or an instant that one went back to."""
+    """Return whether data still arrives. A recording and an instant in the past count as live."""
     return top.link.state is not LinkState.LOST and not silence(top)
 
 
 def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) -> Line:
-    """Return the one thing to do, in the longer words if they fit, with the key that copies its command.
+    """Return the one thing to do, in its longer words if they fit, with the key that copies its command.
 
-    Without a command the key of the tab that tells more stands there, unless it is the tab on show. Of what is shown
-    it is said if it `was_so` only: times in it run on.
+    Without a command it has the key of the tab with more details, unless that is the tab on screen. `was_so` marks it
+    as past, because the times in it would otherwise seem to be current.
     """
     hint: Line = ()
     if found.command is not None:
@@ -360,7 +360,7 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     old: Line = (("when last seen: ", "warn"),) if was_so else ()
-    # Of the shorter words an aside may go, then the last clause, then the key that only shows more: no sentence is cut.
+    # The shorter words may lose an aside, then the last clause, then the key that only shows more: no sentence is cut.
     brief = found.short.rpartition("; ")[0] or found.short
     last = hint if found.command is not None else ()
     least = found.short.rpartition(": ")[0] or found.short
@@ -383,7 +383,7 @@ def tab_key(name: str) -> str:
 def _counted(found: Sequence[Alert], width: int) -> str:
     """Return how many alerts there are and where all are listed.
 
-    Notes are none: they are counted where no more is, and what is wrong leaves room for that.
+    Notes are not alerts: they are counted only if there is at most one alert, and room beside it.
     """
     alerts = sum(alert.state in {"bad", "warn"} for alert in found)
     notes = sum(alert.state == "note" for alert in found)
@@ -394,16 +394,16 @@ def _counted(found: Sequence[Alert], width: int) -> str:
 
 
 _CLAUSES = re.compile(r"; | and (?!\d+ \()|, | each by ")
-"""Where the short words of an alert may end early: not between two numbers that are short, which both hold."""
+"""Where the short words of an alert may be cut: not between two shortages, which apply together."""
 
 _ASIDE = re.compile(r" \(idle [^()]*\)")
-"""What the short words of what to do may lack: who wants what somebody keeps counts for more than since when."""
+"""The part that the short words of a to-do may lose: who needs the servers matters more than how long one was idle."""
 
 
 def _whole_words(alert: Alert, room: int) -> str:
-    """Return the short words of an alert, with clauses left out at the end where there is no room for all.
+    """Return the short words of an alert, without the last clauses if there is no room for all.
 
-    An all-clear says what it rests on in full, or not at all.
+    An all-clear names all that it is based on, or nothing.
     """
     ends = [found.start() for found in _CLAUSES.finditer(alert.short)]
     if alert.state == "good":
@@ -416,7 +416,7 @@ def _whole_words(alert: Alert, room: int) -> str:
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
     """Return the alerts that fit on one line, the worst first, and how many there are.
 
-    Where they are `listed` below, what is not on the line is counted.
+    If they are `listed` below, the ones that do not fit are counted.
     """
     if not found:
         return ()

@@ -1,6 +1,6 @@
 """The queue's Gantt chart: ░ queued, █ running, ▒ idle holder; below it the servers in use against the target.
 
-A running statement is as high as the servers it holds, the largest on show a whole line.
+The height of a running statement is proportional to its servers; the largest on screen fills a line.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,22 +18,22 @@ STRIP = 3
 """Lines of the strip of servers."""
 
 _LEAST = 2
-"""Eighths of the smallest block: one is easily taken for a line."""
+"""Eighths of the smallest block: a single one looks like a line."""
 
 _SQL_ID, _NUMBER = 5, 4
 _SERVERS = "srv"
 
 STRETCHES = 180
-"""Into how many stretches a window is divided; the chart moves on by one of them."""
+"""The stretches that a window is divided into; the chart moves by one of them."""
 
 
 class GanttData(NamedTuple):
-    """What is drawn: the spans of a window of time that ends at `end`, and the servers in use in it.
+    """The data of the chart: the spans of a window of time that ends at `end`, and the servers in use in it.
 
-    `in_use` has the mean of as many equal stretches as it has values, None where nothing is known, `most` the highest
-    that any poll in them saw; `cursor` is the
-    instant that the rest of the screen shows, if it is not the newest; `now` is the newest (`end` if None). `marks` are
-    changes of plan: in which of STRETCHES stretches, and words; `colours` those of groups.
+    `in_use` has the mean of each of its equal stretches, None if it is not known, `most` the highest number of servers
+    that a poll in each stretch read. `cursor` is the instant that the rest of the screen shows, if it is not the
+    newest; `now` is the newest (`end` if None). `marks` are changes of plan: the index among STRETCHES stretches, and
+    words; `colours` are those of groups.
     """
 
     spans: Sequence[StatementRun]
@@ -59,7 +59,7 @@ def columns(width: int) -> int:
 
 
 def gantt(data: GanttData, width: int, height: int) -> list[Line]:
-    """Draw the chart. Statements that are there come before those that have ended, if there is no room for all."""
+    """Draw the chart. If there is no room for all, current statements come before ended ones."""
     rows = height - STRIP - 2
     lines = [_title(data, width)]
     marks = frozenset(x * columns(width) // STRETCHES for x, _ in data.marks)
@@ -72,7 +72,7 @@ def gantt(data: GanttData, width: int, height: int) -> list[Line]:
 
 
 def _title(data: GanttData, width: int) -> Line:
-    """Name the columns of the labels, the shades, and the plans that came."""
+    """Return the title: the columns of the labels, the shades, and the plans that were activated."""
     group = label_width(width) - _SQL_ID - _NUMBER - 2
     heads = f"{fit('Statements', group)} {fit('SQL', _SQL_ID)} {fit(_SERVERS, _NUMBER, 'right')} "
     runs = [(heads, "head"), (f"{data.seconds / 60:.0f} min", "title"), ("  ░ queued █ running ▒ idle holder", "dim")]
@@ -82,7 +82,7 @@ def _title(data: GanttData, width: int) -> Line:
 
 
 def _marked(cells: Sequence[tuple[str, str]], marks: Collection[int], label: int = 0) -> Line:
-    """Return the cells of the chart with a line at each mark where nothing else is drawn; `label` blanks before."""
+    """Return the cells of the chart with a line at each mark in empty cells, after `label` blanks."""
     if not marks:
         return merge([(" " * label, ""), *cells])
     drawn = [(char, style) for text, style in cells for char in text]
@@ -93,7 +93,7 @@ def _marked(cells: Sequence[tuple[str, str]], marks: Collection[int], label: int
 
 
 def _fitting(spans: Sequence[StatementRun], rows: int) -> list[StatementRun]:
-    """Return the spans there is room for, by when they came: first those with servers, then the queue."""
+    """Return the spans that fit, by start time: first those with servers, then the queue."""
 
     def need(span: StatementRun) -> tuple[float, ...]:
         if span.ended is not None:
@@ -113,7 +113,7 @@ def _row(span: StatementRun, data: GanttData, width: int, largest: int, marks: C
 
     begin = min(index(span.began), count - 1)
     end = max(index(span.ended or data.now or data.end), begin + 1)
-    # What was there shows, and what has run shows that it did, however short it was.
+    # Every span is visible, and so is every run, however short.
     ran = min(max(begin, index(span.started)), end - 1) if span.started else end
     idle = min(max(ran, index(span.idle)), end) if span.idle else end
     style = data.colours.style(span.group, span.con_id)
@@ -132,7 +132,7 @@ def _row(span: StatementRun, data: GanttData, width: int, largest: int, marks: C
 
 
 def _block(servers: int, largest: int) -> str:
-    """Return a block as high as the servers are many, the largest a whole one."""
+    """Return a block with a height proportional to the servers; the largest is a full block."""
     return RISING[max(_LEAST, round(8 * servers / largest))] if largest else RISING[8]
 
 
@@ -160,7 +160,7 @@ def _strip(data: GanttData, width: int, marks: Collection[int]) -> list[Line]:
 
 
 def _axis(data: GanttData, width: int) -> Line:
-    """Draw round times, each from its place on, and the instant that the rest of the screen shows."""
+    """Draw round times, each text beginning at its time, and the instant that the rest of the screen shows."""
     count = columns(width)
     start = data.end - timedelta(seconds=data.seconds)
     text = [" "] * count
@@ -178,7 +178,7 @@ def _axis(data: GanttData, width: int) -> Line:
 
 
 class Gantt(LineView):
-    """Shows the chart; moves on by whole columns, so that most polls redraw little."""
+    """Shows the chart. It moves by whole columns, so that most polls redraw little."""
 
     def show(self, data: GanttData) -> None:
         """Draw this."""
@@ -188,6 +188,6 @@ class Gantt(LineView):
 
 
 def window_end(at: datetime, seconds: float) -> datetime:
-    """Return where the chart ends: the first stretch of its in-use values at or after an instant is complete."""
+    """Return the end of the chart: the first end of an in-use stretch at or after an instant."""
     step = seconds / STRETCHES
     return datetime.fromtimestamp(-(-at.timestamp() // step) * step, UTC)

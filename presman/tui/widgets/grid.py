@@ -1,4 +1,4 @@
-"""A table on the line API: fixed columns and a flexible one, bars in its cells, and a cursor that follows its row.
+"""A table on the line API: fixed columns and a flexible one, bars in cells, and a cursor that follows its row.
 
 Only the visible rows are rendered, and only the cells that changed are sent to the terminal.
 """
@@ -26,7 +26,7 @@ from presman.tui.widgets.table_frame import HEADER_LINES, TableFrame, TableRows
 
 
 class _Drawn(NamedTuple):
-    """What decides how the lines look: while it is the same, so are they."""
+    """Everything that the lines depend on: while it is equal, so are they."""
 
     version: int = -1
     width: int = 0
@@ -37,7 +37,7 @@ class _Drawn(NamedTuple):
 
 
 class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
-    """Shows the rows of a :class:`presman.figures.figure.Table`. `counted`: the title says how many there are."""
+    """Shows the rows of a :class:`presman.figures.figure.Table`. `counted`: the title has their number."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "row up", show=False, key_display="↑ k"),
@@ -50,7 +50,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     @dataclass(eq=False)
     class Opened(Message):
-        """A row was chosen, to see its details; None in an empty table."""
+        """The user opened a row to see its details; None in an empty table."""
 
         grid: Grid
         row: Any
@@ -88,10 +88,9 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         late: str = "",
         colours: GroupColours | None = None,
     ) -> None:
-        """Show these rows. `hidden` are keys of columns left out; behind the title stand `late`, how old they are if
-        they are older than they should be, `note`, and `column_notes` by the key of the column. `least` are values that
-        the scales of bars reach up to at least, by column. `unavailable` stands where no row could be seen. `colours`
-        are those of groups.
+        """Show these rows. `hidden` are the keys of omitted columns. After the title come `late` (the age of rows, if
+        late), `note`, and `column_notes` by the key of the column. `least` are values that the scales of bars must
+        include, by column. `unavailable` is why rows could not be seen. `colours` are those of groups.
         """
         self.rows.all = rows
         drawing = self.drawing
@@ -108,7 +107,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self._arrange()
 
     def sort_by(self, key: str, *, descending: bool | None = None) -> None:
-        """Sort by the column of that key ("": the order of the data); of numbers the largest come first unless told."""
+        """Sort by the column of that key ("": the order of the data). Numbers are sorted largest first by default."""
         if descending is None:
             descending = bool(key) and self.table.column(key).largest_first
         self.rows.sort_key, self.rows.descending = key, descending
@@ -134,7 +133,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     # ---- painting
 
     def _bring_up_to_date(self) -> None:
-        """Make the lines again if something that decides how they look has changed."""
+        """Draw the lines again if something that they depend on has changed."""
         region, top = self.scrollable_content_region, self.scroll_offset.y
         now = _Drawn(self._version, region.width, region.height, top, self.rows.position, self.has_focus)
         if now != self._drawn:
@@ -143,7 +142,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self._cursor = self.drawing.lines_of(now.position - top) if now.focused else range(0)
 
     def _repaint(self) -> None:
-        """Ask for the parts of the screen that differ from what was drawn."""
+        """Refresh the parts that differ from what was drawn."""
         if not self.is_mounted or not self.display:
             return
         before, drawn, cursor = self._painted, self._drawn, self._cursor
@@ -160,7 +159,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self.refresh(*regions)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return some lines of the widget, after they were brought up to date."""
+        """Return some lines of the widget, brought up to date first."""
         self._bring_up_to_date()
         return super().render_lines(crop)
 
@@ -179,13 +178,13 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
     # ---- cursor
 
     def on_resize(self) -> None:
-        """Keep the cursor on show, and as many lines as the sentence takes that stands in place of rows."""
+        """Keep the cursor visible, and the lines that the sentence of an empty table takes."""
         if self.drawing.filled:
             _extend(self, lines_needed(self))
         self._keep_visible()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Show or hide the cursor. No style depends on the focus, so none is looked up again."""
+        """Show or hide the cursor. No style depends on the focus, so Textual need not look any up again."""
         self.refresh()
 
     def action_move(self, lines: int) -> None:
@@ -213,7 +212,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=position - height + 1, animate=False)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Have the head of a column explained to whoever stays on it."""
+        """Set the tooltip that explains the column head under the mouse."""
         on_heads = event.y == HEADER_LINES - 1
         column = self.drawing.column_at(event.x, self.scrollable_content_region.width) if on_heads else None
         hint = None if column is None else f"{column.head}: {column.help}"
@@ -222,7 +221,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
             self.tooltip = None if hint is None else Content(hint)
 
     def on_click(self, event: Click) -> None:
-        """Sort by the head that was clicked, or choose the row; a second click opens it."""
+        """Sort by the clicked head, or move to the clicked row; a second click opens it."""
         rows = self.rows
         if event.y == HEADER_LINES - 1:
             column = self.drawing.column_at(event.x, self.scrollable_content_region.width)
@@ -236,19 +235,19 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
 
 def keys_in_table() -> list[Binding]:
-    """Return the keys of any table that the app has none for."""
+    """Return the keys of every table that the app does not bind itself."""
     return [each for each in Grid.BINDINGS if isinstance(each, Binding) and each.action != "open"]
 
 
 def lines_needed(grid: Grid) -> int:
-    """Return how many lines show all of a table."""
+    """Return how many lines show a whole table."""
     return grid.drawing.height(grid.scrollable_content_region.width)
 
 
 def _extend(grid: Grid, lines: int) -> None:
-    """Take a new virtual height, without having the whole screen laid out again where only the scrollbar changes.
+    """Set a new virtual height without a new layout of the whole screen if only the scrollbar changes.
 
-    The virtual width is never used: were it that of the widget, each tab would be laid out twice when it is shown.
+    The virtual width is never used: if it were the widget's, each tab would be laid out twice when it is shown.
     """
     before, seen = grid.virtual_size.height, grid.size.height
     if lines == before:

@@ -1,6 +1,6 @@
-"""The arithmetic of a heat map: which poll stands where, which buckets make a row, which shade a figure gets.
+"""Arithmetic of a heat map: the column of each poll, the buckets of each row, the shade of each figure.
 
-Knows no widget.
+Independent of widgets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,42 +20,42 @@ from presman.figures.drawing.lines import RISING, Line, Run, fit
 from presman.tui.widgets.line_api import Palette, palette_of
 
 LEVELS = 15
-"""Shades above nothing: level 0 is nothing, 1 the faintest, 15 the strongest."""
+"""Shades above zero: level 0 is zero, 1 the faintest, 15 the strongest."""
 GAP = LEVELS + 1
-"""The level of a poll in which no delta could be taken."""
+"""The level of a poll without a delta."""
 EMPTY = GAP + 1
-"""The level where no poll is."""
+"""The level of a column without a poll."""
 MARK = EMPTY + 1
-"""The level that stands for nothing where a plan was activated."""
+"""The level of zero where a plan was activated."""
 
 DECADES = 4
-"""How many powers of ten the shades span: a thousandth of the strongest is still seen."""
+"""Powers of ten that the shades span: a thousandth of the strongest is still visible."""
 
 RAMP = "·░▒▓█"
 """The shades without colour."""
 
 TICK = 15
-"""Cells between two times on the axis, at least."""
+"""Minimum number of cells between two times on the axis."""
 
 LEAST_ROWS = 10
 """Rows shown even if all waits are in fewer buckets, so that the map does not jump with each new bucket."""
 
 
 class Quantity(Enum):
-    """What a map shows, in the words of its title."""
+    """The quantity that a map shows, in the words of its title."""
 
     FREQUENCY = "Frequency: waits/s"
     INTENSITY = "Intensity: ~seconds waited/s"
 
 
 class HeatData(Struct, frozen=True):
-    """What a map is drawn from.
+    """The data of a map.
 
-    `columns` are polls, oldest first, the first of them number `first` counted from the very first poll; `bounds` the
-    bucket bounds in microseconds by number; `cpus` what the throttle strip is scaled to. `cursor` is the number of the
-    poll looked at while scrolled back, None while live; `event` and `inst_id` tell one history from another. `marks`
-    are (number of a poll, words) where something changed: a plan was activated. `height` is that of the lowest map on
-    show: all have the same rows.
+    `columns` are polls, oldest first; `first` is the number of the first one, counted from the very first poll.
+    `bounds` are the bucket bounds in microseconds by number; `cpus` is the scale of the throttle strip. `cursor` is the
+    number of the poll on screen while scrolled back, None while live; `event` and `inst_id` identify the history.
+    `marks` are (poll number, words) where a plan was activated. `height` is that of the lowest map on screen: all have
+    the same rows.
     """
 
     columns: Sequence[LatencyColumn]
@@ -70,12 +70,12 @@ class HeatData(Struct, frozen=True):
 
 
 def rates(column: LatencyColumn, quantity: Quantity, bounds: Mapping[int, int]) -> dict[int, float]:
-    """Return the figure of each bucket of a column that is not zero."""
+    """Return the figure of each non-zero bucket of a column."""
     return frequency(column) if quantity is Quantity.FREQUENCY else intensity(column, bounds)
 
 
 def nice_top(value: float) -> float:
-    """Return the least of 1, 3, 10, 30, ... (and their fractions) that holds `value`: the strongest shade.
+    """Return the least of ..., 0.3, 1, 3, 10, 30, ... that is not below `value`: the value of the strongest shade.
 
     >>> nice_top(17), nice_top(3.1), nice_top(0.02)
     (30.0, 10.0, 0.03)
@@ -96,16 +96,16 @@ def level(value: float, top: float) -> int:
 
 
 def glyph(shade: int) -> str:
-    """Return the sign of a shade where there are no colours."""
+    """Return the sign of a shade for terminals without colours."""
     if shade in (GAP, MARK):
         return "╎" if shade == GAP else "┆"
     return RAMP[(shade - 1) * len(RAMP) // LEVELS] if 0 < shade <= LEVELS else " "
 
 
 class BucketRows(Struct, frozen=True):
-    """Which buckets stand in which row, the longest on top.
+    """The rows of buckets, the longest waits on top.
 
-    From number `low`, `merged` buckets a row, `count` rows of `lines` lines each.
+    There are `count` rows of `lines` lines each, with `merged` buckets a row, from bucket number `low` on.
     """
 
     low: int
@@ -119,7 +119,7 @@ class BucketRows(Struct, frozen=True):
         return self.count * self.lines
 
     def row_of(self, number: int) -> int:
-        """Return the row of a bucket, 0 is the top; out of range where it is on none."""
+        """Return the row of a bucket, 0 is the top; out of range if it is in no row."""
         return self.count - 1 - (number - self.low) // self.merged
 
     def numbers(self, row: int) -> range:
@@ -129,10 +129,10 @@ class BucketRows(Struct, frozen=True):
 
 
 def rows_for(numbers: Sequence[int], height: int) -> BucketRows:
-    """Return the rows that hold these buckets and fill `height` lines.
+    """Return rows that include these buckets and fill `height` lines.
 
-    Several buckets share a row where they must. Where there is more room, rows are several lines high, and buckets
-    that nobody waited in are shown above and below.
+    Several buckets share a row if they must. If there is more room, rows are several lines high, and buckets without
+    waits are shown above and below.
     """
     height = max(1, height)
     low, high = (min(numbers), max(numbers)) if numbers else (8, 14)
@@ -146,15 +146,15 @@ def rows_for(numbers: Sequence[int], height: int) -> BucketRows:
 
 
 def span_for(polls: int, cells: int) -> int:
-    """Return how many cells wide each of `polls` is drawn, so that few of them fill `cells` too: 4, 2 or 1."""
+    """Return the width of each of `polls` in cells, 4, 2 or 1, so that even a few of them fill `cells`."""
     return next((span for span in (4, 2) if polls * span <= cells), 1)
 
 
 def anchor(first: int, capacity: int, newest: int, cursor: int | None, oldest: int) -> int:
     """Return the poll at the left edge of a map of `capacity` columns.
 
-    It stays where it was while the poll looked at (`cursor`, else the newest) is in the map, so that a poll changes one
-    column only; then it moves by a fifth of the map.
+    It stays the same while the poll on screen (`cursor`, else the newest) is in the map, so that a poll changes only
+    one column; then it moves by a fifth of the map.
     """
     wanted = newest if cursor is None else cursor
     if oldest <= first <= wanted < first + capacity:
@@ -170,7 +170,7 @@ def ticks_every(span: int) -> int:
 
 
 def axis_text(data: HeatData, left: int, capacity: int, span: int) -> str:
-    """Return the line below a map of `capacity` polls from number `left` on: times, changes, ▲ at what is looked at."""
+    """Return the line below a map of `capacity` polls from number `left` on: times, changes, ▲ at the cursor."""
     width = capacity * span
     text = [" "] * width
     last = data.first + len(data.columns) - 1
@@ -194,7 +194,7 @@ def _time(at: float) -> str:
 
 
 def throttle_glyph(throttled: float | None, cpus: float) -> str:
-    """Return the sign of so many CPUs held back: full is as many as there are; a blank where none, or not known."""
+    """Return the sign of throttled CPUs: full if they equal all CPUs, a blank if none or not known."""
     if not throttled or throttled < 0.005 or cpus <= 0:
         return " "
     return RISING[1 + max(0, min(7, int(throttled / cpus * 8)))]
@@ -206,7 +206,7 @@ _STOPS = {
     (Quantity.FREQUENCY, False): ((214, 230, 245), (158, 202, 225), (66, 146, 198), (8, 81, 156), (6, 38, 92)),
     (Quantity.INTENSITY, False): ((254, 230, 206), (253, 190, 133), (245, 130, 50), (200, 70, 4), (112, 34, 4)),
 }
-"""Shades on dark and on light ground, from the faintest to the strongest: of true colour."""
+"""True-colour shades on dark and on light backgrounds, from the faintest to the strongest."""
 
 _CUBE = {
     (Quantity.FREQUENCY, True): ((0, 0, 95), (0, 0, 175), (0, 95, 215), (0, 135, 255), (95, 175, 255),
@@ -218,7 +218,7 @@ _CUBE = {
     (Quantity.INTENSITY, False): ((255, 255, 215), (255, 215, 135), (255, 175, 0), (255, 135, 0), (215, 95, 0),
                                   (175, 0, 0), (95, 0, 0)),
 }  # fmt: skip
-"""The same in colours that 256-colour terminals have exactly."""
+"""The same in exact colours of 256-colour terminals."""
 
 ANSI = {
     Quantity.FREQUENCY: ("blue", "bright_blue", "cyan", "bright_cyan", "default"),
@@ -257,7 +257,7 @@ _MADE: dict[tuple[Quantity, str, str], tuple[Palette, list[str]]] = {}
 def paints(quantity: Quantity, theme: Theme, mode: str) -> tuple[Palette, list[str]]:
     """Return the theme's palette with the shades, and the sign of every level, for a `mode`: truecolor, 256, 16, mono.
 
-    A blank on coloured ground, or a sign where colours cannot tell. Made once for each.
+    The sign is a blank on a coloured background, or a character if there are too few colours. Cached.
     """
     key = quantity, theme.name, mode
     if key not in _MADE:
@@ -283,15 +283,15 @@ def legend(signs: Sequence[str]) -> list[Run]:
 # ---- The cells.
 
 GUTTER = 9
-"""Cells left of the map, for the buckets' bounds."""
+"""Cells left of the map, for the bucket bounds."""
 TITLE, STRIP, AXIS = 1, 1, 1
 """Lines above and below the rows: the title, the throttle, the time axis."""
 
 
 class HeatCells:
-    """The shades of `data`, row by row, and the throttle below them. Each poll is `span` cells wide.
+    """The shades of `data`, row by row, and the throttle strip below them. Each poll is `span` cells wide.
 
-    `left` is the poll at the left edge, which was at `before`: it stays where it was as long as it can.
+    `left` is the poll at the left edge; it stays the one `before` as long as possible.
     """
 
     def __init__(self, quantity: Quantity, data: HeatData, width: int, height: int, before: int = 0) -> None:
@@ -318,7 +318,7 @@ class HeatCells:
         return sums
 
     def _levels(self, row: int, sums: Sequence[Mapping[int, float]], blanks: Sequence[int]) -> list[int]:
-        """Return the shades of a row, with the marks where nobody waited."""
+        """Return the shades of a row, with the marks where there are no waits."""
         found = [level(each[row], self.top) if row in each else blank for each, blank in zip(sums, blanks, strict=True)]
         found += [EMPTY] * (self.capacity - len(found))
         for number, _ in self.data.marks:
@@ -328,7 +328,7 @@ class HeatCells:
         return found
 
     def cell_of(self, bucket: int) -> tuple[int, int] | None:
-        """Return (x, row) of a bucket of the poll that is looked at, if the map holds it."""
+        """Return (x, row) of a bucket of the poll on screen, None if it is outside the map."""
         x, row = self._looked_at - self.left, self.rows.row_of(bucket)
         return (x, row) if 0 <= x < self.capacity and 0 <= row < self.rows.count else None
 
@@ -337,7 +337,7 @@ class HeatCells:
         return self.newest if self.data.cursor is None else self.data.cursor
 
     def at(self, x: int, y: int) -> tuple[int, int] | None:
-        """Return the bucket at a place, and how many polls away its column is; None beside the map."""
+        """Return the bucket at a position, and the polls from the one on screen to its column; None outside the map."""
         row, column = (y - TITLE) // self.rows.lines, x - GUTTER
         if not 0 <= row < self.rows.count or column < 0:
             return None
@@ -345,7 +345,7 @@ class HeatCells:
         return self.rows.numbers(row)[0], number - self._looked_at
 
     def lines(self, signs: Sequence[str], cursor: tuple[int, int] | None) -> list[Line]:
-        """Draw the rows in these signs, the throttle and the time axis; `cursor` is the cell that is read."""
+        """Draw the rows in these signs, the throttle strip and the time axis; `cursor` is the cell under the cursor."""
         lines = [
             self._row(signs, row, None if cursor is None or cursor[1] != row else cursor[0], labelled=line == 0)
             for row in range(self.rows.count)
@@ -371,5 +371,5 @@ class HeatCells:
 
 
 def room_for(data: HeatData, height: int) -> int:
-    """Return how many lines the rows have in a map of so many lines; all maps on show have the same."""
+    """Return how many lines the rows of a map of `height` lines have; it is the same for all maps on screen."""
     return min(height, data.height) - TITLE - STRIP - AXIS

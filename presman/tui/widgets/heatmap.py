@@ -1,6 +1,6 @@
-"""A heat map over time: one column per poll, one row per bucket, the throttle on the same time axis.
+"""A heat map over time: one column per poll, one row per bucket, the throttle strip on the same time axis.
 
-Where there is room, columns are several cells wide and rows several lines high.
+If there is room, columns are several cells wide and rows several lines high.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from presman.tui.widgets.line_api import LineView, Palette
 
 
 class HeatMap(LineView, can_focus=True):
-    """Draws :class:`HeatData`. ↑ and ↓ move its cursor from bucket to bucket; time is that of all tabs."""
+    """Draws :class:`HeatData`. ↑ and ↓ move its cursor from bucket to bucket; the time is the one of all tabs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "bucket(1)", "longer waits", show=False, key_display="↑ k"),
@@ -27,7 +27,7 @@ class HeatMap(LineView, can_focus=True):
 
     @dataclass(eq=False)
     class Read(Message):
-        """The cursor was moved to bucket `number` (None: stays), or to a poll `steps` away from the one looked at."""
+        """The cursor moved to bucket `number` (None: the same), or to a poll `steps` away from the one on screen."""
 
         number: int | None
         steps: int = 0
@@ -40,7 +40,7 @@ class HeatMap(LineView, can_focus=True):
         self._cells: heat.HeatCells | None = None
 
     def show(self, data: heat.HeatData | None = None, bucket: int | None = None) -> None:
-        """Show this data, with the cursor on a bucket; while there is no room, as soon as there is."""
+        """Show this data with the cursor on a bucket, or later as soon as there is room."""
         self.bucket, self.redraw = bucket, partial(self.show, data, bucket)
         width, height = self.size
         if not self.is_mounted or width < heat.GUTTER + 8:
@@ -65,13 +65,13 @@ class HeatMap(LineView, can_focus=True):
             self.post_message(self.Read(rows.numbers(max(0, min(rows.count - 1, row)))[0]))
 
     def on_click(self, event: Click) -> None:
-        """Read the cell that was clicked."""
+        """Move the cursor to the clicked cell."""
         found = self._cells.at(event.x, event.y) if self._cells is not None else None
         if found is not None:
             self.post_message(self.Read(*found))
 
     def row_numbers(self, bucket: int) -> range:
-        """Return the buckets that share a row with one."""
+        """Return the buckets in the row of a bucket."""
         rows = heat.BucketRows(0, 0) if self._cells is None else self._cells.rows
         row = rows.row_of(bucket)
         return rows.numbers(row) if 0 <= row < rows.count else range(bucket, bucket + 1)
@@ -84,13 +84,13 @@ class HeatMap(LineView, can_focus=True):
     # ---- painting
 
     def notify_style_update(self) -> None:
-        """Draw in other colours, or in signs."""
+        """Draw again in the new colours, or in signs."""
         super().notify_style_update()
         self.redraw()
 
     @property
     def palette(self) -> Palette:
-        """The styles of the present theme, with the shades of the map."""
+        """The styles of the current theme, with the shades of the map."""
         return heat.paints(self.quantity, self.app.current_theme, self._mode())[0]
 
     def _title(self, signs: list[str], top: float) -> Line:
@@ -101,7 +101,7 @@ class HeatMap(LineView, can_focus=True):
         return ((f"{title}  ", "title"), (f"{low} ", "dim"), *heat.legend(signs), (f" {high}", "dim"))
 
     def _mode(self) -> str:
-        """Return how many colours there are: truecolor, 256, 16 or mono."""
+        """Return the colours of the terminal: truecolor, 256, 16 or mono."""
         if self.app.no_color:
             return "mono"
         if self.app.current_theme.ansi:
@@ -109,5 +109,5 @@ class HeatMap(LineView, can_focus=True):
         return {"truecolor": "truecolor", "256": "256"}.get(self.app.console.color_system or "", "16")
 
     def _is_plain(self) -> bool:
-        """Tell whether the lines are shown as they are: of sixteen colours Textual makes those of the theme."""
+        """Return whether lines are shown unfiltered: Textual replaces the sixteen colours by those of the theme."""
         return self._mode() != "16" and super()._is_plain()

@@ -1,4 +1,4 @@
-"""Widgets that make each line when it is asked for, instead of all at once, and keep it while it stays the same."""
+"""Widgets that render single lines on request, not all at once, and cache them while they stay the same."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from presman.tui.textual_internals import forget_regions
 
 
 class AsciiFilter(LineFilter):
-    """Replaces signs by their likeness, each in its cell, in whatever widget they are."""
+    """Replaces signs by similar ASCII ones, cell for cell, in all widgets."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual passes it
         """Return the segments in ASCII."""
@@ -32,25 +32,25 @@ class AsciiFilter(LineFilter):
 
 
 def give_lines(widget: Widget, lines: int) -> None:
-    """Give a widget a height; 0 puts it away."""
+    """Set the height of a widget; 0 hides it."""
     widget.display = lines > 0
     if lines > 0:
         widget.styles.height = lines
 
 
 class PlainBackground(Widget):
-    """A widget that shows nothing but its background, and its children.
+    """A widget that shows only its background and its children.
 
-    It is named last among the bases: Textual takes its styles from the first.
+    It must be the last base class: Textual takes the styles from the first.
     """
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return some lines of the widget: the same one each time."""
+        """Return some lines of the widget, all of them the same strip."""
         return super().render_lines(Region(0, 0, crop.width, 1)) * crop.height
 
 
 class Container(containers.Container, PlainBackground):
-    """Takes what is put into it."""
+    """A plain container."""
 
 
 class Horizontal(containers.Horizontal, PlainBackground):
@@ -62,27 +62,27 @@ class Vertical(containers.Vertical, PlainBackground):
 
 
 class LineApiWidget(Widget):
-    """A widget that has `render_line`, and says itself which parts of it changed.
+    """A widget that implements `render_line` and refreshes only the parts that changed.
 
-    Beside another base it is named last: Textual takes its styles from the first.
+    It must be the last base class: Textual takes the styles from the first.
     """
 
     bare: ClassVar[bool] = True
-    """Whether its lines fill it: no padding, border, tint or hatching of the style sheet is to be added."""
+    """Whether its lines fill it: the style sheet adds no padding, border, tint or hatching."""
 
     _palette: Palette | None = None
     _kept: dict[int, tuple[tuple[object, ...], Strip]] | None = None
 
     @property
     def palette(self) -> Palette:
-        """The styles of the theme, looked up once for all lines that are painted together."""
+        """The styles of the theme, looked up once for all lines painted together."""
         if self._palette is None:
             self._palette = palette_of(self.app.current_theme)
         return self._palette
 
     @property
     def letters_only(self) -> bool:
-        """Whether letters stand for what colours or blocks would show."""
+        """Whether letters replace colours and blocks."""
         return self.app.no_color or any(isinstance(each, AsciiFilter) for each in self.app.get_line_filters())
 
     def strip(self, y: int, line: Line, width: int, ground: str = "") -> Strip:
@@ -99,7 +99,7 @@ class LineApiWidget(Widget):
         return made
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return some lines of the widget; without the detour over Textual's style cache where it adds nothing."""
+        """Return some lines of the widget, bypassing Textual's style cache if it would add nothing."""
         self._palette = None
         if not self._is_plain():
             return super().render_lines(crop)
@@ -108,17 +108,17 @@ class LineApiWidget(Widget):
         return strips if crop.column_span == (0, width) else [strip.crop(*crop.column_span) for strip in strips]
 
     def _is_plain(self) -> bool:
-        """Tell whether the lines are shown as they are: not greyed, nor in other colours than the theme's."""
+        """Return whether lines are shown unfiltered: not dimmed, and in the theme's own colours."""
         filters = self.app.get_line_filters()
         return self.bare and self.opacity == 1.0 and all(isinstance(each, ANSIToTruecolor) for each in filters)
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Have these parts repainted, without any the whole widget."""
+        """Repaint these regions, or the whole widget if there are none."""
         forget_regions(self)
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def forget(self) -> None:
-        """Let go of the lines that were painted."""
+        """Clear the cache of painted lines."""
         self._kept = None
         self.refresh()
 
@@ -126,7 +126,7 @@ class LineApiWidget(Widget):
 # ---- The colours: one Rich style per name, made from the theme.
 
 AREAS = (*GROUP_STYLES, OTHERS)
-"""Styles of groups on charts. Where two of them meet in a cell its style is ``group1 on group2``."""
+"""Styles of groups on charts. A cell in which two of them meet has the style ``group1 on group2``."""
 
 _CLASSES = (*CLASS_STYLES.values(), OTHERS)
 
@@ -134,7 +134,7 @@ _STATES = {
     True: {"good": "#9aff9a", "warn": "#ffbf2f", "bad": "#eb3238"},
     False: {"good": "#176351", "warn": "#925500", "bad": "#6f0e00"},
 }
-"""Good, doubtful and bad on dark and on light ground, far apart for everybody; themes that are chosen have theirs."""
+"""Good, doubtful and bad on dark and light backgrounds, distinct for the colour-blind; chosen themes use their own."""
 
 DEFAULT_THEMES = ("textual-dark", "textual-light")
 
@@ -146,7 +146,7 @@ _BOLD = frozenset({"bad", "title", "key", "head", "mark"})
 
 
 class Palette:
-    """Styles by name; a name with `cursor` or `panel` behind it stands on that background."""
+    """Styles by name; a name with the suffix `cursor` or `panel` has that background."""
 
     def __init__(self, styles: Mapping[str, Style]) -> None:
         self._styles = styles
@@ -161,7 +161,7 @@ class Palette:
         return Strip([Segment(text, styles[prefix + name]) for text, name in line], width)
 
     def with_styles(self, more: Mapping[str, Style]) -> Palette:
-        """Return a palette that has some styles more."""
+        """Return a palette with additional styles."""
         return Palette({**self._styles, **more})
 
     def __getitem__(self, name: str) -> Style:
@@ -172,7 +172,7 @@ _MADE: dict[str, Palette] = {}
 
 
 def palette_of(theme: Theme) -> Palette:
-    """Return the palette of a theme; each is made once."""
+    """Return the palette of a theme, cached."""
     if theme.name not in _MADE:
         _MADE[theme.name] = Palette(_ansi_styles() if theme.ansi else _theme_styles(theme))
     return _MADE[theme.name]
@@ -208,7 +208,7 @@ def _theme_styles(theme: Theme) -> dict[str, Style]:
 
 
 def _readable(color: Color, ground: Color) -> Color:
-    """Return the colour, moved away from the background until it can be read (contrast of 4.5)."""
+    """Return the colour, moved away from the background until it is readable (contrast 4.5)."""
     away = ground.get_contrast_text(1)
     for step in range(10):
         candidate = color.blend(away, step / 10)
@@ -241,7 +241,7 @@ def _ansi_styles() -> dict[str, Style]:
 
 
 def _meeting(areas: Mapping[str, RichColor], marks: Mapping[str, RichColor]) -> dict[str, Style]:
-    """Return the styles of cells in which an area meets another, or a line crosses it."""
+    """Return the styles of cells in which two areas meet, or a line crosses an area."""
     made = {}
     for ground, color in areas.items():
         made[f"mark on {ground}"] = Style(color=marks[ground], bgcolor=color, bold=True)
@@ -250,16 +250,16 @@ def _meeting(areas: Mapping[str, RichColor], marks: Mapping[str, RichColor]) -> 
     return made
 
 
-# ---- A fixed block of lines: header, alerts, tabs, keys and charts are all this.
+# ---- A fixed block of lines: the base of header, alerts, tabs, keys and charts.
 
 
 class LineView(LineApiWidget):
-    """Shows lines; sends only the parts that changed."""
+    """Shows lines, and sends only the parts that changed."""
 
     ground = ""
     """The background: "" or "panel"."""
     redraw: Callable[[], None] = staticmethod(lambda: None)
-    """Makes the lines of what was shown last, for those whose lines depend on the size."""
+    """Makes the lines of the last data again, for views whose lines depend on the size."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
@@ -272,7 +272,7 @@ class LineView(LineApiWidget):
         self.redraw()
 
     def show_lines(self, lines: Sequence[Line]) -> None:
-        """Show these lines; more than the height are cut."""
+        """Show these lines; those beyond the height are cut."""
         before, self._lines = self._lines, tuple(lines)
         if before == self._lines:
             return
@@ -291,7 +291,7 @@ class LineView(LineApiWidget):
             self.refresh(*regions)
 
     def fit_lines(self, lines: Sequence[Line], step: int = 1) -> None:
-        """Show these lines at the height they need, rounded up to `step` so that what is below seldom moves."""
+        """Show these lines at the height they need, rounded up to `step` so that the widgets below seldom move."""
         self.styles.height = max(1, -(-len(lines) // step) * step)
         self.show_lines(lines)
 
@@ -299,7 +299,7 @@ class LineView(LineApiWidget):
         return pad(self._lines[y] if y < len(self._lines) else (), width)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return some lines of the widget; its size, which is dear to ask for, is asked once for all of them."""
+        """Return some lines of the widget. Its size, which is expensive to get, is read once for all of them."""
         width, height = self.size
         if self._shown_width != width or len(self._shown) != height:
             self._shown_width = width
@@ -321,11 +321,11 @@ class LineView(LineApiWidget):
 _INDENT = 3
 _NOT_ALL = "   …"
 _FRAME = 3
-"""Lines above and below every tab, at least."""
+"""Minimum number of lines above and below every tab."""
 
 
 class Sentences(LineView):
-    """Lines that are wrapped again when the width changes. Their height goes in steps, so that what is below stays."""
+    """Sentences, wrapped again when the width changes. Their height changes in steps, so that what is below stays."""
 
     def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
@@ -333,29 +333,29 @@ class Sentences(LineView):
         self._said: tuple[Sequence[Line], Sequence[Line]] = (), ()
 
     def lines_in(self, width: int) -> int:
-        """Return how many lines a width needs."""
+        """Return how many lines the sentences take at a width."""
         return max(1, len(self._wrapped(width)))
 
     def show(self, sentences: Sequence[Line], shorter: Sequence[Line] = ()) -> None:
-        """Show these sentences, or `shorter` ones where there is no room for all of them."""
+        """Show these sentences, or `shorter` ones if there is no room for all."""
         self._said = sentences, shorter
         self.redraw = partial(self.show, sentences, shorter)
         lines = self._wrapped(self.size.width or self.app.size.width)
         is_all = not (lines and plain(lines[-1]).startswith(_NOT_ALL))
-        self.fit_lines(lines, self._step if is_all else 1)  # no line is kept free below what has no room
+        self.fit_lines(lines, self._step if is_all else 1)  # no blank lines below texts that lack room
 
     def _wrapped(self, width: int) -> list[Line]:
         highest = self.styles.max_height
         most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
-        if most is not None:  # on the smallest screens even less is left, and what is behind the edge is not counted
+        if most is not None:  # the smallest screens have even less room, and lines beyond the edge are not counted
             most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
         return whole_sentences(*self._said, width, most)
 
 
 def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:
-    """Wrap sentences to at most `most` lines: what does not fit as a whole is counted, and nothing ends in its middle.
+    """Wrap sentences to at most `most` lines. Sentences that do not fit are counted, and none is cut in the middle.
 
-    Where there are `shorter` ones, each on one line, they stand for those that have no room: the first are whole first.
+    If there are `shorter` ones, each on one line, they replace those that do not fit, the last ones first.
     """
     blocks = [wrap(line, width, _INDENT) for line in sentences]
     if most is None or sum(map(len, blocks)) <= most:
@@ -373,7 +373,7 @@ def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: i
 
 
 def _as_many_whole(blocks: Sequence[list[Line]], shorter: Sequence[list[Line]], most: int) -> list[list[Line]]:
-    """Return those whole that need but a line, and the first of the others as far as all have room in `most` lines."""
+    """Return each sentence whole or shorter: whole if it takes one line, and the first others while all fit `most`."""
     spare, found = most - len(blocks), []
     for block, short in zip(blocks, shorter, strict=True):
         spare -= len(block) - 1

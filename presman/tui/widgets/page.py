@@ -1,4 +1,4 @@
-"""A page to read: details and help. One scrollable column of lines, wrapped to the width."""
+"""A page of text: details and help. One scrollable column of lines, wrapped to the width."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -14,7 +14,7 @@ from presman.tui.widgets.line_api import LineApiWidget
 
 
 class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
-    """Shows lines; long ones are wrapped, the second line under the text of the first."""
+    """Shows lines; long ones are wrapped, with the second line indented below the text of the first."""
 
     bare = False
 
@@ -31,11 +31,11 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         self.needle = ""
         self._source: tuple[Line, ...] = ()
         self.found_by_search: Callable[[], Sequence[Line]] = tuple
-        """Makes lines that stand on the page only as far as a search finds them."""
+        """Makes lines that appear on the page only if a search finds them."""
         self._wrapped: list[Line] = []
 
     def set_filter(self, needle: str) -> None:
-        """Show only the lines that contain a text (`!` before it: only the others), with what they stand under."""
+        """Show only the lines that contain a text (`!` before it: only the others), with their headings."""
         if needle != self.needle:
             self.needle = needle
             self.scroll_to(y=0, animate=False)
@@ -53,7 +53,7 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         return "\n".join(plain(line).rstrip() for line in self._narrowed())
 
     def lines_in(self, width: int) -> int:
-        """Return how many lines the page takes where it has so many cells, its edges among them."""
+        """Return how many lines the page takes at a `width` in cells, including its edges."""
         return len(self._wrapped_to(width - self.gutter.width))
 
     def _narrowed(self) -> Sequence[Line]:
@@ -90,7 +90,7 @@ class Page(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
 
 def narrowed(lines: Sequence[Line], needle: str) -> Sequence[Line]:
-    """Return the first line, and of the others those that pass a filter, below the headings they stand under."""
+    """Return the first line and the other lines that pass a filter, below their headings."""
     if not (needle and lines):
         return lines
     found: list[Line] = [(*lines[0], (f"   filter: {needle}", "warn"))]
@@ -105,7 +105,7 @@ def narrowed(lines: Sequence[Line], needle: str) -> Sequence[Line]:
 
 
 def _indent(line: Line, width: int) -> int:
-    """Return where the second line of a wrapped one begins: under the text behind its label."""
+    """Return the indent of continuation lines: that of the text after the label."""
     label = line[0][0] if len(line) > 1 and line[0][1] in {"dim", "key"} else ""
     blanks = len(plain(line)) - len(plain(line).lstrip())
     return len(label) if 0 < len(label) <= width // 2 else min(blanks, width // 2)

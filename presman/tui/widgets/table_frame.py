@@ -1,4 +1,4 @@
-"""A table as lines: its title, its heads, and the rows that the height has room for. Knows no widget."""
+"""A table as lines: its title, its heads, and as many rows as fit the height. Independent of widgets."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -26,9 +26,9 @@ from presman.figures.figure import Figure, Table
 class TableRows:
     """Rows of `table`; `sort_key` "" is the order of the data.
 
-    `shown` are the rows that the filter leaves, in order, `position` that of the cursor among them. The cursor stays on
-    its row from poll to poll; where the row is gone, on its position. In a table that has the worst first it stays on
-    the first row until somebody moves it.
+    `shown` are the rows that pass the filter, in order, `position` that of the cursor among them. The cursor stays on
+    its row from poll to poll or, if the row is gone, at its position. In a table with the worst row first it stays on
+    the first row until the user moves it.
     """
 
     def __init__(self, table: Table[Any], *, filterable: bool = True) -> None:
@@ -51,18 +51,18 @@ class TableRows:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a filter is at work."""
+        """Whether a filter is active."""
         return bool(self.needle) and self.filterable
 
     def unmarked_order(self, columns: Collection[str]) -> str:
-        """Return by what the rows are sorted, "" if as at first, or if the head of one of these columns shows it."""
+        """Return the name of the sort order, "" for the default, or if the head of one of these columns shows it."""
         order = (self.sort_key, self.descending)
         if order == (self.table.order, self.table.descending) or self.sort_key in columns:
             return ""
         return f"sorted by {self.table.column(self.sort_key).head}" if self.sort_key else "last row first"
 
     def arrange(self) -> None:
-        """Filter and sort what there is."""
+        """Filter and sort the rows."""
         rows = list(self.all)
         if self.is_filtered:
             columns = self.table.columns
@@ -84,7 +84,7 @@ class TableRows:
             self._stand(self.position)
 
     def go(self, position: int) -> None:
-        """Put the cursor on the row at `position`, or the nearest there is, and keep it on that row."""
+        """Put the cursor on the row at `position`, or the nearest one, and keep it on that row."""
         self._moved = True
         self._stand(position)
 
@@ -93,13 +93,13 @@ class TableRows:
         self._cursor = self._identities[self.position] if self.shown else None
 
     def select(self, identity: Hashable) -> None:
-        """Put the cursor on the row of that identity, now or as soon as it is shown."""
+        """Put the cursor on the row of that identity, now or once it appears."""
         self._cursor, self._moved = identity, True
         self._follow()
 
 
 def _below(rows: list[Any], table: Table[Any]) -> list[Any]:
-    """Return the rows with those that stand below another right behind it, as far as that is there."""
+    """Return the rows with each child row directly after its parent, if the parent is there."""
     if table.parent is None:
         return rows
     children: dict[Hashable, list[Any]] = {}
@@ -117,7 +117,7 @@ def _below(rows: list[Any], table: Table[Any]) -> list[Any]:
 
 
 def _sorted(rows: Sequence[Any], column: Figure[Any], descending: bool) -> list[Any]:
-    """Sort stably; rows without a value come last either way."""
+    """Sort stably; rows without a value come last in both directions."""
     key = column.sort
     if key is None:
         return list(rows)
@@ -130,13 +130,13 @@ HEADER_LINES = 2
 
 
 class TableFrame:
-    """What of `rows` is to be seen.
+    """The visible part of `rows`.
 
-    `hidden` are the keys of columns left out; `late`, a warning, and `note` stand behind the title, with those of the
-    `column_notes` whose column shows; `unavailable` where no row could be seen; `filled` tells whether there ever were
-    data. `least` are values that the scales of bars reach up to at least, by column; `colours` those of groups;
-    `counted` tells whether the title says how many rows there are. One that `is_brief` has no more than its title and
-    the reason where no row could be seen.
+    `hidden` are the keys of omitted columns. `late`, a warning, and `note` come after the title, with the
+    `column_notes` of visible columns. `unavailable` is why rows could not be seen; `filled` whether there ever were
+    data. `least` are values that the scales of bars must include, by column; `colours` are those of groups;
+    `counted` is whether the title has the number of rows. A frame that `is_brief` has only its title and the reason
+    why rows could not be seen.
     """
 
     def __init__(self, rows: TableRows, trend: Trend | None, *, counted: bool = True) -> None:
@@ -158,21 +158,21 @@ class TableFrame:
 
     @property
     def columns(self) -> tuple[Figure[Any], ...]:
-        """The columns in their order: those that were chosen, else those of the table."""
+        """The columns in their order: the chosen ones, else those of the table."""
         return self.rows.table.columns if self._chosen is None else self._chosen
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The keys of the columns that were chosen, () where none were."""
+        """The keys of the chosen columns, () if none were chosen."""
         return () if self._chosen is None else tuple(column.key for column in self._chosen)
 
     def shown(self, width: int) -> tuple[str, ...]:
-        """Return the keys of the columns that show in a width, and of those that were chosen and have no room."""
+        """Return the keys of the chosen columns, by default of those that fit a width."""
         fitting = tuple(column.key for column, _ in self.fitted(width))
         return self.chosen or fitting
 
     def choose(self, keys: Sequence[str]) -> None:
-        """Show these columns in this order, the first before the others where there is no room; () are the table's."""
+        """Show these columns in this order; if room is short, the first have priority. () means the table's own."""
         known = {column.key: column for column in self.rows.table.columns}
         found = tuple(replace(known[key], narrow=True, vital=False) for key in dict.fromkeys(keys) if key in known)
         self._chosen = found or None
@@ -180,7 +180,7 @@ class TableFrame:
         self._fitted_for = (-1, frozenset())
 
     def arrange(self) -> None:
-        """Take note of other rows."""
+        """Update the frame after the rows have changed."""
         self._scales = scales_of(self.columns, self.rows.shown, self.least, self._trend)
 
     def fitted(self, width: int) -> Fitted:
@@ -191,12 +191,12 @@ class TableFrame:
         return self._fitted
 
     def sortable(self) -> list[str]:
-        """Return the keys the shown columns can be sorted by, in order; "" is the order of the data."""
+        """Return the keys of the sortable columns on screen, in order; "" is the order of the data."""
         keys = [column.key for column, _ in self._fitted if column.sort is not None]
         return keys if self.rows.table.order else ["", *keys]
 
     def column_at(self, x: int, width: int) -> Figure[Any] | None:
-        """Return the column that stands at a cell, None where none does."""
+        """Return the column at cell `x`, None if there is none."""
         left = 0
         for column, size in self.fitted(width):
             if left <= x < left + size:
@@ -222,29 +222,29 @@ class TableFrame:
         return lines + [pad((), width)] * (HEADER_LINES + shown - len(lines))
 
     def _shared_out(self, fitted: Fitted, shown: int, top: int) -> list[int]:
-        """Return how many lines each row has from `top` on: more than one where there are more lines than rows."""
+        """Return how many lines each row from `top` on gets: more than one if there are more lines than rows."""
         rows = self.rows.shown
         if len(rows) >= shown:
             return [1] * min(shown, len(rows) - top)
         return shared_out([lines_wanted(fitted, row) for row in rows[top:]], shown)
 
     def lines_of(self, index: int) -> range:
-        """Return on which lines the row stands that is the `index`-th of those drawn last."""
+        """Return the lines of the `index`-th row of the last drawing."""
         start = HEADER_LINES + sum(self._heights[:index])
         return range(start, start + self._heights[index]) if 0 <= index < len(self._heights) else range(0)
 
     def row_at(self, line: int) -> int | None:
-        """Return which of the rows drawn last stands on a line, None where none does."""
+        """Return the index of the row on a line in the last drawing, None if there is none."""
         return next((index for index in range(len(self._heights)) if line in self.lines_of(index)), None)
 
     def height(self, width: int) -> int:
-        """Return how many lines a width needs to show everything; one without rows, while it is not known (0)."""
+        """Return how many lines show everything at a `width`; an empty table counts one line if it is not known (0)."""
         if self._is_unavailable and self.is_brief:
             return len(self._sentence(width)) if width else 1
         return HEADER_LINES + (len(self.rows.shown) or (len(self._emptiness(width)) if width else 1))
 
     def whole_height(self, width: int) -> int:
-        """Return how many lines a width needs to show everything with no text cut."""
+        """Return how many lines show everything at a `width` with no text cut."""
         self._widen(self.rows.shown)
         is_drawn = self._fitted_for == (width, self.hidden)
         fitted = self._fitted if is_drawn else fit_columns(self.columns, width, self.hidden, self._needed)
@@ -252,14 +252,14 @@ class TableFrame:
 
     @property
     def _is_unavailable(self) -> bool:
-        """Whether no row could be seen, which is not to say that there is none."""
+        """Whether rows could not be seen, although there may be some."""
         return bool(self.unavailable) and not self.rows.all
 
     def _sentence(self, width: int) -> list[Line]:
         return wrap(((self.rows.table.title, "title"), (f"  {self.unavailable}", "dim")), width)
 
     def _widen(self, rows: Sequence[object]) -> None:
-        """Take note of how wide the texts of some rows are. Columns only grow, so that they do not move to and fro."""
+        """Widen the columns to the texts of `rows`. Columns never shrink, so that they do not move back and forth."""
         for key, size in cells_needed(self.columns, rows).items():
             if size > self._needed.get(key, 0):
                 self._needed[key] = size
@@ -274,19 +274,19 @@ class TableFrame:
             runs.append((f" of {rows.table.counted(rows.all)}  filter: {rows.needle}", "warn"))
         fitting = {column.key for column, _ in self.fitted(width)}
         runs += [(f"  {text}", "warn") for text in (rows.unmarked_order(fitting), self.late) if text]
-        unseen = _more_rows(top, len(rows.shown) - top - shown)
-        room = width - length(runs) - len(f"  {unseen}")  # how many are not seen comes first, then whole clauses
+        scrolled_out = _more_rows(top, len(rows.shown) - top - shown)
+        room = width - length(runs) - len(f"  {scrolled_out}")  # their number has priority, then come whole clauses
         of_columns = ", ".join(text for key, text in self.column_notes.items() if key in fitting)
         whole = ", ".join(filter(None, [self.note, of_columns]))
-        # What a column cannot show is told in no other place on the screen: it outlives what is said of the rows.
+        # The screen has no other place for the note of a column: it is kept longer than the note on the rows.
         brief = of_columns or whole
         note = next((each for each in (whole, brief, brief.rpartition(", ")[0]) if len(each) <= room), "")
         runs += [(f"  {note}", "dim")] if note else []
-        runs.append((unseen, "dim"))
+        runs.append((scrolled_out, "dim"))
         return pad(runs, width)
 
     def _emptiness(self, width: int) -> list[Line]:
-        """Say why there is no row: whole, as there is room where no rows are."""
+        """Return the sentence on why there are no rows, in full: the space of the rows is free."""
         rows = self.rows
         if not self.filled:
             why = "waiting for the first poll …"
@@ -298,6 +298,6 @@ class TableFrame:
 
 
 def _more_rows(above: int, below: int) -> str:
-    """Say how many rows there are above and below those that show."""
+    """Return the text on how many rows there are above and below the visible ones."""
     parts = [f"{count} more {arrow}" for count, arrow in ((above, "↑"), (below, "↓")) if count > 0]
     return f"  … {', '.join(parts)}" if parts else ""

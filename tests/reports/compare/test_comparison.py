@@ -79,7 +79,7 @@ def test_published_histograms_side_by_side() -> None:
     found = {line.figure: line for line in lines(one, other) if line.section == LATENCY}
     within = found["% within 1 ms"]
     assert (within.first, within.second) == (pytest.approx(99.5627, abs=5e-5), pytest.approx(99.5051, abs=5e-5))
-    assert within.difference is Judgement.UNTOLD  # a total is one block
+    assert within.difference is Judgement.TOO_FEW  # a total is one block
     assert (found["p99 ms"].first, found["p99 ms"].second) == (1.0, 1.0)
     assert found["p99 ms"].difference is Judgement.SAME
 
@@ -289,11 +289,11 @@ def test_figures_of_the_same_waits_are_all_compared_or_none() -> None:
     spikes = {5: 50.0, 25: 60.0}
     one, other = ([spikes.get(n, each) + more for n, each in enumerate(SLOW)] for more in (0, 5))
     found = list(_queue_waits({"A": one}, {"A": other}))
-    assert [line.difference for line in found] == [Judgement.UNTOLD] * 2
+    assert [line.difference for line in found] == [Judgement.TOO_FEW] * 2
     above = [[Value(float(each > 44), 1.0) for each in waits] for waits in (one, other)]
     assert chance(*above) is not None, "these alone would have been judged"
     shifted = list(_queue_waits({"A": [1.0, 2.0] * 40}, {"A": [8.0, 9.0] * 40}))
-    assert Judgement.UNTOLD not in {line.difference for line in shifted}, "with enough of them both are"
+    assert Judgement.TOO_FEW not in {line.difference for line in shifted}, "with enough of them both are"
 
 
 def test_figures_of_an_event_are_all_compared_or_none() -> None:
@@ -303,14 +303,14 @@ def test_figures_of_an_event_are_all_compared_or_none() -> None:
     series = [{key: [Value(each[2048], sum(each.values())) for each in polls]} for polls in (slow, later)]
     both = [WindowFigures(own, {"read": polls}, {}, {}) for own, polls in zip(series, (slow, later), strict=True)]
     told = {line.difference for line in lines(*both)}
-    assert told == {Judgement.APART, Judgement.SAME}, "percentiles in one bucket are the same anyway"
+    assert told == {Judgement.NO_OVERLAP, Judgement.SAME}, "percentiles in one bucket are the same anyway"
 
 
 def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
     def of(*differences: Judgement) -> str:
         return summary([Line(CPU, "", "", 1.0, 2.0, 100.0, each) for each in differences])
 
-    few, noise, more, apart = Judgement.UNTOLD, Judgement.NOISE, Judgement.MORE, Judgement.APART
+    few, noise, more, apart = Judgement.TOO_FEW, Judgement.NOISE, Judgement.MORE, Judgement.NO_OVERLAP
     assert of(noise, noise) == "No figure differs by more than noise."
     assert of(noise, more) == "1 of 2 figures differs by more than noise, marked *."
     rest = "2 have too few polls or statements to compare."

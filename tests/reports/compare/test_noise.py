@@ -46,21 +46,21 @@ def test_a_series_that_stays_alike_for_long_has_few_blocks() -> None:
     lag_2 = (62 - 2 * 30) / 64
     assert memory(steps) == -(-2 * (1 + 2 * (lag_1 + lag_2)) // 1)
     assert memory(polls(*range(40))) > 8  # a drift never forgets
-    assert judge(polls(*range(40)), polls(*range(20, 60))) is Judgement.UNTOLD
+    assert judge(polls(*range(40)), polls(*range(20, 60))) is Judgement.TOO_FEW
 
 
 def test_windows_that_do_not_overlap_are_told_apart_though_nobody_knows_how_rare_that_is() -> None:
     """Servers in use were 16 to 20, then 32 to 64: "too few to compare" read as if they were alike."""
     before, then = polls(*[20.0] * 6, *[16.0] * 34), polls(*[64.0] * 6, *[48.0] * 10, *[32.0] * 4, *[48.0] * 11)
     assert chance(before, then) is None
-    assert judge(before, then) is judge(then, before) is Judgement.APART
-    assert judge(before, [*then, Value(20.0, 1.0)]) is Judgement.UNTOLD, "one of the other is as low"
-    assert judge(before, then[:4]) is Judgement.UNTOLD, "four are too few for that, too"
+    assert judge(before, then) is judge(then, before) is Judgement.NO_OVERLAP
+    assert judge(before, [*then, Value(20.0, 1.0)]) is Judgement.TOO_FEW, "one of the other is as low"
+    assert judge(before, then[:4]) is Judgement.TOO_FEW, "four are too few for that, too"
 
 
 def test_what_one_window_does_not_have_is_not_zero() -> None:
     assert judge([], polls(1, 2, 3)) is Judgement.ONE_SIDED
-    assert judge(polls(0, 0, 0), polls(1, 2, 3)) is Judgement.UNTOLD
+    assert judge(polls(0, 0, 0), polls(1, 2, 3)) is Judgement.TOO_FEW
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1e6)), max_size=60))
@@ -81,7 +81,7 @@ def test_chance_alone_is_seldom_more_than_noise() -> None:
         return found
 
     answers = [judge(alike(), alike()) for _ in range(60)]
-    assert answers.count(Judgement.UNTOLD) < 12
+    assert answers.count(Judgement.TOO_FEW) < 12
     assert answers.count(Judgement.MORE) <= 3 * FALSE_ALARMS * 60
     shifted = [judge(alike(), [Value(each.over + 3, 1.0) for each in alike()]) for _ in range(10)]
     assert shifted.count(Judgement.MORE) >= 8
@@ -107,7 +107,7 @@ def test_of_more_deals_than_can_be_tried_some_are_drawn_and_the_one_that_was_see
     # Of five and eight there are 1,287 deals: each is tried.
     assert chance(low[:15], high[:24]) == pytest.approx(1 / 1287)
     assert chance(low[:14], high) is None, "four blocks are too few"
-    assert judge(low[:14], high) is Judgement.APART
+    assert judge(low[:14], high) is Judgement.NO_OVERLAP
 
 
 def test_no_more_than_twenty_blocks() -> None:

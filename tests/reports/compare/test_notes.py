@@ -40,10 +40,10 @@ def test_who_still_waits_at_the_end_of_a_window_is_counted_beside_the_waits_that
 
 def test_what_was_judged_is_counted() -> None:
     windows = window(0, 50), window(60, 100)
-    noted = _notes(*windows, [Judgement.MORE, *[Judgement.NOISE] * 9, Judgement.UNTOLD])
+    noted = _notes(*windows, [Judgement.MORE, *[Judgement.NOISE] * 9, Judgement.TOO_FEW])
     chance = f"chance alone would mark about {10 * FALSE_ALARMS:.1f} as more than noise"
     assert noted == [f"of 10 differences judged, {chance}"]
-    assert _notes(*windows, [Judgement.UNTOLD]) == []
+    assert _notes(*windows, [Judgement.TOO_FEW]) == []
     assert _notes(*windows, [Judgement.MORE])[0].startswith("of 1 difference judged")
 
 

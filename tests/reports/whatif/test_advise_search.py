@@ -202,7 +202,7 @@ def test_it_goes_on_from_the_best_and_from_what_is_like_another_last() -> None:
     order = []
     while (choice := found._next()) is not None:
         order.append(choice)
-        found._go_on(choice, dict.fromkeys(found.grid, ()))
+        found._vary(choice, dict.fromkeys(found.grid, ()))
     firsts = [limit(BATCH, 50), limit(BATCH, 25), limit(ETL, 88), limit(ETL, 13), PRESENT]
     assert order == [*firsts, limit(BATCH, 75), limit(ETL, 63)], "one comes to what 50 % does, one does nothing"
 
@@ -225,7 +225,7 @@ def test_several_groups_are_held_back_together() -> None:
     arrivals, plan, goal = planted("target too small", 8012)
     found = Search(ObservedLoad.of(arrivals, plan, [goal], 8012), [goal], [], FAMILIES["target too small"])
     found.courses = 1
-    assert found._held_back() == limit(BATCH, 50) | limit(ETL, 50)
+    assert found._others_limited() == limit(BATCH, 50) | limit(ETL, 50)
     found.run(lambda *_: None)
     assert found.best == limit(BATCH, 50) | limit(ETL, 50) | {Change("target", None, 48)}
     assert found.scored[found.best].waits == (0.0,)

@@ -20,16 +20,16 @@ from presman.reports.advise_report import (
     ReplayedChoice,
     WaitCurve,
     _as_good,
-    _at_once,
     _beyond_maximum,
     _cpu,
     _curves,
-    _few,
+    _early_verdict,
     _finding,
     _group_waits,
     _notes,
-    _promised,
     _replayed_choice,
+    _replays,
+    _with_promise,
     least,
 )
 from presman.reports.advise_script import Scripts
@@ -267,12 +267,12 @@ def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:
 
 def test_what_is_to_be_said_without_a_search() -> None:
     fine = GoalFinding("g", 30.0, "p95", 40, 40, 30.0, 30.0)
-    assert _at_once([fine], [GOAL], ObservedPlan())[0] == "met"
+    assert _early_verdict([fine], [GOAL], ObservedPlan())[0] == "met"
     for other in (replace(fine, observed=30.1), replace(fine, now=30.1), replace(fine, now=None)):
-        assert _at_once([other], [GOAL], ObservedPlan()) == ("", "")
-        assert _at_once([fine, other], [GOAL, GOAL], ObservedPlan()) == ("", "")
-    assert _at_once([replace(fine, statements=39)], [GOAL], ObservedPlan())[0] == "too_short"
-    assert _at_once([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
+        assert _early_verdict([other], [GOAL], ObservedPlan()) == ("", "")
+        assert _early_verdict([fine, other], [GOAL, GOAL], ObservedPlan()) == ("", "")
+    assert _early_verdict([replace(fine, statements=39)], [GOAL], ObservedPlan())[0] == "too_short"
+    assert _early_verdict([fine], [GOAL], ObservedPlan(autonomous=True))[0] == "autonomous"
 
 
 def test_one_is_as_good_where_it_is_nowhere_worse_by_a_twentieth_and_a_second() -> None:
@@ -290,14 +290,14 @@ def test_a_promise_is_the_middle_of_other_days_and_within_nine_of_ten() -> None:
     assert len(seen.early.arrivals) == 24
     after = outcome([0.0] * 24 + [30.0] * 12 + [31.0] * 4, "B" * 40)
     days = [outcome([float(n), 10.0 * n], "BB") for n in range(1, 20)]
-    found = _promised(FOUND, GOAL, after, days, seen)
+    found = _with_promise(FOUND, GOAL, after, days, seen)
     assert (found.held_back, found.within) == (16, 0.75)
     assert (found.advised, found.advised_low, found.advised_high) == (100, 10, 190)
     # Up to day 3 both start within 30 s, then one of two.
     assert (found.low, found.high) == (0.5, 1.0)
     for lacking in ([], [*days, outcome([1.0], "E")]):
-        assert _promised(FOUND, GOAL, after, lacking, seen).advised is None
-    none = _promised(FOUND, GOAL, outcome([0.0] * 40, "B" * 24 + "E" * 16), [], seen)
+        assert _with_promise(FOUND, GOAL, after, lacking, seen).advised is None
+    none = _with_promise(FOUND, GOAL, outcome([0.0] * 40, "B" * 24 + "E" * 16), [], seen)
     assert (none.within, none.held_back) == (None, 0)
 
 
@@ -315,7 +315,7 @@ def test_cpu_is_told_of_groups_that_wanted_a_second_by_levels_and_shares() -> No
 
 
 def test_how_often_a_replay_is_played() -> None:
-    assert (_few(LIMITED * 25, 9, 3), _few(LIMITED * 25 + LIMITED[:1], 9, 3)) == (9, 3)
+    assert (_replays(LIMITED * 25, 9, 3), _replays(LIMITED * 25 + LIMITED[:1], 9, 3)) == (9, 3)
     assert [least(part) for part in (0.8, 0.98, 0.989, 0.999)] == [20, 100, 182, 200]
 
 

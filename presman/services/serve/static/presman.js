@@ -1,7 +1,7 @@
-// What stands between this page and textual-serve's terminal: where it connects to, why it ended, files, links.
+// The link between this page and textual-serve's terminal: its connection, the reason for its end, files, links.
 "use strict";
 
-const here = new URL(".", location.href); // behind a reverse proxy the page may stand in a folder
+const here = new URL(".", location.href); // a reverse proxy may serve the page from a folder
 const page = document.body;
 const again = document.getElementById("again");
 const Plain = window.WebSocket;
@@ -14,12 +14,12 @@ const ENDS = {
   4000: "You have quit.",
   4001: "The monitor ended by itself. The reason is in the output of presman serve.",
 };
-const DECIDED = [1013, 4000, 4001]; // after every other end the page comes back by itself, whatever code a browser makes of it
-const RETURNS = 5; // how often it comes back soon without having lived for a while, and at all where it is refused
+const DECIDED = [1013, 4000, 4001]; // after any other close code, including the browser's own, the page reloads by itself
+const RETURNS = 5; // quick reloads of a page that did not stay open for a while; the most reloads if it is refused
 const A_WHILE = 30000;
 const SOON = 1500;
 
-history.replaceState(null, "", here.pathname); // the token, which is kept as a cookie, is nobody's to see
+history.replaceState(null, "", here.pathname); // hides the token, which is kept in a cookie
 
 function tell(text, { button }) {
   document.getElementById("said").textContent = text;
@@ -40,12 +40,12 @@ async function comeBack() {
     try {
       const answer = await fetch(new URL("alive", here), { cache: "no-store" });
       if (answer.status === 204) {
-        // presman itself: a reverse proxy has an answer of its own, too, and its page would try nothing
+        // only presman answers 204: an error page of a reverse proxy would not reload
         location.reload();
         return;
       }
     } catch {
-      // nobody answers yet
+      // no answer yet
     }
   }
 }
@@ -73,7 +73,7 @@ class Line extends Plain {
 window.WebSocket = Line;
 
 window.open = (url) => {
-  // Files come from presman itself; nothing else is opened, whatever is written on the screen.
+  // Only files from presman are opened, whatever links the screen shows.
   const file = /\/download\/([\w-]+)$/.exec(url || "");
   if (file) {
     const link = document.createElement("a");
@@ -85,7 +85,7 @@ window.open = (url) => {
 };
 
 if (!navigator.clipboard) {
-  // Browsers have none where the line is not encrypted.
+  // Browsers have no clipboard without TLS.
   const writeText = async (text) => {
     const area = document.createElement("textarea");
     const before = document.activeElement;
@@ -106,7 +106,7 @@ again.addEventListener("click", () => {
 
 async function begin() {
   const fonts = ["", "bold "].map((style) => document.fonts.load(`${style}16px "Roboto Mono"`));
-  await Promise.allSettled(fonts); // cells are measured when the terminal is made
+  await Promise.allSettled(fonts); // the terminal measures its cells when it is created
   const terminal = document.getElementById("terminal");
   const socket = new URL("ws", here);
   socket.protocol = socket.protocol.replace("http", "ws");
