@@ -29,7 +29,7 @@ from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, o
 from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
-TRAINED = 0.6
+TRAINING_PART = 0.6
 """The part of the statements with a goal that the search sees; the rest is held back to judge its result."""
 
 _STRETCHES = 20
@@ -157,7 +157,7 @@ class ObservedLoad(Struct, frozen=True):
         begin = min(each.first for each in arrivals)
         skipped = sum(each.at < begin for each in arrivals)
         asked = [each for each in arrivals[skipped:] if each.group in names] or arrivals
-        cut = asked[int(TRAINED * len(asked))].at
+        cut = asked[int(TRAINING_PART * len(asked))].at
         early = [each for each in arrivals if each.at < cut] or arrivals
         rules = changed(observed_rules(arrivals), plan=plan.tree, one_queue=plan.one_queue)
         return cls(ArrivalDay.of(arrivals), ArrivalDay.of(early), rules, plan, seed, skipped)

@@ -125,7 +125,7 @@ def closing(advice: Advice) -> Iterable[str]:
         )
     elif advice.verdict == "unmet" and not advice.interrupted:
         yield "No target alone would do."
-    if advice.choices and (why := _why_rough(advice)):
+    if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"The first choice costs others: {'; '.join(losers)}."
@@ -137,10 +137,10 @@ def closing(advice: Advice) -> Iterable[str]:
         yield f"Interrupted after {counted(advice.replayed, 'choice')}: these are the best of them."
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
-            yield from _sureness(each, advice)
+            yield from _certainty(each, advice)
 
 
-def _why_rough(advice: Advice) -> str:
+def _why_unreliable(advice: Advice) -> str:
     """Return why a replay is unreliable, "" if it is reliable."""
     if advice.replay_error is None:
         return off_by(None).capitalize()
@@ -172,7 +172,7 @@ def still_takes(advice: Advice) -> str:
     return f"Too early for advice on {few.goal}: it needs {counted(few.needed, 'statement')}, and {came}; {when}."
 
 
-def _sureness(each: GoalFinding, advice: Advice) -> Iterable[str]:
+def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
     if each.within is None:
         yield f"{each.goal}: no statements were held back to check the first choice."
         return

@@ -20,7 +20,7 @@ from presman.recording.store_errors import DamagedStoreError, RecordingError
 USUAL = 5.0
 """Seconds between two polls if a recorder did not store them."""
 
-LOOKED_AT = 2
+NEWEST_FILES = 2
 """Newest files to read in a folder of daily files: at midnight some recorders do not have the new one yet."""
 
 PATIENCE = 0.4
@@ -192,7 +192,7 @@ class StoreFleet:
         locations = [self._location]
         folder = None if is_url(self._location) else expanded(self._location)
         if folder is not None and is_folder(folder):
-            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-LOOKED_AT:]]
+            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-NEWEST_FILES:]]
             if not locations:
                 raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for location in self._stores.keys() - set(locations):

@@ -116,7 +116,7 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
         assert [playback.reading(index).bypassed for index in range(3)] == [seen.bypassed for _, seen in live]
         assert [to_do(found) for index in range(3) if (found := foreseen(playback, index))] == said
         incident = gather(recording, playback, range(3), playback.at(0))
-    assert [look.to_do for look in incident.looks] == said
+    assert [look.to_do for look in incident.samples] == said
     assert incident.moment is not None
     assert incident.moment.to_do == said[0]
     watched = inside("watch", str(place)).stdout

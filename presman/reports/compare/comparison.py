@@ -127,7 +127,7 @@ def plan_differences(
 
 
 def _at_end(directives: figures.Directives, key: tuple[str, str]) -> Any:
-    """Return the plan's value for a key; if its group has none, whether that means that it is not in the plan."""
+    """Return the plan's value for a key; without one "not in plan" if groups were read, else "not known"."""
     is_read = any(group for group, _ in directives)
     value = directives.get(key, figures.NOT_IN_PLAN if is_read else figures.NOT_KNOWN)
     return round(value, 4) if isinstance(value, float) else value

@@ -27,7 +27,7 @@ from presman.rows.snapshot import Snapshot
 BINS = 240
 """Stretches of time in a chart."""
 
-LOOKS = 20
+SAMPLES = 20
 """Number of polls to read again at even intervals, besides the worst ones."""
 
 EVENTS = 150
@@ -39,7 +39,7 @@ CHECKED = 60_000
 _HEAT_BINS, _HEAT_EVENTS, _HEAT_SECONDS = 60, 3, 60.0
 
 
-class Look(Struct, frozen=True):
+class Sample(Struct, frozen=True):
     """A poll that was read again: its reading, its alerts, what there was to do, and why it was chosen."""
 
     at: datetime
@@ -54,10 +54,10 @@ class Look(Struct, frozen=True):
 class Incident(Struct, frozen=True):
     """A stretch of a recording. `bins` and `groups` cover `width` polls each; polls are usually `usual` seconds apart.
 
-    `events` are the listed ones, `marks` are of all; `heat` has the events whose waits took most time. `looks` are the
-    polls that were read again, in order of time; `moment` is the one whose tables are shown, None if none can be read.
-    Groups and waits are read from one of every `step` spans of 32 polls. `damaged` polls cannot be read again; `damage`
-    describes other damage in sentences. `colours` are those of its groups.
+    `events` are the listed ones, `marks` are of all; `heat` has the events whose waits took most time. `samples` are
+    the polls that were read again, in order of time; `moment` is the one whose tables are shown, None if none can be
+    read. Groups and waits are read from one of every `step` spans of 32 polls. `damaged` polls cannot be read again;
+    `damage` describes other damage in sentences. `colours` are those of its groups.
     """
 
     source: str
@@ -75,8 +75,8 @@ class Incident(Struct, frozen=True):
     lives: tuple[StatementLife, ...]
     sums: tuple[StatementSum, ...]
     heat: tuple[tuple[str, tuple[HeatColumn, ...]], ...]
-    looks: tuple[Look, ...]
-    moment: Look | None
+    samples: tuple[Sample, ...]
+    moment: Sample | None
     step: int
     damaged: tuple[DamagedPolls, ...]
     damage: tuple[str, ...]
@@ -98,7 +98,7 @@ def gather(
         raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
     marks = time_bins.event_marks(playback, start, end, report_charts.PLACES)
     many = sum(each.many for each in marks)
-    looks = _looks(playback, indexes, at)
+    samples = _samples(playback, indexes, at)
     usual = time_bins.usual_interval(playback, start, end)
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
     return Incident(
@@ -113,8 +113,8 @@ def gather(
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(time_bins.statement_sums(playback, start, end)),
         heat=_heat(playback, start, end, len(indexes), usual),
-        looks=looks,
-        moment=_foreseen(playback, _moment(looks, at)),
+        samples=samples,
+        moment=_foreseen(playback, _moment(samples, at)),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part).step for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.damage_of(playback)),
@@ -123,7 +123,7 @@ def gather(
     )  # fmt: skip
 
 
-def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Look, ...]:
+def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[Sample, ...]:
     """Return the polls to read again: the requested one, the worst ones, and others at even intervals."""
     start, end = playback.at(indexes[0]), playback.at(indexes[-1])
     wanted: dict[int, str] = {}
@@ -133,39 +133,39 @@ def _looks(playback: Playback, indexes: range, at: datetime | None) -> tuple[Loo
         found = time_bins.worst(playback, start, end, column)
         if found is not None:
             wanted.setdefault(playback.index(found), why)
-    step = max(1.0, (len(indexes) - 1) / LOOKS)
-    for number in range(LOOKS + 1):
+    step = max(1.0, (len(indexes) - 1) / SAMPLES)
+    for number in range(SAMPLES + 1):
         if number * step <= len(indexes) - 1:
             wanted.setdefault(indexes[round(number * step)], "")
-    read = (_look(playback, index, why) for index, why in sorted(wanted.items()))
+    read = (_sample(playback, index, why) for index, why in sorted(wanted.items()))
     return tuple(each for each in read if each is not None)
 
 
-def _look(playback: Playback, index: int, why: str) -> Look | None:
+def _sample(playback: Playback, index: int, why: str) -> Sample | None:
     try:
         previous, snapshot = playback.pair(index)
     except LostPollError:
         return None
     reading = playback.meaning((previous, snapshot))
-    return Look(reading.at, why, reading, worst_first(wrong(reading)), to_do(reading), previous, snapshot)
+    return Sample(reading.at, why, reading, worst_first(wrong(reading)), to_do(reading), previous, snapshot)
 
 
-def _moment(looks: tuple[Look, ...], at: datetime | None) -> Look | None:
+def _moment(samples: tuple[Sample, ...], at: datetime | None) -> Sample | None:
     """Return the poll for the tables: that of `at`, else the longest queue, most CPU waited for, the last one."""
     reasons = ("asked for",) if at is not None else ()
     for why in (*reasons, "the longest queue", "most CPU waited for"):
-        for each in looks:
+        for each in samples:
             if each.why == why:
                 return each
-    return looks[-1] if looks else None
+    return samples[-1] if samples else None
 
 
-def _foreseen(playback: Playback, look: Look | None) -> Look | None:
+def _foreseen(playback: Playback, poll: Sample | None) -> Sample | None:
     """Return a poll with forecasts, if its queue has any."""
-    if look is None or not look.reading.queue:
-        return look
-    reading = foreseen(playback, playback.index(look.at))
-    return look if reading is None or reading.at != look.at else replace(look, reading=reading, to_do=to_do(reading))
+    if poll is None or not poll.reading.queue:
+        return poll
+    reading = foreseen(playback, playback.index(poll.at))
+    return poll if reading is None or reading.at != poll.at else replace(poll, reading=reading, to_do=to_do(reading))
 
 
 def _heat(

@@ -87,7 +87,7 @@ def _cell(figure: Figure[Any], row: Any, colours: GroupColours) -> Markup:
 def incident_of(source: RecordingSource, moment: str | datetime | None, note: Note) -> Incident:
     """Open a source, return the incident over everything that it replays, and close it; `moment` is for the tables.
 
-    `note` is called if a time is ambiguous, with the one that was taken; the source's goals are judged over the whole
+    `note` is called with notes, such as which of two possible times was taken; goals are judged over the whole
     stretch. Raises SourceError, RecordingError, TimeError.
     """
     try:
@@ -145,20 +145,21 @@ _GRAVE = frozenset(
 
 def what_happened(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the story, and the alerts of the polls that were read again."""
+    read = len(incident.samples)
     rows = [
-        (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.look.at), f"{each.polls} of {len(incident.looks)}",
+        (f"{each.alert.glyph} {each.alert.text}", axis.instant(each.sample.at), f"{each.polls} of {read}",
          axis.instant(each.first.at), axis.instant(each.last.at))
-        for each in alert_spans(incident.looks)[:_TOP]
+        for each in alert_spans(incident.samples)[:_TOP]
     ]  # fmt: skip
     table = (
         word_table(("What was wrong", "Text from", "In polls checked", "First of them", "Last of them"), rows)
         if rows
         else element("p", "Nothing was wrong in the polls that were checked.", class_="none")
     )
-    worst = [f"the one with {each.why}" for each in incident.looks if each.why and each.why != "asked for"]
+    worst = [f"the one with {each.why}" for each in incident.samples if each.why and each.why != "asked for"]
     which = listed([*worst, "others at even intervals"])
     note = (
-        f"This table is from {len(incident.looks)} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
+        f"This table is from {read} of {counted(incident.polls, 'poll')}: {which}. It misses what was "
         "wrong only between them. Sign and text are those of the worst of them; when an alert began, got worse and "
         "ended is in the list of events. "
         + ("The charts use what can be read." if damage(incident) else "The charts use all polls.")
@@ -210,7 +211,7 @@ def _listed(found: Sequence[DatabaseEvent], axis: report_charts.TimeAxis, colour
 
 def over_time(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the charts."""
-    cpus = next((each.reading.header.num_cpus for each in incident.looks if each.reading.header.num_cpus), None)
+    cpus = next((each.reading.header.num_cpus for each in incident.samples if each.reading.header.num_cpus), None)
     charts = (
         _chart(incident, "CPUs used", "CPUs", lambda each: each.used, lambda _: cpus, "CPUs managed"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
@@ -311,11 +312,11 @@ def latency(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
 
 def moment(incident: Incident) -> Markup:
     """Return the tables of one poll as the screens show them."""
-    look = incident.moment
-    if look is None:
+    sample = incident.moment
+    if sample is None:
         return section("One moment", element("p", "None of its polls can be read.", class_="none"))
-    at = Moment(look.reading, Choices(plain=True), look.alerts, find=lambda: (look.previous, look.snapshot))
-    reading = look.reading
+    at = Moment(sample.reading, Choices(plain=True), sample.alerts, find=lambda: (sample.previous, sample.snapshot))
+    reading = sample.reading
     words = [each.sentence for each in conformance(reading) if each.sentence]
     words += [f"{row.title}: {in_words(reading, row)}" for row in reading.cluster_groups()]
     parts: list[Markup] = [bullets(words)]
@@ -329,9 +330,9 @@ def moment(incident: Incident) -> Markup:
         if table is QUEUE and (record := forecast_record(reading, since=True)):
             note = f"{record}: by the first forecast that was made of each statement."
             parts.append(element("p", note, class_="note"))
-    why = f": {look.why}" if look.why else ""
+    why = f": {sample.why}" if sample.why else ""
     since = "" if reading.interval is None else f" Rates are over the last {spelled(reading.interval)}."
-    return section(f"At {spelled_instant(look.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
+    return section(f"At {spelled_instant(sample.at)}{why}", *parts, note=f"What presman showed of this poll.{since}")
 
 
 def _plan(at: Moment) -> str:
@@ -363,9 +364,9 @@ def meanings() -> Markup:
 def heading(incident: Incident, made: datetime) -> Markup:
     """Return the head of the page: subject, period, time zone, recording and version of presman."""
     times = incident.start, incident.end
-    look = incident.looks[-1].reading.header if incident.looks else None
-    release = f", Oracle {look.version}" if look is not None and look.version else ""
-    name = look.database if look is not None and look.database else incident.target
+    header = incident.samples[-1].reading.header if incident.samples else None
+    release = f", Oracle {header.version}" if header is not None and header.version else ""
+    name = header.database if header is not None and header.database else incident.target
     polls = counted(incident.polls, "poll")
     source = f"From {incident.source} by presman {__version__}, {made_at(made, times)}."
     lines = [

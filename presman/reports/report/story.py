@@ -11,7 +11,7 @@ from presman.analysis.trends.database_events import ALERT_THERE, QUEUE_BEGAN, QU
 from presman.base.formats import count, counted, number, server_time, spelled
 from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
-from presman.reports.report.incident import CHECKED, Incident, Look
+from presman.reports.report.incident import CHECKED, Incident, Sample
 from presman.reports.report.report_charts import between
 
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
@@ -23,13 +23,13 @@ _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan chang
 
 
 class AlertSpan(NamedTuple):
-    """An alert in the polls read again: its wording in `look`, the number of polls, and the first and last of them."""
+    """An alert in the polls read again: its wording in `sample`, the number of polls, the first and the last."""
 
     alert: Alert
-    look: Look
+    sample: Sample
     polls: int
-    first: Look
-    last: Look
+    first: Sample
+    last: Sample
 
 
 def story(incident: Incident) -> list[str]:
@@ -38,23 +38,23 @@ def story(incident: Incident) -> list[str]:
     return [" ".join(whole), " ".join(_moment(incident))]
 
 
-def alert_spans(looks: Sequence[Look]) -> list[AlertSpan]:
+def alert_spans(samples: Sequence[Sample]) -> list[AlertSpan]:
     """Return the alerts of the polls read again, each once: the worst and the most lasting first.
 
     Statements that wait too long and statements that can never start are separate alerts: only the former have an
     amount.
     """
-    found: dict[tuple[str, str, bool], list[tuple[Alert, Look]]] = defaultdict(list)
-    for look in looks:
+    found: dict[tuple[str, str, bool], list[tuple[Alert, Sample]]] = defaultdict(list)
+    for sample in samples:
         of_poll: dict[tuple[str, str, bool], Alert] = {}
-        for alert in look.alerts:
+        for alert in sample.alerts:
             of_poll.setdefault((alert.key, alert.subject, alert.amount is None), alert)
         for key, alert in of_poll.items():
-            found[key].append((alert, look))
+            found[key].append((alert, sample))
     spans = []
     for sightings in found.values():
-        alert, look = min(sightings, key=lambda each: (_rank(each[0]), not each[1].why))
-        spans.append(AlertSpan(alert, look, len(sightings), sightings[0][1], sightings[-1][1]))
+        alert, sample = min(sightings, key=lambda each: (_rank(each[0]), not each[1].why))
+        spans.append(AlertSpan(alert, sample, len(sightings), sightings[0][1], sightings[-1][1]))
     return sorted(spans, key=lambda each: (_rank(each.alert), -each.polls))
 
 
@@ -64,12 +64,12 @@ def _rank(alert: Alert) -> int:
 
 def _frame(incident: Incident) -> list[str]:
     long = spelled((incident.end - incident.start).total_seconds())
-    looks = incident.looks
-    database = looks[0].reading.header.database if looks else ""
+    samples = incident.samples
+    database = samples[0].reading.header.database if samples else ""
     found = [f"{counted(incident.polls, 'poll')} of {database or incident.target} in {long}."]
-    plans = list(dict.fromkeys(plan_name(each.reading) for each in looks))
-    if looks:
-        cpus = number(looks[-1].reading.header.num_cpus or None, 0)
+    plans = list(dict.fromkeys(plan_name(each.reading) for each in samples))
+    if samples:
+        cpus = number(samples[-1].reading.header.num_cpus or None, 0)
         found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs managed.")
     return found
 
@@ -99,7 +99,7 @@ def _queue(incident: Incident) -> list[str]:
     busy = sum(each.busy for each in incident.bins)
     found = []
     if queued:
-        worst = next((each for each in incident.looks if each.why == "the longest queue"), None)
+        worst = next((each for each in incident.samples if each.why == "the longest queue"), None)
         when = f", at {spelled_instant(worst.at)}" if worst is not None else ""
         among = f" (in {count(busy)} of {counted(incident.polls, 'poll')} a statement waited)"
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
@@ -124,7 +124,7 @@ def _were(many: int, noun: str) -> str:
 
 
 def _queue_unknown(incident: Incident) -> str:
-    lacking = sorted({basis.lacking for look in incident.looks for basis in look.reading.basis
+    lacking = sorted({basis.lacking for sample in incident.samples for basis in sample.reading.basis
                       if basis.what == "queue" and basis.lacking})  # fmt: skip
     return f" Whether one did is not known: {'; '.join(lacking)}." if lacking else ""
 
@@ -152,23 +152,23 @@ def _events(incident: Incident) -> list[str]:
 
 
 def _moment(incident: Incident) -> list[str]:
-    look = incident.moment
-    if look is None:
+    sample = incident.moment
+    if sample is None:
         return ["None of its polls can be read: only the figures are known, not the alerts."]
-    bad = [each for each in look.alerts if each.state in {"bad", "warn"}]
-    why = f" ({look.why})" if look.why else ""
+    bad = [each for each in sample.alerts if each.state in {"bad", "warn"}]
+    why = f" ({sample.why})" if sample.why else ""
     if not bad:
-        return [f"At {spelled_instant(look.at)}{why} nothing was wrong{_blindly(look)}."]
-    found = [f"At {spelled_instant(look.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
+        return [f"At {spelled_instant(sample.at)}{why} nothing was wrong{_blindly(sample)}."]
+    found = [f"At {spelled_instant(sample.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
     if len(bad) > 3:
         found.append(f"{counted(len(bad) - 3, 'more alert')} of that moment in the table below.")
-    if look.to_do is not None:
-        found.append(f"What presman advised at that moment: DO {look.to_do.text}.")
+    if sample.to_do is not None:
+        found.append(f"What presman advised at that moment: DO {sample.to_do.text}.")
     return found
 
 
-def _blindly(look: Look) -> str:
-    lacking = [basis.what for basis in look.reading.basis if basis.lacking]
+def _blindly(sample: Sample) -> str:
+    lacking = [basis.what for basis in sample.reading.basis if basis.lacking]
     return f", but it is not known whether there was a {', or a '.join(lacking)}" if lacking else ""
 
 
@@ -205,14 +205,14 @@ def unknown(incident: Incident) -> list[str]:
     if incident.step > 1:
         found.append(f"For a period this long, consumer groups and latency use 32 polls in every {32 * incident.step}")
     if incident.polls > CHECKED:
-        found.append(f"Only the {len(incident.looks)} read for the table were checked for damage")
+        found.append(f"Only the {len(incident.samples)} read for the table were checked for damage")
     found += damage(incident)
     polls: Counter[str] = Counter()
-    for look in incident.looks:
-        reasons = {each.why for each in look.reading.unseen}
-        reasons |= {f"{each.view or each.query}: {each.text}" for each in look.reading.troubles}
-        reasons |= {f"{each.view} did not answer in time" for each in look.reading.late}
+    for sample in incident.samples:
+        reasons = {each.why for each in sample.reading.unseen}
+        reasons |= {f"{each.view or each.query}: {each.text}" for each in sample.reading.troubles}
+        reasons |= {f"{each.view} did not answer in time" for each in sample.reading.late}
         polls.update(reasons)
     return found + [
-        f"{why} (in {of_them} of {count(len(incident.looks))} polls checked)" for why, of_them in sorted(polls.items())
+        f"{why} (in {many} of {count(len(incident.samples))} polls checked)" for why, many in sorted(polls.items())
     ]

@@ -46,7 +46,7 @@ class Credentials(NamedTuple):
     user: str
     password: Secret
 
-    def admit(self, header: str) -> bool:
+    def is_valid(self, header: str) -> bool:
         """Return whether an Authorization header is valid; the time this takes does not depend on what is wrong."""
         scheme, _, encoded = header.partition(" ")
         try:
@@ -94,13 +94,13 @@ class WebApp:
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [response.body]
 
     @property
-    def asks(self) -> bool:
+    def needs_credentials(self) -> bool:
         """Whether access needs credentials."""
         return self._credentials is not None
 
-    def knows(self, header: str) -> bool:
+    def is_allowed(self, header: str) -> bool:
         """Return whether an Authorization header has valid credentials; False if none are configured."""
-        return self._credentials is not None and self._credentials.admit(header)
+        return self._credentials is not None and self._credentials.is_valid(header)
 
     def _answer(self, environment: Environment) -> Response:
         path = environment["PATH_INFO"]
@@ -108,7 +108,7 @@ class WebApp:
             return NOT_ALLOWED
         if path == HEALTH:
             return self._health()
-        if self.asks and not self.knows(environment.get("HTTP_AUTHORIZATION", "")):
+        if self.needs_credentials and not self.is_allowed(environment.get("HTTP_AUTHORIZATION", "")):
             return DENIED
         return self._page(environment) if path == PAGE else NOT_FOUND
 
@@ -128,7 +128,7 @@ class WebApp:
 QUICK = 1
 """The compression level of gzip: even the fastest shrinks the page to a fifteenth."""
 
-AT_ONCE, OF_ONE = 16, 12
+AT_ONCE, OF_ADDRESS = 16, 12
 """Connections in total and of one address; further ones are refused while all of these are being answered."""
 
 SILENCE = 10.0
@@ -137,7 +137,7 @@ SILENCE = 10.0
 LONGEST = 30.0
 """Seconds that a connection may last."""
 
-LOOK = 0.5
+CHECK_EVERY = 0.5
 """Seconds between two checks for connections that last too long, and until the server notices that it must stop."""
 
 LONGEST_HEAD = 8_192
@@ -145,7 +145,7 @@ LONGEST_HEAD = 8_192
 
 _AUTHORIZATION = re.compile(rb"\r\nauthorization:[ \t]*([^\r\n]*)\r\n", re.IGNORECASE)
 
-HEARING = 0.005
+READING_TIME = 0.005
 """Seconds for new threads to read what their connections have already sent."""
 
 REST = 0.1
@@ -227,7 +227,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
         self._certificates = certificates
         self._refused = RateLimited(note, pause=MINUTE)
         self._answering = threading.BoundedSemaphore(AT_ONCE)
-        self._places: Places[Any] = Places(AT_ONCE, OF_ONE)
+        self._places: Places[Any] = Places(AT_ONCE, OF_ADDRESS)
         self._open: dict[Any, float] = {}
         super().__init__(address, _Handler)
         self.set_app(app)
@@ -272,12 +272,12 @@ class _Listener(ThreadingMixIn, WSGIServer):
         for each, address in accepted.items():
             self._begin(each, address)
         if self._must_read_first(len(accepted)):
-            time.sleep(HEARING)
+            time.sleep(READING_TIME)
 
     def _must_read_first(self, accepted: int) -> bool:
         """Return whether threads must read what the new connections have sent before others take their places."""
-        is_known_at_once = self._certificates is None and self._app.asks
-        return not is_known_at_once and self._places.are_to_be_heard(accepted)
+        is_known_at_once = self._certificates is None and self._app.needs_credentials
+        return not is_known_at_once and self._places.should_read_now(accepted)
 
     def _take(self, request: Any, client_address: Any, accepted: dict[Any, Any]) -> None:
         """Keep a connection in `accepted` if there is a place for it."""
@@ -302,11 +302,11 @@ class _Listener(ThreadingMixIn, WSGIServer):
             return False
         finally:
             request.settimeout(SILENCE)
-        return found is not None and self._app.knows(found[1].decode("latin-1"))
+        return found is not None and self._app.is_allowed(found[1].decode("latin-1"))
 
     def _begin(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, if one is free and can be started."""
-        if not self._answering.acquire(timeout=LOOK):
+        if not self._answering.acquire(timeout=CHECK_EVERY):
             self._places.leave(request)
             self.shutdown_request(request)
             return
@@ -334,7 +334,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
 
     def asked(self, request: Any, header: str) -> None:
         """Record that a connection has sent a request, perhaps with a password."""
-        self._places.rise(request, Standing.SAFE if self._app.knows(header) else Standing.ASKED, time.monotonic())
+        self._places.rise(request, Standing.SAFE if self._app.is_allowed(header) else Standing.ASKED, time.monotonic())
 
     def _end(self, request: Any) -> None:
         self._places.leave(request)
@@ -393,7 +393,7 @@ class WebServer:
 
     def _listen(self) -> None:
         try:
-            self._listener.serve_forever(LOOK)
+            self._listener.serve_forever(CHECK_EVERY)
         finally:
             self._has_ended.set()
 

@@ -46,7 +46,7 @@ class Access(Struct, frozen=True):
     secure: bool
     cookie: str
 
-    def knows(self, host: str) -> bool:
+    def accepts_host(self, host: str) -> bool:
         """Return whether the Host header names presman."""
         name = _split(f"//{host}").hostname if _HOST.fullmatch(host) else None
         if not name:
@@ -67,12 +67,12 @@ class Access(Struct, frozen=True):
             return True
         return origin.lower() == f"{'https' if self.secure else 'http'}://{host.lower()}"
 
-    def opens_to(self, given: str) -> bool:
-        """Return whether this is the token; the time this takes does not depend on how much of it is right."""
+    def is_token(self, given: str) -> bool:
+        """Return whether this is the token, if one is required; a wrong one takes as long as the right one."""
         return self.token is None or _same(given, self.token.reveal())
 
-    def admits(self, cookie: str) -> bool:
-        """Return whether this is the cookie that a browser gets for the token."""
+    def is_pass(self, cookie: str) -> bool:
+        """Return whether this is the cookie that a browser gets for the token, if one is required."""
         return self.token is None or _same(cookie, self.pass_for_token())
 
     def pass_for_token(self) -> str:
@@ -172,10 +172,10 @@ def _bound(made: socket.socket, address: str, port: int) -> socket.socket:
 SILENCE = 10.0
 """Seconds in which a whole request must arrive. aiohttp limits the idle time between two requests."""
 
-LOOK = 1.0
+CHECK_EVERY = 1.0
 """Seconds between two checks for connections without a request."""
 
-HEARING = 6
+READING_TURNS = 6
 """Turns of the event loop until what a connection has already sent is read."""
 
 REST = 0.1
@@ -187,7 +187,7 @@ MOST = 256
 FEWEST = 16
 """The fewest connections with which two browsers do not get in each other's way."""
 
-OWN, OF_VIEWER = 40, 10
+OWN, PER_VIEWER = 40, 10
 """Descriptors of presman itself, and of each viewer: the pipes of the monitor, and those used to start it."""
 
 
@@ -196,9 +196,9 @@ def most_connections(viewers: int) -> int:
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return MOST + viewers
-    found = min(MOST + viewers, allowed - OWN - viewers * OF_VIEWER)
+    found = min(MOST + viewers, allowed - OWN - viewers * PER_VIEWER)
     if found < FEWEST + viewers:
-        takes = OWN + viewers * OF_VIEWER + FEWEST + viewers
+        takes = OWN + viewers * PER_VIEWER + FEWEST + viewers
         raise LimitError(f"open files (ulimit -n) are limited to {allowed}: --viewers {viewers} takes {takes}")
     return found
 
@@ -209,7 +209,7 @@ def most_at_once(viewers: int, most: int) -> int:
     If there are enough descriptors these are all that wait: in a flood, others would not be accepted otherwise.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    spare = allowed - OWN - viewers * OF_VIEWER - most
+    spare = allowed - OWN - viewers * PER_VIEWER - most
     return WAITING if allowed == resource.RLIM_INFINITY or spare >= most else max(1, spare)
 
 
@@ -284,11 +284,11 @@ class Connections:
             accepted = [self._take(line, address[0], loop.time())]
             for line, address in _waiting(listening, self._at_once):
                 accepted.append(self._take(line, address[0], loop.time()))
-                if self._places.are_to_be_heard(len(accepted)):
+                if self._places.should_read_now(len(accepted)):
                     break
             for each in self._open.intersection(accepted):
                 each.making = asyncio.create_task(each.make(server, context))
-            for _ in range(HEARING if self._places.are_to_be_heard(len(accepted)) else 1):
+            for _ in range(READING_TURNS if self._places.should_read_now(len(accepted)) else 1):
                 await asyncio.sleep(0)  # without a pause nothing would be read or closed
 
     def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
@@ -308,7 +308,7 @@ class Connections:
     async def close_silent(self) -> None:
         """Close connections that send no request in time, until this is cancelled."""
         while True:
-            await asyncio.sleep(min(LOOK, SILENCE / 4))
+            await asyncio.sleep(min(CHECK_EVERY, SILENCE / 4))
             self._forget()
             for connection in self._places.silent_since(asyncio.get_running_loop().time() - SILENCE):
                 connection.cut()

@@ -64,7 +64,7 @@ class ViewerSite:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in requests with an accepted host name and the token."""
         access = self._serving.access
-        if not (access.knows(request.host) and "Host" in request.headers):
+        if not (access.accepts_host(request.host) and "Host" in request.headers):
             text = "presman does not answer to this host name: --public sets the one it does.\n"
             raise web.HTTPMisdirectedRequest(text=text)
         if self._is_admitted(request):
@@ -75,7 +75,7 @@ class ViewerSite:
         if request.path != "/":
             raise web.HTTPUnauthorized(text="This needs the token of presman serve.\n")
         given = request.query.get("token")
-        if given is not None and access.opens_to(given):
+        if given is not None and access.is_token(given):
             return self._with_pass(request, await handler(request))
         if given is not None:
             self._refused(request)
@@ -83,7 +83,7 @@ class ViewerSite:
 
     def _is_admitted(self, request: web.Request) -> bool:
         access = self._serving.access
-        return access.admits(request.cookies.get(access.cookie, ""))
+        return access.is_pass(request.cookies.get(access.cookie, ""))
 
     def _with_pass(self, request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
         access = self._serving.access
@@ -108,7 +108,7 @@ class ViewerSite:
                 form = await request.post()
         except (TimeoutError, ConnectionError):  # closed in the meantime: the answer is lost
             raise web.HTTPRequestTimeout from None
-        if not self._serving.access.opens_to(str(form.get("token", ""))):
+        if not self._serving.access.is_token(str(form.get("token", ""))):
             self._refused(request)
             return _html(token_page(is_wrong=True), 401)
         return self._with_pass(request, web.Response(status=303, headers={"Location": "./"}))
@@ -226,7 +226,7 @@ def static_files() -> dict[str, tuple[str, bytes]]:
     }
     for path in found.values():
         if not path.is_file():
-            raise InputError(f"{path} is missing: this release of textual-serve is not one that presman knows")
+            raise InputError(f"{path} is missing: this release of textual-serve is not one that presman accepts_host")
     return {name: (KINDS[path.suffix], path.read_bytes()) for name, path in found.items()}
 
 

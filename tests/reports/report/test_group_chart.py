@@ -67,7 +67,7 @@ def test_a_line_across_is_the_target_or_the_longest_queue_or_the_cpus(monkeypatc
     monkeypatch.setattr(report_charts, "area_chart", drawn)
     look = SimpleNamespace(reading=SimpleNamespace(header=SimpleNamespace(num_cpus=24)))
     steps, rows = (step(0, target=64, queued=3), step(1)), (row(0, "ETL", 1.0), row(1, "ETL", 1.0))
-    incident: Any = SimpleNamespace(groups=rows, bins=steps, colours=COLOURS, usual=5.0, looks=(look,), width=1)
+    incident: Any = SimpleNamespace(groups=rows, bins=steps, colours=COLOURS, usual=5.0, samples=(look,), width=1)
     axis: Any = None
     incident_page.over_time(incident, axis)
     assert lines["target"] == [64, None]

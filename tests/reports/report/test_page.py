@@ -23,7 +23,7 @@ from presman.recording import time_bins
 from presman.recording.codec.shapes import instant
 from presman.recording.reader import Recording
 from presman.recording.window_lines import poll_lines
-from presman.reports.report.incident import LOOKS, Incident, edges, gather
+from presman.reports.report.incident import SAMPLES, Incident, edges, gather
 from presman.reports.report.incident_page import MOST, _left_out, incident_page, value_table
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
@@ -134,7 +134,7 @@ def test_the_table_of_what_was_wrong_says_that_its_times_are_of_polls_that_were_
     _, _, rest = text.partition("In polls checked</th>")
     heads, _, rows = rest.partition("</tr>")
     assert re.findall(r">(\w[^<]+)</th>", heads) == ["First of them", "Last of them"]
-    read_again = {f"{each.at.astimezone():%H:%M:%S}" for each in incident.looks}
+    read_again = {f"{each.at.astimezone():%H:%M:%S}" for each in incident.samples}
     table, _, note = rows.partition("</table>")
     assert set(re.findall(r"<td>(\d\d:\d\d:\d\d)</td>", table)) <= read_again
     assert "when an alert began, got worse and ended is in the list of events" in note.partition("</section>")[0]
@@ -144,16 +144,16 @@ def test_the_worst_polls_are_read_again_and_others_at_even_intervals(incident: I
     with Recording(str(whole)) as recording:
         playback = recording.playback()
         polls = poll_lines(playback, playback.at(0), playback.at(len(playback) - 1))
-        asked = gather(recording, playback, playback.indexes(), at=playback.at(7)).looks
+        asked = gather(recording, playback, playback.indexes(), at=playback.at(7)).samples
         ats = [playback.at(index) for index in playback.indexes()]
-    chosen = {each.why: each for each in incident.looks if each.why}
+    chosen = {each.why: each for each in incident.samples if each.why}
     longest = chosen["the longest queue"]
     assert len(longest.reading.queue) == max(polls.values["queued"])
     assert longest.at == instant(polls.times[polls.values["queued"].index(len(longest.reading.queue))])
     assert [each.at for each in asked if each.why == "asked for"] == [ats[7]]
-    assert [each.at for each in incident.looks] == sorted({each.at for each in incident.looks})
-    step = (len(ats) - 1) / LOOKS
-    assert {ats[round(number * step)] for number in range(LOOKS + 1)} <= {each.at for each in incident.looks}
+    assert [each.at for each in incident.samples] == sorted({each.at for each in incident.samples})
+    step = (len(ats) - 1) / SAMPLES
+    assert {ats[round(number * step)] for number in range(SAMPLES + 1)} <= {each.at for each in incident.samples}
 
 
 def test_wide_bins_have_the_same_sums_as_narrow_ones(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

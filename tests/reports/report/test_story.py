@@ -45,7 +45,7 @@ def stretch(key: int, known: int = 10, **facts: Any) -> Any:
 
 def incident(**facts: Any) -> Any:
     plain: dict[str, Any] = {
-        "polls": 120, "start": at(0), "end": at(600), "target": "prod", "looks": (), "goals": (), "bins": (),
+        "polls": 120, "start": at(0), "end": at(600), "target": "prod", "samples": (), "goals": (), "bins": (),
         "groups": (), "sums": (), "marks": (), "moment": None, "gaps": (), "step": 1, "damaged": (), "damage": (),
     }  # fmt: skip
     return SimpleNamespace(**(plain | facts))
@@ -65,12 +65,12 @@ def test_a_stretch_of_which_little_is_known() -> None:
 
 def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
     night = replace(CALM.header, plan="NIGHT", num_cpus=16.0)
-    looks = (look(0), look(5), look(10, header=night))
-    assert whole(looks=looks).startswith(
+    samples = (look(0), look(5), look(10, header=night))
+    assert whole(samples=samples).startswith(
         "120 polls of DWPROD in 10 min. Resource plan: DAYTIME_PLAN, then NIGHT; 16 CPUs managed. "
     )
     unknown_cpus = replace(CALM.header, database="", num_cpus=0.0)
-    told = whole(looks=(look(0, header=unknown_cpus),))
+    told = whole(samples=(look(0, header=unknown_cpus),))
     assert "120 polls of prod in" in told
     assert "- CPUs managed" in told
     assert " Goal: met by 3 of 4. " in whole(goals=(SimpleNamespace(sentence="met by 3 of 4"),))
@@ -79,8 +79,8 @@ def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
 def test_the_queue_is_told_at_its_longest() -> None:
     bins = (stretch(0, queued=3, servers=64, target=128, busy=4), stretch(1, queued=12, servers=None, busy=7),
             stretch(2, queued=1, servers=96, target=256, busy=1))  # fmt: skip
-    looks = (look(0, why="the first"), look(30, why="the longest queue"))
-    told = whole(bins=bins, looks=looks)
+    samples = (look(0, why="the first"), look(30, why="the longest queue"))
+    told = whole(bins=bins, samples=samples)
     assert (
         f"Up to 12 parallel statements waited in the queue, at {clock(30)} (in 12 of 120 polls a statement waited). "
         "Up to 96 parallel servers were in use; the target was 128, then 256." in told
@@ -94,7 +94,7 @@ def test_the_queue_is_told_at_its_longest() -> None:
     lacking = replace(CALM, basis=(Evidence("queue", (), "V$SESSION: ORA-00942"), Evidence("skew", (), "x")))
     assert (
         "No parallel statement was seen waiting in the queue. Whether one did is not known: V$SESSION: ORA-00942."
-        in whole(looks=(SimpleNamespace(at=at(0), alerts=(), why="", to_do=None, reading=lacking),))
+        in whole(samples=(SimpleNamespace(at=at(0), alerts=(), why="", to_do=None, reading=lacking),))
     )
 
 
@@ -165,13 +165,13 @@ def test_the_moment_has_its_three_worst_alerts_and_what_was_advised() -> None:
 
 
 def test_an_alert_is_told_once_as_it_was_at_its_worst() -> None:
-    looks = (
+    samples = (
         look(0, alert("warn", "w0", "queue", "ETL"), alert("note", "n0", "other")),
         look(5, alert("warn", "w1", "queue", "ETL"), alert("warn", "again", "queue", "ETL"), alert("warn", "b", "q2"),
              why="chosen"),
         look(9, alert("bad", "x", "queue", "BATCH"), alert("warn", "b", "q2"), alert("warn", "b", "q2")),
     )  # fmt: skip
-    found = [(each.alert.text, each.polls, each.first.at, each.last.at) for each in alert_spans(looks)]
+    found = [(each.alert.text, each.polls, each.first.at, each.last.at) for each in alert_spans(samples)]
     assert found == [
         ("x", 1, at(9), at(9)), ("w1", 2, at(0), at(5)), ("b", 2, at(5), at(9)), ("n0", 1, at(0), at(0)),
     ]  # fmt: skip
@@ -181,8 +181,8 @@ def test_who_can_never_start_is_not_lost_under_who_only_waits() -> None:
     """The statement at the head was too large for its limit for one poll; later others waited for long."""
     never = alert("bad", "wants 24, more than the 16 allowed", "queue", "REPORTS")
     waits = Alert("bad", "", "short by 8", "", "queue", "REPORTS", 570.0)
-    looks = (look(0, never), look(5, waits), look(9, waits, why="the longest queue"))
-    assert [(each.alert.text, each.polls) for each in alert_spans(looks)] == [
+    samples = (look(0, never), look(5, waits), look(9, waits, why="the longest queue"))
+    assert [(each.alert.text, each.polls) for each in alert_spans(samples)] == [
         ("short by 8", 2), ("wants 24, more than the 16 allowed", 1),
     ]  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_what_a_page_does_not_know() -> None:
     assert len(unknown(incident(gaps=gaps[:20]))) == 21
     assert unknown(incident(step=3))[0].endswith("use 32 polls in every 96")
     assert unknown(incident(polls=CHECKED)) == []
-    assert unknown(incident(polls=CHECKED + 1, looks=(look(0),)))[0].startswith("Only the 1 read for the table")
+    assert unknown(incident(polls=CHECKED + 1, samples=(look(0),)))[0].startswith("Only the 1 read for the table")
     assert unknown(incident(damage=("a chain is lost",))) == ["a chain is lost"]
 
 
@@ -218,8 +218,12 @@ def test_that_nothing_was_seen_is_not_said_of_a_damaged_recording() -> None:
 def test_views_that_told_nothing_are_counted_by_what_they_said() -> None:
     lost = UnavailableView("GV$OSSTAT", "GV$OSSTAT: ORA-00942")
     query = UnansweredQuery("osstat", "", "no grant", "")
-    looks = (look(0, unseen=(lost,)), look(5, unseen=(lost,), troubles=(query,)), look(9, late=(LateView("V$A", 3.0),)))
-    assert unknown(incident(looks=looks)) == [
+    samples = (
+        look(0, unseen=(lost,)),
+        look(5, unseen=(lost,), troubles=(query,)),
+        look(9, late=(LateView("V$A", 3.0),)),
+    )
+    assert unknown(incident(samples=samples)) == [
         "GV$OSSTAT: ORA-00942 (in 2 of 3 polls checked)", "V$A did not answer in time (in 1 of 3 polls checked)",
         "osstat: no grant (in 1 of 3 polls checked)",
     ]  # fmt: skip

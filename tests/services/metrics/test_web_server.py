@@ -231,12 +231,12 @@ def _answers(site: Site) -> bool:
 
 
 def test_who_takes_no_answer_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_server, "LOOK", 0.02)
+    monkeypatch.setattr(web_server, "CHECK_EVERY", 0.02)
     monkeypatch.setattr(listeners, "GRACE", 0.05)
     site = Site()
     monkeypatch.setattr(site.server._listener.get_app(), "_answer", lambda _: Response("200 OK", b"x" * (16 << 20)))
     lines = [_asked(site.port) for _ in range(web_server.AT_ONCE)]
-    until(lambda: len(site.server._listener._open) >= web_server.OF_ONE, "all places of this address are taken")
+    until(lambda: len(site.server._listener._open) >= web_server.OF_ADDRESS, "all places of this address are taken")
     monkeypatch.undo()
     until(lambda: _answers(site), "the server answers")
     for line in lines:
@@ -387,7 +387,7 @@ def test_who_has_shaken_hands_keeps_his_place_before_those_who_have_not(tmp_path
         first = lines.enter_context(context.wrap_socket(socket.create_connection((HOST, site.port), 30)))
         places = site.server._listener._places
         until(lambda: not places.silent_since(time.monotonic()), "it has shaken hands")
-        for _ in range(3 * web_server.OF_ONE):
+        for _ in range(3 * web_server.OF_ADDRESS):
             lines.enter_context(socket.create_connection((HOST, site.port), 30)).sendall(b"\x16\x03\x01\x02\0\1")
         first.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         assert first.recv(15) == b"HTTP/1.0 200 OK"
