@@ -105,9 +105,9 @@ class PdbReading(Struct, frozen=True):
 class MissedMinimum(NamedTuple):
     """A container that waits for CPU on an instance while it gets less than its CPU_MIN_COUNT; all figures in CPUs.
 
-    It `used` so much since the last poll of its minimum, `least`. `minima` is the sum over all open containers. If
-    `minima` exceeds `capacity`, each minimum is cut in proportion when all containers are busy, and the plan is still
-    met.
+    `used` is its use since the last poll, `least` is its CPU_MIN_COUNT. `minima` is the sum over all open containers.
+    If `minima` exceeds `capacity`, each minimum is cut in proportion when all containers are busy, and the plan is
+    still met.
     """
 
     inst_id: int
