@@ -280,7 +280,7 @@ class ChainReader:
         found = self._decoders.get((chain.store.name, chain.chain))
         return 0 if found is None else len(found)
 
-    def pass_over(self, store: Store, chains: Iterable[Chain], *, back: bool) -> list[tuple[Chain, str]]:
+    def skip_damaged(self, store: Store, chains: Iterable[Chain], *, back: bool) -> list[tuple[Chain, str]]:
         """Return the leading chains that are damaged from their beginning on, and why, so that they need not be tried.
 
         Going `back`, the last of them is left out, as it must be tried: the end of a truncated file may be in it.

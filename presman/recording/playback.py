@@ -51,7 +51,7 @@ _NAMED: BindParameter[Any] = bindparam("sql_ids", expanding=True)
 Pair = tuple[Snapshot | None, Snapshot]
 """A poll, preceded by the one that its rates are computed from, None without one."""
 
-_NO_SUCH = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
+_BAD_VALUES = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
 """Exceptions caused by values that no recorder wrote."""
 
 
@@ -72,7 +72,7 @@ class StoredRows:
         self._index = ChainIndex(())
 
     def refresh(self) -> None:
-        """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
+        """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
         found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, messages)])
         if messages and len(found) < len(self._index):
@@ -154,7 +154,7 @@ class StoredRows:
                     if any(type(value) is float and not is_number(value) for value in row):
                         raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
-                except _NO_SUCH:
+                except _BAD_VALUES:
                     self._note(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
             self._note(str(error))
@@ -202,7 +202,7 @@ class Playback(StoredRows):
         return len(self._index)
 
     def refresh(self) -> None:
-        """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
+        """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         super().refresh()
         self._reader.forget()
 
@@ -251,12 +251,12 @@ class Playback(StoredRows):
             try:
                 self.snapshot(indexes[0])
             except LostPollError:
-                indexes = self._behind_damage(indexes)
+                indexes = self._after_damage(indexes)
                 continue
             yield indexes[0]
             indexes = indexes[1:]
 
-    def _behind_damage(self, indexes: range) -> range:
+    def _after_damage(self, indexes: range) -> range:
         """Return the rest of `indexes` that may be readable, given that the first is not."""
         chain, poll = self._index.find(indexes[0])
         back, readable = indexes.step < 0, self._reader.readable_polls(chain)
@@ -264,7 +264,7 @@ class Playback(StoredRows):
         if not rest or (back and readable):
             return rest
         store = self._index.find(rest[0])[0].store
-        for each, reason in self._reader.pass_over(store, self._index.run(rest), back=back):
+        for each, reason in self._reader.skip_damaged(store, self._index.run(rest), back=back):
             self._lost[store.name, each.chain] = _LostChain(each.first_at, each.polls, reason)
             rest = rest[each.polls :]
         return rest

@@ -70,7 +70,7 @@ class RecordingLocation:
         """Return the files of a folder, the oldest first."""
         return sorted(expanded(self._location).glob(f"*{SUFFIX}")) if self.is_daily else []
 
-    def let_go(self, location: Path) -> None:
+    def close_store(self, location: Path) -> None:
         """Close the store of a file that is about to be removed."""
         with self._turn:
             store = self._stores.pop(str(location), None)
@@ -137,7 +137,7 @@ def _trim_days(location: RecordingLocation, limits: RetentionLimits, now: dateti
             size = path.stat().st_size
             is_old = limits.age is not None and path.stem[-10:] < f"{now - limits.age:%Y-%m-%d}"
             if is_old or (limits.size is not None and total > limits.size):
-                location.let_go(path)
+                location.close_store(path)
                 path.unlink()
                 total -= size
                 removed += 1

@@ -312,7 +312,7 @@ class ProcessSource:
     def _hung(self) -> SourceError:
         """End a process that does not answer, and return the error."""
         if self._child is not None:
-            self._child.tell(signal.SIGUSR1)
+            self._child.send_signal(signal.SIGUSR1)
             _await_log(self._logged)
             self._child.end()
         self._close_channel()

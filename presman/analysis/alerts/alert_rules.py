@@ -328,7 +328,7 @@ def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
     return (*others[:1], *idle, *others[1:])
 
 
-# ---- All-clear: what is known not to be there, by which views, and of what nothing is known.
+# ---- All-clear: what is known to be absent, by which views, and what is not known.
 
 _CLEARED_BY = {
     "queue_waits": "queue",

@@ -49,7 +49,8 @@ _PREFIX = re.compile(r"^(?:FORCE:|SCHEDULER\[[^\]]*\]:)+", re.IGNORECASE)
 def plan_name(text: str) -> str:
     """Return a plan's name without the prefixes of RESOURCE_MANAGER_PLAN.
 
-    >>> plan_name("SCHEDULER[0x4D2F]:DEFAULT_MAINTENANCE_PLAN") 'DEFAULT_MAINTENANCE_PLAN'
+    >>> plan_name("SCHEDULER[0x4D2F]:DEFAULT_MAINTENANCE_PLAN")
+    'DEFAULT_MAINTENANCE_PLAN'
     """
     return _PREFIX.sub("", text.strip())
 

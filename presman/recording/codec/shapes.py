@@ -100,7 +100,7 @@ class Room:
         if self.most is not None and self.taken > self.most:
             raise DamagedError("it unfolds to more than a recorder writes")
 
-    def doubt(self, characters: int) -> None:
+    def count_doubtful(self, characters: int) -> None:
         """Count characters of texts that must be cleaned. Raises DamagedError if they are too many."""
         self._doubtful += characters
         if self._doubtful > _MOST_DOUBTFUL:
@@ -135,7 +135,7 @@ class Field(NamedTuple):
     def _cleaned(self, texts: Iterable[str], room: Room) -> dict[str, str]:
         """Return a mapping from texts to their cleaned form, without ASCII texts that are already clean."""
         doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
-        room.doubt(sum(map(len, doubtful)))
+        room.count_doubtful(sum(map(len, doubtful)))
         return {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
 
 

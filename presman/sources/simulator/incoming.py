@@ -1,4 +1,4 @@
-"""Arrivals: pools of sessions, streams of statements, scripted statements, and when each connects."""
+"""Arrivals: the sessions of pools, the statements of streams and of the script, and the times at which they arrive."""
 
 from functools import partial
 from math import pi, sin
@@ -13,7 +13,7 @@ from presman.sources.simulator.workload import Workload
 
 
 class Incoming:
-    """Connects sessions and lets statements arrive; what becomes of them is the workload's matter."""
+    """Connects sessions and submits statements to the workload."""
 
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self._cluster = cluster
@@ -144,7 +144,7 @@ class Incoming:
         return Execution(number, session, cursor, ticket, group, spec.cpu, spec.mb, work, work, hold, now, stream)
 
     def forget(self, session: SimulatedSession) -> None:
-        """Take an idle session out of its stream: it was ended."""
+        """Remove an idle session that was ended from its stream."""
         for stream in self._streams:
             if session in stream.idle:
                 stream.idle.remove(session)
