@@ -246,7 +246,7 @@ class Playback(StoredRows):
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def readable(self, indexes: range) -> Iterator[int]:
-        """Yield the indexes whose poll can be read, given consecutive ones; damaged chains are skipped."""
+        """Yield those of consecutive `indexes` whose poll can be read; damaged chains are skipped."""
         while indexes:
             try:
                 self.snapshot(indexes[0])

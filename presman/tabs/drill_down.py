@@ -84,7 +84,7 @@ def name_of(row: Any) -> str:
 
 
 def contents_of(scope: DrillScope, reading: Reading) -> ScopeContents:
-    """Return the contents of a scope. A statement belongs to it if its coordinator does or, for an event, a server."""
+    """Return the contents of a scope. A statement belongs to it by its coordinator or, for an event, by a server."""
     sessions = tuple(row for row in reading.sessions if _has(scope, row) and scope.event in {"", row.event})
     at_work = {_coordinator(row) for row in sessions} if scope.event else None
     queue = tuple(row for row in reading.queue if _has(scope, row) and _is_one_of(row, at_work))

@@ -257,7 +257,7 @@ class PageReader:
         self._content = self.row = None
 
     def request_details(self, focus: Focus | None) -> None:
-        """Request the details of one session; without one request only progress, and that only if the tab shows it.
+        """Request the details of one session or, without one, only the progress of statements if the tab shows that.
 
         The request polls at once, which would delay the screen, so the page is painted first with the available data.
         """

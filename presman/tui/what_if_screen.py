@@ -158,7 +158,7 @@ class WhatIfScreen(ModalScreen[None]):
         """Request the answer for the changes on screen unless it was requested; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
         is_requested = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
-        if (self._is_busy and not is_requested) or self._queue.silence:  # the screen shows the age instead
+        if (self._is_busy and not is_requested) or self._queue.silence:  # the age on the screen grows
             self._show()
         if self._is_busy or is_requested:
             return
@@ -220,7 +220,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._change(partial(self._changes.type, digit=digit))
 
     def action_step(self, direction: int) -> None:
-        """Change a limit by a step, or undo its change (0)."""
+        """Change a limit by a step, or back to the value in force (0)."""
         self._change(partial(self._changes.step, direction=direction))
 
     def action_script(self) -> None:

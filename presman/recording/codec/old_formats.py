@@ -1,4 +1,4 @@
-"""Blocks of format 2, with each column as its difference to an earlier poll: only read, and only for one more release.
+"""Blocks of format 2, with each column as its difference to an earlier poll: read for one more release, not written.
 
 The input may be forged: sizes are bounded, types checked, texts cleaned.
 """
