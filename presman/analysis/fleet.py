@@ -27,10 +27,10 @@ class ConnectionState(Marked):
 class KeyFigures(Struct, frozen=True):
     """What a fleet shows of one poll of a database.
 
-    `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the CPUs handed out.
-    `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical alerts and
-    warnings; the worst has `severity` ("good" without any) and the text `worst`, which without any is the basis of
-    that. `plan` is "" without one.
+    `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the number of CPUs
+    handed out. `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical
+    alerts and warnings; the worst has `severity` ("good" without any) and the text `worst`, which without any is the
+    basis of that. `plan` is "" without one.
     """
 
     database: str

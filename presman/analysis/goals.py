@@ -87,9 +87,9 @@ def goals_of(group: str, goals: Iterable[Goal], seen: Collection[str]) -> tuple[
 class GoalReading(Struct, frozen=True):
     """The result for a goal: statements that were `good` (started in time) and `bad` (did not), since presman watches.
 
-    `recent` counts the last half hour and `day` the last 24 hours of it, (good, bad) each; `watched` is the seconds
-    watched. A statement is bad as soon as it has waited longer, and counts once. Statements that start and end between
-    two polls are not seen.
+    `recent` counts the last half hour and `day` the last 24 hours of it, (good, bad) each; `watched` is the time
+    watched in seconds. A statement is bad as soon as it has waited longer, and counts once. Statements that start and
+    end between two polls are not seen.
     """
 
     goal: Goal

@@ -168,7 +168,7 @@ def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
 
 
 def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> list[Chain]:
-    """Return runs of polls whose blocks are missing as chains: their figures can still be read."""
+    """Return each run of polls without blocks as a chain: their figures can still be read."""
     c = POLLS.c
     covered = {poll for each in chains for poll in range(each.chain, each.chain + each.polls)}
     found: list[Chain] = []
@@ -243,7 +243,7 @@ class ChainReader:
         self._refused = 0
 
     def snapshot(self, chain: Chain, index: int) -> Snapshot:
-        """Return the poll at an index of a chain. Raises DamagedError, and StoreLostError if the store is away."""
+        """Return a chain's poll at an index. Raises DamagedError, and StoreLostError if the store is unreachable."""
         key = (chain.store.name, chain.chain)
         for known, snapshot in self._newest:
             if known == (*key, index):

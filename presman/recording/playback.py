@@ -51,7 +51,7 @@ _NAMED: BindParameter[Any] = bindparam("sql_ids", expanding=True)
 Pair = tuple[Snapshot | None, Snapshot]
 """A poll, preceded by the one that its rates are computed from, None without one."""
 
-_NO_SUCH = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
+_BAD_VALUES = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
 """Exceptions caused by values that no recorder wrote."""
 
 
@@ -154,7 +154,7 @@ class StoredRows:
                     if any(type(value) is float and not is_number(value) for value in row):
                         raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
-                except _NO_SUCH:
+                except _BAD_VALUES:
                     self._note(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
             self._note(str(error))
@@ -246,7 +246,7 @@ class Playback(StoredRows):
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def readable(self, indexes: range) -> Iterator[int]:
-        """Yield the indexes whose poll can be read, given consecutive ones; damaged chains are skipped."""
+        """Yield those of consecutive `indexes` whose poll can be read; damaged chains are skipped."""
         while indexes:
             try:
                 self.snapshot(indexes[0])

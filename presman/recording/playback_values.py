@@ -78,7 +78,7 @@ _LIVES = (
 
 
 THERE = "gone >= :start AND first_seen <= :end"
-"""Chooses the `lives` that were there between two instants."""
+"""The condition for `lives` that were there between two instants."""
 
 
 def lives(chosen: str, columns: str = "*", more: str = "") -> TextClause:

@@ -2,7 +2,7 @@
 
 Each name is always replaced by the same other name, so that a snapshot stays meaningful: who waits for whom, and which
 statement it is. Every text field of every record is listed here, as one to keep or to rename; a test ensures that.
-Consumer groups and plans keep their names: without them a recording would be useless.
+Consumer groups and plans keep their names: they are the subject of a recording.
 """
 
 import os

@@ -44,7 +44,7 @@ _FOREIGN = text(
 That is a default other than a sequence's number, a generated column, a check, an index on an expression, or a
 user-defined type."""
 
-_TAKEN_OVER = text(
+_SHADOWED = text(
     "SELECT 'operator' AS kind FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) {first}"
     " AND pg_catalog.pg_operator_is_visible(o.oid) AND o.oprleft OPERATOR(pg_catalog.<) {first}"
     " AND o.oprright OPERATOR(pg_catalog.<) {first}"
@@ -117,7 +117,7 @@ def foreign_relation(connection: Connection, *, writing: bool) -> str:
 
     Also return operators and functions that have the name of one of PostgreSQL's own; "" if there is none.
     """
-    if (kind := connection.execute(_TAKEN_OVER).scalar()) is not None:
+    if (kind := connection.execute(_SHADOWED).scalar()) is not None:
         return f"own {kind} instead of PostgreSQL's"
     return str(connection.execute(_FOREIGN, {"writing": writing}).scalar() or "")
 

@@ -91,7 +91,7 @@ class StatementLives:
         still_open: dict[int, _Written] = {}
         for run in self._runs.open:
             known, since = self._open.get(id(run)), None
-            if known is not None and before is not None and _holds_other(known):
+            if known is not None and before is not None and _has_changed(known):
                 since = before + (reading.at - before) / 2
                 changed.append(self._row(known._replace(life=known.life | {"ended_at": kept(since)}), reading.at))
                 known = None
@@ -139,7 +139,7 @@ def run_until(life: StatementLife, at: datetime) -> StatementRun:
     )  # fmt: skip
 
 
-def _holds_other(known: _Written) -> bool:
+def _has_changed(known: _Written) -> bool:
     """Whether a statement that held servers when last written has changed its group or number of servers."""
     before = known.life["consumer_group"], known.life["servers"]
     return known.life["started_at"] is not None and before != (known.run.group, known.run.servers)

@@ -234,7 +234,7 @@ class StatementSum(NamedTuple):
 
     A statement that was in several groups counts as an execution in each, but among `statements` only in its first.
     `servers` is the most that one execution had. Times outside of the period do not count, except in `longest_wait`:
-    the seconds that a statement which waited in the period has waited since it arrived.
+    the most seconds since its arrival that a statement waiting in the period has waited.
     """
 
     sql_id: str

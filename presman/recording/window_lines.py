@@ -151,7 +151,7 @@ def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> 
              for poll, at, seconds in playback.rows(part, _POLLS)
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
     rows = playback.rows(part, _rows_of(figures)) if has_groups(playback, part) else []
-    drawn = _drawn(playback, part, rows) if rows else {}
+    drawn = _row_indexes(playback, part, rows) if rows else {}
     values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows if they are damaged
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     inside = [poll in polls for poll in range(part.first, part.last + 1)]
@@ -176,7 +176,7 @@ def _is_among(poll: object, part: PlaybackPart) -> bool:
     return isinstance(poll, int) and part.first <= poll <= part.last
 
 
-def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
+def _row_indexes(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
     """Return for each group the index of its row at each poll, -1 if it has none."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}

@@ -71,7 +71,7 @@ def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
     If there is neither, a line says why.
     """
     offered = [] if old else commands_to_copy(row, reading)
-    found = [Copyable("", each.kind.value, each.text, command=each, affects=whom) for each, whom in offered]
+    found = [Copyable("", each.kind.value, each.text, command=each, affects=affected) for each, affected in offered]
     if not old:
         found += [_without_command(each) for each in not_offered(row, reading)]
     why = f"no command is offered while {old}" if old else why_no_command(row, reading)

@@ -37,9 +37,9 @@ class PreviewReader(Struct, frozen=True):
         """Return the early reading. Raises SourceError."""
         from presman.analysis.assemble import analyse
 
-        return analyse(None, self._look(source))
+        return analyse(None, self._poll(source))
 
-    def _look(self, source: Source) -> Snapshot:
+    def _poll(self, source: Source) -> Snapshot:
         from presman.polling.poller import Poller
 
         source.scope = self.scope

@@ -141,7 +141,7 @@ def help_lines(keys: Sequence[Key]) -> list[Line]:
     """Return the help page."""
     from presman.tui.pages.content import help_page  # its imports would delay the first frame
 
-    states = [(state.text, state.level, told) for state, told in STATES.items()]
+    states = [(state.text, state.level, meaning) for state, meaning in STATES.items()]
     return help_page("Fleet", keys, keys_in_table(), [FLEET], NOTES, states)
 
 

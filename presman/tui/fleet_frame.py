@@ -33,8 +33,8 @@ def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
     for state in ConnectionState:
         if found[state]:
             runs.append((f"  {state.glyph} {found[state]} {state.value.lower()}", state.level))
-    if hurt := [each.key_figures.alerts for each in members if each.key_figures and each.key_figures.alerts]:
-        runs.append((f"  ▲ {counted(sum(hurt), 'alert')} in {len(hurt)}", "warn"))
+    if alerts := [each.key_figures.alerts for each in members if each.key_figures and each.key_figures.alerts]:
+        runs.append((f"  ▲ {counted(sum(alerts), 'alert')} in {len(alerts)}", "warn"))
     return [*runs, (f"  every {interval:g}s", "dim")]
 
 

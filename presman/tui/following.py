@@ -26,7 +26,7 @@ class FollowedStatement:
     """A statement that is followed. `row` is its last row, None once it has ended."""
 
     def __init__(self, row: QueuedStatement | RunningStatement) -> None:
-        self._who = row.executing()
+        self._execution = row.executing()
         self.row: QueuedStatement | RunningStatement | None = row
         self.name = f"{row.sql_id or 'the statement'} of {row.group} ({row.inst_id}:{row.sid})"
 
@@ -42,7 +42,7 @@ class FollowedStatement:
 
     def _row_now(self, reading: Reading) -> QueuedStatement | RunningStatement | None:
         rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
-        return next((row for row in rows if row.executing() == self._who), None)
+        return next((row for row in rows if row.executing() == self._execution), None)
 
     def select(self, grids: Iterable[Grid]) -> Grid | None:
         """Put the cursor on the statement in its table, also on a folded row; return that table."""
@@ -51,6 +51,6 @@ class FollowedStatement:
         if grid is None or self.row is None:
             return None
         shown = {statement_identity(each) for each in grid.rows.shown}
-        folded = isinstance(self.row, QueuedStatement) and self._who not in shown
-        grid.select(kind_of(self.row) if folded and isinstance(self.row, QueuedStatement) else self._who)
+        folded = isinstance(self.row, QueuedStatement) and self._execution not in shown
+        grid.select(kind_of(self.row) if folded and isinstance(self.row, QueuedStatement) else self._execution)
         return grid

@@ -216,7 +216,7 @@ class FrameApp(KeyedApp):
         if not self.begun or self.is_leaving:
             return
         try:
-            self.monitor.look()
+            self.monitor.assess()
             self.paint_lines()
             leaving, is_page_open = "goes back to the fleet" if self.home else "quits", self.reader.is_open
             if self.frame.paint_message(self.monitor, leaving, is_page_open=is_page_open):

@@ -169,7 +169,7 @@ class Monitor:
 
     # ---- what is shown
 
-    def look(self) -> None:
+    def assess(self) -> None:
         """Compute the alerts and the to-do of the instant on screen; no command is offered for old data."""
         from presman.analysis.advice.to_do import to_do
 
@@ -280,7 +280,7 @@ class Moments:
         """Go to the next (1) or previous (-1) event."""
         event = self.event(direction)
         if event is None:
-            self.notify("Nothing else happened after this." if direction > 0 else self._nothing_before())
+            self.notify("Nothing else happened after this." if direction > 0 else self._no_earlier_event())
         else:
             self.show(event)
 
@@ -298,6 +298,6 @@ class Moments:
             return None
         return beside(self.monitor.events, reading.at, direction, span[0])
 
-    def _nothing_before(self) -> str:
+    def _no_earlier_event(self) -> str:
         first = "" if self.span is None else f" The oldest poll kept is from {clock(self.span[0])}."
         return f"Nothing happened before this.{first}"

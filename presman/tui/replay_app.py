@@ -111,7 +111,7 @@ class RecordedMoments(Moments):
         at = self._replay.player.heading or (reading.at if reading is not None else None)
         return None if at is None else beside(self.monitor.events, at, direction)
 
-    def _nothing_before(self) -> str:
+    def _no_earlier_event(self) -> str:
         return "Nothing happened before this."
 
 

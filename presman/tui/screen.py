@@ -88,8 +88,8 @@ class MonitorScreen(PatientScreen, PlainBackground):
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."
-            told = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
-            lines = [((f"  {line}", style),) for text, style in told for line in wrap(text, width - 3)]
+            texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
+            lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
             return [(), (("  ✕ No data", "bad"),), *lines]
         return []
 

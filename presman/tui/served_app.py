@@ -54,7 +54,7 @@ class BrowserDriver(WebDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_event = WakingEvent()
-        self._one_writes = Lock()
+        self._write_lock = Lock()
         self._last = Timer(GRACE, os._exit, (1,))
         self._last.daemon = True
 
@@ -112,7 +112,7 @@ class BrowserDriver(WebDriver):
 
     def _send(self, whole: bytes) -> None:
         left = memoryview(whole)
-        with self._one_writes, suppress(BrokenPipeError):  # the server is gone: the end of the input shows that, too
+        with self._write_lock, suppress(BrokenPipeError):  # the server is gone: the end of the input shows that, too
             while left:  # a signal may interrupt the write
                 left = left[os.write(self.fileno, left) :]
 

@@ -240,7 +240,7 @@ class PageReader:
         page.scroll_to(y=0, animate=False)
         _focus(page)
         self._repaint()
-        self.look_at(focus)
+        self.request_details(focus)
 
     def refresh(self, reading: Reading | None) -> None:
         """Draw the page from this reading."""
@@ -256,8 +256,8 @@ class PageReader:
             self._panels.focus_first()
         self._content = self.row = None
 
-    def look_at(self, focus: Focus | None) -> None:
-        """Request the details of one session; without one request only progress, and that only if the tab shows it.
+    def request_details(self, focus: Focus | None) -> None:
+        """Request the details of one session or, without one, only the progress of statements if the tab shows that.
 
         The request polls at once, which would delay the screen, so the page is painted first with the available data.
         """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PATIENCE = 0.5
 """Seconds between two checks whether a key got lost. A lost key no longer holds up the next ones."""
 
-LOOKS = 10
+CHECKS = 10
 """Checks after which a key no longer holds up others even if its widget still exists and may just be late."""
 
 ROUNDS = 2
@@ -88,26 +88,26 @@ class TypedKeys:
             return
         target = self._app.focused or self._app.screen
         await self._send(self._keys[0])
-        self._look_later(target, LOOKS)
+        self._check_later(target, CHECKS)
         self._send_after(target, ROUNDS)
 
     def _send_after(self, target: Widget, rounds: int) -> None:
         """Send the message that follows a key to the key's widget, else to the widget of the next one."""
-        if not self._is_there(target):
+        if not self._is_attached(target):
             target = self._app.focused or self._app.screen
         if not target.post_message(KeyDone(self._number, target, rounds)):
             self._app.post_message(KeyDone(self._number, target, 0))
 
-    def _is_there(self, target: Widget) -> bool:
+    def _is_attached(self, target: Widget) -> bool:
         return target.is_attached and target.screen is self._app.screen
 
-    def _look_later(self, target: Widget, looks: int) -> None:
-        self._late = asyncio.get_running_loop().call_later(PATIENCE, self._look, target, looks - 1)
+    def _check_later(self, target: Widget, checks: int) -> None:
+        self._late = asyncio.get_running_loop().call_later(PATIENCE, self._check, target, checks - 1)
 
-    def _look(self, target: Widget, looks: int) -> None:
+    def _check(self, target: Widget, checks: int) -> None:
         """Give up on a key that got lost with its widget; on a busy machine it may only be late."""
-        if looks and not self._is_leaving() and self._is_there(target):
-            self._look_later(target, looks)
+        if checks and not self._is_leaving() and self._is_attached(target):
+            self._check_later(target, checks)
         else:
             self._app.call_later(self._send_next, self._number)
 

@@ -98,7 +98,7 @@ def key_parser(debug: bool = False) -> KeyParser | None:
 
 
 def end_input(parser: KeyParser) -> None:
-    """Tell the parser that the input has ended. The result for an incomplete key no longer matters."""
+    """Close the parser at the end of the input. The result for an incomplete key no longer matters."""
     with suppress(Exception):
         list(parser.feed(""))
 

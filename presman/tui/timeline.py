@@ -48,7 +48,7 @@ class Timeline:
         """The times of the snapshots that are kept, and of some that no longer are, in seconds since 1970."""
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
-        self._judged: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
+        self._assessed: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
             OrderedDict()
         )
         self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
@@ -72,8 +72,8 @@ class Timeline:
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
             if reading.alerts is not None or reading.goals:  # snapshots do not contain how long these had lasted
-                self._judged[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
-                _keep_newest(self._judged, len(self._history))
+                self._assessed[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
+                _keep_newest(self._assessed, len(self._history))
             if reading.forecast is not None:  # nor do they contain forecasts
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
                 self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
@@ -123,7 +123,7 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis.assemble import analyse
 
-            alerts, goals = self._judged.get(key, (None, ()))
+            alerts, goals = self._assessed.get(key, (None, ()))
             found = replace(analyse(previous, current, self._cache), alerts=alerts, goals=goals)
             self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
         return self._readings[key]

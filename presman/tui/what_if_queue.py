@@ -340,9 +340,9 @@ class QueueOnShow:
         answer = self._answer_to(choice)
         if answer is None:
             return []
-        rests = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
+        age_note = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [rests if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
+        return [age_note if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
         """Return the newest answer, without its results if they are for another choice."""

@@ -33,7 +33,7 @@ from presman.tui.widgets.frame_lines import KeysLine, Labelled
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
 
-_LOOK = 0.5
+_CHECK_EVERY = 0.5
 """Seconds between two checks for a new poll."""
 
 _KEYS = (
@@ -150,17 +150,17 @@ class WhatIfScreen(ModalScreen[None]):
         """Ask about the newest poll, and about each that arrives."""
         self._show_choices(False)
         self._ask()
-        self.set_interval(_LOOK, self._ask)
+        self.set_interval(_CHECK_EVERY, self._ask)
 
     # ---- questions and answers
 
     def _ask(self) -> None:
         """Request the answer for the changes on screen unless it was requested; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
-        is_asked = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
-        if (self._is_busy and not is_asked) or self._queue.silence:  # the screen shows the age instead
+        is_requested = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
+        if (self._is_busy and not is_requested) or self._queue.silence:  # the age on the screen grows
             self._show()
-        if self._is_busy or is_asked:
+        if self._is_busy or is_requested:
             return
         moment = monitor.moment()
         pair = None if moment is None else moment.snapshots
@@ -187,8 +187,8 @@ class WhatIfScreen(ModalScreen[None]):
         """Show limits and queue under the changes, answered or not."""
         if self._queue.answer is not None:
             rows = self._queue.answer.limits.limits(self._group)
-            meant_first = sorted(rows, key=lambda row: row.knob != self._knob)
-            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in meant_first]
+            ordered = sorted(rows, key=lambda row: row.knob != self._knob)
+            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in ordered]
             self._limits.show_rows(changed, note="nothing is changed in the database")
         self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
@@ -220,7 +220,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._change(partial(self._changes.type, digit=digit))
 
     def action_step(self, direction: int) -> None:
-        """Change a limit by a step, or undo its change (0)."""
+        """Change a limit by a step, or back to the value in force (0)."""
         self._change(partial(self._changes.step, direction=direction))
 
     def action_script(self) -> None:

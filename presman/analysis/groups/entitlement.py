@@ -113,7 +113,7 @@ class Frame(NamedTuple):
 
     `claims` are what each group is due given all demand, as fractions of the capacity. `whole_plan` means that no plan
     above this one is hidden; without it no due is known. `capped` has the innermost reached limit of each group under
-    one. `used` is the CPUs of all groups together. `inside` means that only one container is visible.
+    one. `used` is the number of CPUs that all groups used together. `inside` means that only one container is visible.
     """
 
     capacity: float

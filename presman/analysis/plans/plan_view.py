@@ -31,8 +31,9 @@ class PlanRow(NamedTuple):
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` are its parts, level by level.
     `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` is in parallel servers. `entitled`,
     `used`, `waiting` and `verdict` are None if the plan is not the active one. Percentages and seconds are the
-    directive's. `capacity` is all CPUs. `runs` is the plan of a container. `weighed_by` is the source of its part if
-    that is not SHARES. `limited_by` is the owner of the limit that holds a group, if it is not the group's own.
+    directive's. `capacity` is the number of all CPUs. `runs` is the plan of a container. `weighed_by` is the source of
+    its part if that is not SHARES. `limited_by` is the owner of the limit that holds a group, if it is not the group's
+    own.
     """
 
     depth: int

@@ -46,11 +46,11 @@ class PdbReading(Struct, frozen=True):
     fraction, `servers_limit` is in parallel servers. `io` is per second since the last poll. `io_throttle_ms` is the
     mean time in milliseconds that each I/O was held back in the last full minute, None before 18. `iops_limit` and
     `mb_limit` are its MAX_IOPS and MAX_MBPS (on each instance), None if not set; `io_verdict` is the effect of these
-    limits. `cpu_exhausted` is percent of the last full minute, None before 23. `all_used` is the CPUs of all containers
-    together. Bytes are gauges. `plan` is its own plan, "" without one. `limited_by` names the groups inside it whose
-    own limits hold it back, with the CPUs they use and may use (`limit_used`, `limit_allowed`), "" if none do. `usage`
-    has its counters, None before 12.2. `doubt` is the reason why no rule judges its CPU. `held_by` is the limit that
-    held its I/O back in the last full minute, "" if it may be either.
+    limits. `cpu_exhausted` is percent of the last full minute, None before 23. `all_used` is the number of CPUs that
+    all containers used together. Bytes are gauges. `plan` is its own plan, "" without one. `limited_by` names the
+    groups inside it whose own limits hold it back, with the CPUs they use and may use (`limit_used`, `limit_allowed`),
+    "" if none do. `usage` has its counters, None before 12.2. `doubt` is the reason why no rule judges its CPU.
+    `held_by` is the limit that held its I/O back in the last full minute, "" if it may be either.
     """
 
     inst_id: int

@@ -79,7 +79,7 @@ class StatementRun(Struct):
         return None if self.started is None else max(0.0, ((self.ended or at) - self.started).total_seconds())
 
     def as_of(self, at: datetime) -> StatementRun:
-        """Return it without what it did after an instant."""
+        """Return the run without what it did after an instant."""
         started, idle, ended = (
             None if each is not None and each > at else each for each in (self.started, self.idle, self.ended)
         )

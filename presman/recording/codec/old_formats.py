@@ -1,4 +1,4 @@
-"""Blocks of format 2, with each column as its difference to an earlier poll: only read, and only for one more release.
+"""Blocks of format 2, with each column as its difference to an earlier poll: read for one more release, not written.
 
 The input may be forged: sizes are bounded, types checked, texts cleaned.
 """
@@ -39,7 +39,7 @@ how many polls back that is follows."""
 
 _MOST = {"bytes": 32 << 20, "polls": MOST_POLLS, "texts": 250_000, "parts": 250_000}
 _MOST_GONE = 512
-_LONGEST_WAY = 64
+_LONGEST_PATH = 64
 _HASH = 16
 _WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ZERO, _CONSTANT, _ANY_NUMBERS = 0, 3, 9
@@ -222,7 +222,7 @@ class OldChain:
         way = [index]
         while way[-1] not in self._states and (step := _step(self._frames[way[-1]].bare, way[-1])):
             way.append(way[-1] - step)
-            if len(way) > _LONGEST_WAY:
+            if len(way) > _LONGEST_PATH:
                 raise DamagedError("a frame too far from the first")
         state = _State(_START, {})
         found = {}

@@ -72,7 +72,7 @@ async def drill_into(app: FrameApp, scopes: tuple[DrillScope, ...]) -> None:
         monitor.choose(filters={**monitor.choices.filters, DRILL_DOWN: ""})
     await app.panels.drill_into(scopes)
     app.read_enough()
-    app.reader.look_at(None)
+    app.reader.request_details(None)
     app.repaint()
     if deeper:
         app.panels.focus_first()

@@ -17,7 +17,7 @@ async def show_tab(app: FrameApp, name: str) -> None:
     app.reader.close()
     await app.panels.show(name)
     app.read_enough()
-    app.reader.look_at(None)
+    app.reader.request_details(None)
     app.panels.focus_first()
     app.repaint()
 
@@ -55,7 +55,7 @@ async def escape(app: FrameApp) -> None:
         set_filter(app, "", done=True)
     elif app.reader.is_open:
         app.reader.close()
-        app.reader.look_at(None)
+        app.reader.request_details(None)
         app.repaint()
     elif choices.filter or not choices.scopes:
         set_filter(app, "", done=True)

@@ -96,8 +96,8 @@ def copy_to_do(app: FrameApp) -> None:
     found = app.monitor.to_do
     if found is None or found.command is None:
         return
-    whom = "It affects" if len(found.commands) == 1 else "They affect"
-    _take_command(app, found.script, f"{whom} {found.affects}. {found.command.note}")
+    verb = "It affects" if len(found.commands) == 1 else "They affect"
+    _take_command(app, found.script, f"{verb} {found.affects}. {found.command.note}")
 
 
 def _as_old(app: FrameApp) -> str:
@@ -351,8 +351,8 @@ def what_if(app: FrameApp) -> None:
     if monitor.reading is not None:
         group, subject = _group_on_show(app), "" if monitor.to_do is None else monitor.to_do.subject
         found = of_alerts(monitor.alerts, monitor.reading, subject)
-        meant = found if group is None else (group, of_group(group, monitor.reading))
-        app.push_screen(WhatIfScreen(monitor, *meant, partial(copy_script, app)))
+        question = found if group is None else (group, of_group(group, monitor.reading))
+        app.push_screen(WhatIfScreen(monitor, *question, partial(copy_script, app)))
 
 
 def _group_on_show(app: FrameApp) -> Group | None:

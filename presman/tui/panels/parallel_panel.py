@@ -131,7 +131,7 @@ def _divided(height: int, wanted: Contents, step: int) -> Division:
     over_time = by_group._replace(over_time=_OVER_TIME if height >= TALL else 0)
     for better in (by_group, over_time):
         found = better if better.used <= height else found
-    return _grown(found, height, wanted, step) if found.used <= height else _cut(found, height)
+    return _grown(found, height, wanted, step) if found.used <= height else _shrunk(found, height)
 
 
 def _grown(found: Division, height: int, wanted: Contents, step: int) -> Division:
@@ -157,7 +157,7 @@ def _grown(found: Division, height: int, wanted: Contents, step: int) -> Divisio
     return found._replace(queue=found.queue + queue, running=found.running + running)
 
 
-def _cut(found: Division, height: int) -> Division:
+def _shrunk(found: Division, height: int) -> Division:
     """Take excess lines from the least important part, then from the next one."""
     for name in ("summary", "running", "queue"):
         beyond = found.used - height
@@ -231,7 +231,7 @@ def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief:
     found = heads[index]
     sentence = f"{group_title(found.head)}: {found.head.why}" if brief else head_sentence(found.head)
     why: Line = ((" WHY  ", "title"), (sentence, "warn"))
-    same = next((each for each in heads[:index] if found.candidates and _says(each) == _says(found)), None)
+    same = next((each for each in heads[:index] if found.candidates and _answers_of(each) == _answers_of(found)), None)
     if same is not None:
         as_for: Line = (("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", ""))
         return wrap((*why, *as_for, *(perhaps_others(found) if found.answers else ())), width, _INDENT)
@@ -239,7 +239,7 @@ def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief:
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 
 
-def _says(found: Unblock) -> object:
+def _answers_of(found: Unblock) -> object:
     """Return what the line of a head contains: its answers, else the sentence on why there are none."""
     return found.answers or found.sentence
 
@@ -302,9 +302,9 @@ class ParallelPanel(Panel):
 
     def on_resize(self) -> None:
         """Divide the lines again."""
-        self._divide_anew()
+        self._divide_again()
 
-    def _divide_anew(self) -> None:
+    def _divide_again(self) -> None:
         """Divide the lines, and fill the parts that did not have room before."""
         before = self._pools.display, self._over_time.display
         self._divide()
@@ -386,7 +386,7 @@ class ParallelPanel(Panel):
     def action_gantt(self) -> None:
         """Show the statements over time in place of the tables, or the tables again."""
         self.toggle_class("-gantt")
-        self._divide_anew()
+        self._divide_again()
         if not self.has_class("-gantt"):
             self._queued.focus()  # not the widget that was beside the chart
 

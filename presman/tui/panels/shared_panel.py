@@ -93,7 +93,7 @@ class SharedPanel(Panel):
             give_lines(part, lines.get(part, 0) - part.styles.margin.height)
 
     def wanted(self, part: Widget, height: int) -> Wanted:
-        """Return what a part wants of so many lines."""
+        """Return how many of `height` lines a part wants."""
         if isinstance(part, Sentences):
             return Wanted(*[part.lines_in(self.size.width)] * 4)
         grids = [part] if isinstance(part, Grid) else [grid for grid in part.query(Grid) if grid.display]
@@ -101,7 +101,7 @@ class SharedPanel(Panel):
         return Wanted(*(max(lines) for lines in zip(*each, strict=True)))
 
     def most(self, _grid: Grid, height: int) -> int:
-        """Return how many of so many lines a table has before the main one has all its rows."""
+        """Return how many of `height` lines a table gets before the main one has all its rows."""
         return height // 4
 
 
