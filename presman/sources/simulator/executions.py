@@ -35,7 +35,7 @@ class SessionIds:
     def __init__(self, random: Random, reserved: set[int]) -> None:
         self._random = random
         self._reserved = reserved
-        self._dealt = 0
+        self._assigned = 0
         self._free: deque[int] = deque()
         self._serials: dict[int, int] = {}
 
@@ -48,8 +48,8 @@ class SessionIds:
 
     def _new(self) -> int:
         while True:
-            self._dealt += 1
-            ring, index = divmod(self._dealt, _RING)
+            self._assigned += 1
+            ring, index = divmod(self._assigned, _RING)
             sid = _LOWEST + ring * _RING + index * _STRIDE % _RING
             if sid not in self._reserved:
                 return sid

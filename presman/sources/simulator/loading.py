@@ -149,8 +149,8 @@ def _check(scenario: Scenario, file: str) -> None:
     for number, alteration in enumerate(scenario.alterations, 1):
         _check_alteration(alteration, scenario, f"{file}: alterations[{number}]")
     _check_restarts(scenario, file)
-    for number, one in enumerate(scenario.script, 1):
-        if one.sid == OWN_SID:
+    for number, statement in enumerate(scenario.script, 1):
+        if statement.sid == OWN_SID:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
 
 
@@ -174,18 +174,18 @@ def _check_work(scenario: Scenario, file: str) -> None:
             raise ScenarioError(f"{file}: {count:,} {what} are too many to play: at most {most:,}")
 
 
-def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
-    if one.directive is not None:
-        _require(f"{where}.plan", "unknown plan", one.plan, scenario.plans)
-        _require(f"{where}.group", f"{one.plan} has no", one.group, scenario.plans[one.plan].directives)
-        _check_plan(scenario.altered(one).plans[one.plan], scenario.plans, f"{where}.directive")
-    elif one.restart is not None and not 1 <= one.restart <= scenario.capacity.instances:
+def _check_alteration(change: Alteration, scenario: Scenario, where: str) -> None:
+    if change.directive is not None:
+        _require(f"{where}.plan", "unknown plan", change.plan, scenario.plans)
+        _require(f"{where}.group", f"{change.plan} has no", change.group, scenario.plans[change.plan].directives)
+        _check_plan(scenario.altered(change).plans[change.plan], scenario.plans, f"{where}.directive")
+    elif change.restart is not None and not 1 <= change.restart <= scenario.capacity.instances:
         raise ScenarioError(f"{where}.restart: there are {scenario.capacity.instances} instances")
 
 
 def _check_restarts(scenario: Scenario, file: str) -> None:
     """Raise ScenarioError if all instances are down at the same time: then no view would have rows."""
-    away = [(one.at, one.at + one.takes, one.restart) for one in scenario.alterations if one.restart is not None]
+    away = [(each.at, each.at + each.takes, each.restart) for each in scenario.alterations if each.restart is not None]
     for at, _, _ in away:
         if len({which for begin, end, which in away if begin <= at <= end}) == scenario.capacity.instances:
             raise ScenarioError(f"{file}: alterations: {at:g} seconds after the start no instance is open any more")

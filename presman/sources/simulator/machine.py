@@ -111,7 +111,7 @@ class Machine:
     def __init__(self, inst_id: int, scenario: Scenario, seed: int, start: float, release: Release) -> None:
         self.inst_id = inst_id
         self.capacity: Capacity = scenario.capacity
-        reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
+        reserved = {OWN_SID} | {statement.sid for statement in scenario.script if statement.sid is not None}
         self.sids = SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
         self.names = ServerNames(self.capacity.maximum)
         self.events = counters.events_of(self.capacity.storage, self.capacity.instances > 1)

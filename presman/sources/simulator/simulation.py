@@ -173,7 +173,7 @@ class Simulation(Cluster):
             self._balance()
             self.dirty = False
         self._finish = min(
-            (self.now + max(0.0, one.left) / one.speed for one in self.workload.running if one.speed > 0), default=inf
+            (self.now + max(0.0, run.left) / run.speed for run in self.workload.running if run.speed > 0), default=inf
         )
         timeout = self.workload.queue.next_timeout()
         self._timeout = inf if timeout is None else timeout
@@ -227,7 +227,7 @@ class Simulation(Cluster):
         step = COARSE if self.now < -COARSE / 2 else self.step
         for machine in self.machines:
             if seconds > 0:
-                busy = sum(1 for one in self.workload.running if one.session.inst_id == machine.inst_id)
+                busy = sum(1 for each in self.workload.running if each.session.inst_id == machine.inst_id)
                 machine.observe(seconds, self.fractions[machine.inst_id], busy)
             for pool in machine.pools:
                 pool.stir(self.now, step)

@@ -26,7 +26,7 @@ class SessionPools:
         self._executions = executions
         self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
 
-    def lets_in(self, execution: Execution) -> bool:
+    def has_room_for(self, execution: Execution) -> bool:
         """Return whether the pool of the call's group has room for it."""
         return self._has_room(execution.session.inst_id, execution.group)
 
@@ -52,7 +52,7 @@ class SessionPools:
         """Remove a waiting call."""
         self._waiting[execution.session.inst_id, execution.group].remove(execution)
 
-    def let_in(self, inst_id: int, group: Group) -> Iterator[Execution]:
+    def admitted(self, inst_id: int, group: Group) -> Iterator[Execution]:
         """Yield the waiting calls while there is room; the caller starts each before it requests the next."""
         waiting = self._waiting.get((inst_id, group))
         while waiting and self._has_room(inst_id, group):
@@ -67,7 +67,7 @@ class SessionPools:
 
     def regroup(self) -> list[tuple[int, Group]]:
         """Move the waiting calls to the pools of their current groups; return the instances and groups with any."""
-        waiting = [one for queue in self._waiting.values() for one in queue]
+        waiting = [each for queue in self._waiting.values() for each in queue]
         self._waiting.clear()
         for execution in waiting:
             self._waiting.setdefault((execution.session.inst_id, execution.group), deque()).append(execution)
@@ -78,8 +78,8 @@ class SessionPools:
         limit = leaf.directive.active_sess_pool_p1 if leaf else None
         if limit is None:
             return True
-        mine = (one for one in self._executions.values() if (one.session.inst_id, one.group) == (inst_id, group))
-        return sum(one.phase in {Phase.QUEUED, Phase.RUNNING} for one in mine) < limit
+        mine = (each for each in self._executions.values() if (each.session.inst_id, each.group) == (inst_id, group))
+        return sum(each.phase in {Phase.QUEUED, Phase.RUNNING} for each in mine) < limit
 
 
 class Workload:
@@ -113,13 +113,13 @@ class Workload:
         session.changed = cluster.now
         cluster.dirty = True
         cluster.count(session.inst_id, execution.group, Count.REQUESTS)
-        if self.pools.lets_in(execution):
+        if self.pools.has_room_for(execution):
             self._submit(execution)
         else:
             self.pools.hold(execution, partial(self._end, execution))
 
     def _fill_pool(self, inst_id: int, group: Group) -> None:
-        for execution in self.pools.let_in(inst_id, group):
+        for execution in self.pools.admitted(inst_id, group):
             self._submit(execution)
 
     def _submit(self, execution: Execution) -> None:
@@ -171,7 +171,7 @@ class Workload:
 
     def finish_done(self) -> None:
         """Finish the executions whose work is done; some keep their servers."""
-        for execution in [one for one in self.running if one.left <= _DONE]:
+        for execution in [each for each in self.running if each.left <= _DONE]:
             self._finish(execution)
 
     def _finish(self, execution: Execution) -> None:

@@ -74,7 +74,7 @@ def header(path: Path, lines: Sequence[str], known: Mapping[str, str], chatter: 
             found = _delimited_header(index, line, known)
             first_unknown = index if first_unknown is None else first_unknown
         if found is not None:
-            _refuse_twice(path, found)
+            _refuse_duplicates(path, found)
             return found
     if first_unknown is None:
         return None
@@ -85,7 +85,7 @@ def _underlined_header(
     index: int, line: str, below: tuple[tuple[Span, ...], str], known: Mapping[str, str]
 ) -> Layout | None:
     spans, between = below
-    names = [plain(line[left:right]) for left, right in _reaching(spans)]
+    names = [plain(line[left:right]) for left, right in _to_end_of_line(spans)]
     columns = tuple(_whole(name, right - left, known) for name, (left, right) in zip(names, spans, strict=True))
     return Layout(index, columns, between, spans) if _names_columns(columns, known) else None
 
@@ -115,7 +115,7 @@ def _no_header(line: str, known: Mapping[str, str]) -> str:
     return f"not a header: it names no column of the view: {shown}"
 
 
-def _reaching(spans: Sequence[Span]) -> Iterator[Span]:
+def _to_end_of_line(spans: Sequence[Span]) -> Iterator[Span]:
     """Yield the spans, with the last one extended to the end of the line."""
     yield from spans[:-1]
     yield spans[-1][0], 1 << 30
@@ -137,7 +137,7 @@ def _named(name: str, known: Mapping[str, str]) -> str:
     return f"{name}#" if name not in known and f"{name}#" in known else name
 
 
-def _refuse_twice(path: Path, found: Layout) -> None:
+def _refuse_duplicates(path: Path, found: Layout) -> None:
     names = found.columns
     twice = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
     if twice:
@@ -157,7 +157,7 @@ def cut(layout: Layout, line: str) -> list[str] | None:
         if text[left:right].strip() not in {"", between} or (between and text[left:] and not text[left:right].strip()):
             fields = text.split(between) if between else []
             return fields if len(fields) == len(layout.columns) else None
-    return [text[left:right].rstrip() for left, right in _reaching(layout.spans)]
+    return [text[left:right].rstrip() for left, right in _to_end_of_line(layout.spans)]
 
 
 def other_columns(path: Path, number: int) -> SourceError:
@@ -195,12 +195,12 @@ def decoded(data: bytes, encoding: str = "") -> SpoolText:
     known = encoding or _marked(data)
     if known:
         text = data.decode(known, errors="replace")
-        return SpoolText(text, _replaced(text, known) if encoding else "")
+        return SpoolText(text, _note_on_undecodable(text, known) if encoding else "")
     try:
         return SpoolText(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         text = data.decode(_ASSUMED, errors="replace")
-        return SpoolText(text, f"not UTF-8: read as Windows-1252; {_perhaps(data)}")
+        return SpoolText(text, f"not UTF-8: read as Windows-1252; {_suggested_encoding(data)}")
 
 
 def _marked(data: bytes) -> str:
@@ -214,7 +214,7 @@ def _marked(data: bytes) -> str:
     return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
 
 
-def _perhaps(data: bytes) -> str:
+def _suggested_encoding(data: bytes) -> str:
     found = [(name, shown) for name, shown in _TWO_BYTES.items() if _fits(data, name)]
     if not found:
         return "if it is another encoding, name it (?encoding=...)"
@@ -230,7 +230,7 @@ def _fits(data: bytes, encoding: str) -> bool:
     return True
 
 
-def _replaced(text: str, encoding: str) -> str:
+def _note_on_undecodable(text: str, encoding: str) -> str:
     count = text.count("\ufffd")
     return f"{count} characters are not {encoding}" if count else ""
 
@@ -301,7 +301,7 @@ def read_spool_file(path: Path, view: str, known: Mapping[str, str], encoding: s
     """
     text, note = _text(path, encoding)
     lines = io.StringIO(text.replace("\r\n", "\n")).readlines()
-    failure = _take_out_errors(lines)
+    failure = _blank_out_errors(lines)
     layout = header(path, lines, known, _CHATTER)
     if layout is None:
         messages = (found[1] for line in lines if (found := _ERROR_LINE.fullmatch(line)))
@@ -400,7 +400,7 @@ def _continues_line_above(above: Sequence[str], fields: Sequence[str], layout: L
     )
 
 
-def _take_out_errors(lines: list[str]) -> str:
+def _blank_out_errors(lines: list[str]) -> str:
     """Blank out the errors that SQL*Plus prints between rows; return the text of the last one, "" if there is none."""
     text = ""
     for index, line in enumerate(lines):
@@ -447,7 +447,7 @@ def refuse_many(folder: Path, files: Iterable[SpoolFile]) -> None:
         raise SourceError(text, retry=False)
 
 
-def refuse_twins(files: Iterable[SpoolFile]) -> None:
+def refuse_duplicate_files(files: Iterable[SpoolFile]) -> None:
     """Raise SourceError if two files are for the same view."""
     seen: dict[str, Path] = {}
     for file in files:

@@ -35,8 +35,8 @@ from presman.sources.spool.spool_file import (
     SAMPLES,
     SpoolFile,
     read_spool_file,
+    refuse_duplicate_files,
     refuse_many,
-    refuse_twins,
     view_name,
 )
 from presman.sources.spool.spool_table import Instant, SpoolTable
@@ -203,7 +203,7 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
         # A file v_session.csv with INST_ID is a spooled GV$SESSION.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
         refuse_many(folder, files)
-    refuse_twins(files)
+    refuse_duplicate_files(files)
     notes = [
         f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}"
         for path in spare[:_MOST_NAMED]
