@@ -70,7 +70,7 @@ def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
 
 def test_those_that_came_are_heard_once_the_next_would_have_to_go_for_another() -> None:
     places = filled(4, 3, "a", "a", "b", "c")
-    assert not places.are_to_be_heard(4), "one of a's goes first"
+    assert not places.should_read_now(4), "one of a's goes first"
     assert places.take(4, "d", 9.0) == (True, 0)
-    assert places.are_to_be_heard(2)
-    assert not places.are_to_be_heard(1), "the oldest that go were there before"
+    assert places.should_read_now(2)
+    assert not places.should_read_now(1), "the oldest that go were there before"

@@ -39,7 +39,7 @@ def remarks(row: SessionRow, reading: Reading, before: Reading | None = None) ->
             "" if found.queued is None else _of_queued(found.queued, found.running, reading),
             _named_by_do(row, reading),
             _blocked(row, reading),
-            *_of_itself(row, found.running),
+            *_own_end(row, found.running),
         )
         if each
     )
@@ -93,7 +93,7 @@ def _blocked(row: SessionRow, reading: Reading) -> str:
     return f"It is blocked by {name}: look at that session first."
 
 
-def _of_itself(row: SessionRow, running: tuple[RunningStatement, ...]) -> Iterator[str]:
+def _own_end(row: SessionRow, running: tuple[RunningStatement, ...]) -> Iterator[str]:
     """Yield when it should end by itself, and what would be lost if it were ended."""
     left = ends_in(running[0]) if running else None
     if left is not None:

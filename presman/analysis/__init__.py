@@ -1,1 +1,1 @@
-"""Analysis: two snapshots make a reading. Pure: no I/O, no clock, nothing but the standard library and XML."""
+"""Analysis: two snapshots make a reading. Pure: no I/O, no clock, only the standard library and XML."""

@@ -46,11 +46,10 @@ from presman.rows.snapshot import GoneInstance, Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
-    """Return what `current` means, given the snapshot before it.
+    """Return what `current` means, given the previous snapshot.
 
-    Never raises for what a database may answer: sections may be missing, empty or partial. Without a usable
-    `previous` (None, another target or epoch, a restart, a new plan window) rates are None.
-    `cache` is that of the polls before.
+    Never raises for any answer of a database: sections may be missing, empty or partial. Without a usable `previous`
+    (None, another target or epoch, a restart, a new plan window) rates are None. `cache` is that of the previous polls.
     """
     facts = Facts.of(previous, current, cache)
     pools = server_pools.pools(facts)
@@ -75,7 +74,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
 
 
 class _Parallel(NamedTuple):
-    """What the views tell of servers, and of the statements that hold them or wait for some."""
+    """What the views show of servers, and of the statements that hold them or wait for some."""
 
     pools: Mapping[int, ServerPool]
     cluster: ServerPool
@@ -85,7 +84,7 @@ class _Parallel(NamedTuple):
 
 
 def _of_the_poll(facts: Facts) -> dict[str, Any]:
-    """Return what a reading says of the poll itself: when it was, what it took, what it did not tell."""
+    """Return the fields about the poll itself: its time, its cost, and what it could not read."""
     current = facts.snapshot
     return {
         "target": current.target,
@@ -108,7 +107,7 @@ def _of_the_poll(facts: Facts) -> dict[str, Any]:
 
 
 def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
-    """Return what a reading says of consumer groups, their queues and limits, and of what is known of those."""
+    """Return the fields about consumer groups, their queues and limits, and how far these are known."""
     current, queued = facts.snapshot, parallel.queued
     budgets = server_pools.budgets(facts, parallel.cluster)
     waits = session_pools.waits(facts)
@@ -142,7 +141,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
 
 
 def _of_waits(facts: Facts) -> dict[str, Any]:
-    """Return what a reading says of waits: events, histograms, redo writes, outliers, counters since startup."""
+    """Return the fields about waits: events, histograms, redo writes, outliers, counters since startup."""
     waited, histograms = system_waits.events(facts), LazyRows(lambda: system_waits.histograms(facts))
     return {
         "waits": waited,
@@ -158,14 +157,14 @@ _Statement = TypeVar("_Statement", QueuedStatement, RunningStatement)
 
 
 def _placed(facts: Facts, statement: _Statement) -> _Statement:
-    """Return a statement with the name of its container, where several are seen."""
+    """Return a statement with the name of its container if several are visible."""
     if facts.plans.inside is not None or statement.con_id <= ROOT:
         return statement
     return replace(statement, container=facts.system.container_name(statement.con_id))
 
 
 def _sees_activity(snapshot: Snapshot) -> bool:
-    """Tell whether the sessions are those of this poll, and whether they are active."""
+    """Return whether the sessions are those of this poll, and whether their activity is known."""
     return snapshot.section(Session).at is not None and not view_availability.unavailable(
         snapshot, Session, ("status",)
     )
@@ -173,12 +172,12 @@ def _sees_activity(snapshot: Snapshot) -> bool:
 
 @lru_cache(maxsize=64)
 def whole_minute(number: int) -> datetime:
-    """Return the beginning of a minute since 1970, the same object again: what is made of rows holds for all of it."""
+    """Return the start of a minute since 1970, always as the same object, so that cached results hold for it."""
     return datetime.fromtimestamp(60 * number, UTC)
 
 
 def group_names(rows: tuple[ConsumerGroupDefinition, ...]) -> tuple[str, ...] | None:
-    """Return the consumer groups that are defined, None where nothing is known of them."""
+    """Return the consumer groups that are defined, None if not known."""
     return tuple(sorted({row.consumer_group for row in rows})) or None
 
 
@@ -189,19 +188,19 @@ def hour(rows: tuple[GroupMetricHistory, ...], at: datetime) -> tuple[HourReadin
 
 
 def troubles(snapshot: Snapshot) -> tuple[UnansweredQuery, ...]:
-    """Return the questions that got no answer, by name; of those that a view left alike, the plainest."""
+    """Return the queries without an answer, by name; for several with the same problem of a view, the plainest one."""
     found = []
     for record, problem in snapshot.problems().items():
         if record in OF_AN_UPDATE and problem.code == "ORA-00904":
             continue
-        if record is SessionCount and snapshot.section(Session).problem:  # it reads the same view
+        if record is SessionCount and snapshot.section(Session).problem:  # both read the same view
             continue
         name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in record.__name__).lstrip("_")
         text = f"{problem.code}: {problem.text}" if problem.code else problem.text
         age = _age(snapshot, snapshot.section(record)) if problem.late else None
         found.append(UnansweredQuery(name, problem.view, text, problem.cure, age))
     alike: dict[tuple[str, str], UnansweredQuery] = {}
-    for trouble in sorted(found, key=lambda each: len(each.query)):  # that of a view bears its name
+    for trouble in sorted(found, key=lambda each: len(each.query)):  # the query of a view bears its name
         alike.setdefault((trouble.view, trouble.sentence), trouble)
     return tuple(sorted(alike.values(), key=lambda trouble: trouble.query))
 
@@ -217,7 +216,7 @@ def late(snapshot: Snapshot) -> tuple[LateView, ...]:
 
 
 def stale(snapshot: Snapshot) -> float | None:
-    """Return the seconds by which the newest rows are older than the snapshot, None if there never were any."""
+    """Return by how many seconds the newest rows are older than the snapshot, None if there never were any."""
     ages = (_age(snapshot, section) for section in snapshot.sections.values())
     return min((age for age in ages if age is not None), default=None)
 
@@ -227,9 +226,9 @@ def _age(snapshot: Snapshot, section: Section) -> float | None:
 
 
 def _plan_activated(deltas: Deltas) -> bool:
-    """Whether a plan was activated on an instance that both polls saw: one that comes or goes activates none.
+    """Whether a plan was activated on an instance that both polls saw.
 
-    Neither does a container that is closed: its plan ends with it.
+    Instances that come or go do not count. Neither does a container that is closed: its plan ends with it.
     """
     before, now = (
         {row.inst_id for row in snapshot.rows(Instance)} if snapshot is not None else set()
@@ -240,7 +239,7 @@ def _plan_activated(deltas: Deltas) -> bool:
 
 
 def notes(facts: Facts, top: Header) -> tuple[str, ...]:
-    """Return what a reader of the figures must know about how they came to be."""
+    """Return what a reader of the figures must know about their origin."""
     found = []
     deltas = facts.deltas
     if deltas.restarted:
@@ -264,7 +263,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
     return (*found, *facts.snapshot.notes)
 
 
-# ---- Reasons besides CPU why a group waits: the cause of its queue, who blocks it, the I/O limit of its container.
+# ---- Reasons besides CPU why a group waits: the cause of its queue, its blocker, the I/O limit of its container.
 
 
 def with_reasons(
@@ -274,7 +273,7 @@ def with_reasons(
     limited: Iterable[LimitedContainer],
     running: Iterable[RunningStatement],
 ) -> tuple[GroupReading, ...]:
-    """Return the groups with the causes of their queues, and what holds their I/O back while they do some."""
+    """Return the groups with the causes of their queues, and what holds their I/O back if they do some."""
     first = {(head.con_id, head.group): head for head in heads}
     left, starts = _until_timeouts(queue)
     held = {

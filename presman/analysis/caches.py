@@ -1,7 +1,7 @@
-"""Caches: rows that are worked out when somebody looks at them, and results kept as long as the same rows come again.
+"""Caches: rows computed on first access, and results kept as long as the same rows come again.
 
-What most pages do not show then costs nothing on those, and what is read each minute is worked out once a minute. What
-several ask of a reading is worked out for the first of them, and goes with the reading.
+Rows cost nothing on pages that do not show them, and data that is read once a minute is processed once a minute. A
+result that several callers need from a reading is computed for the first of them, and is freed with the reading.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class LazyRows(Sequence[T]):
-    """The rows that `make` returns, made once, at the first look. Equal to a tuple of the same rows.
+    """The rows that `make` returns, made once, on first access. Equal to a tuple of the same rows.
 
-    `make` must be pure, because the first look may come late and from another thread; it is forgotten afterwards,
-    with all that it refers to.
+    `make` must be pure, because the first access may come late and from another thread; it is released afterwards, with
+    all that it refers to.
     """
 
     __slots__ = ("_made", "_make", "looked")
@@ -26,7 +26,7 @@ class LazyRows(Sequence[T]):
         self.looked = False
 
     def make(self) -> tuple[T, ...]:
-        """Make the rows, if they are not there yet, without this counting as a look."""
+        """Make the rows if they do not exist yet, without counting as an access."""
         make = self._make
         if make is not None:
             self._made = make()
@@ -55,7 +55,7 @@ class LazyRows(Sequence[T]):
         return hash(self._rows())
 
     def __reduce__(self) -> tuple[type[tuple[T, ...]], tuple[tuple[T, ...]]]:
-        """Be the rows themselves elsewhere."""
+        """Pickle as the rows themselves."""
         return tuple, (self.make(),)
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class LazyRows(Sequence[T]):
 
 
 def prepare(before: object, after: object) -> None:
-    """Make the rows of `after` if somebody has looked at those of `before`: who looks again does not wait for them."""
+    """Make the rows of `after` if those of `before` were accessed, so that the next access does not wait."""
     if isinstance(before, LazyRows) and before.looked and isinstance(after, LazyRows):
         after.make()
 
@@ -72,17 +72,17 @@ Made = TypeVar("Made")
 
 
 class RowCache:
-    """What each function made last, and of which rows.
+    """The last result of each function, with the rows it was made from.
 
-    Plans are read once a minute and histories once; a snapshot carries on the same tuples until they are read again.
-    Whoever analyses poll after poll holds one of these and hands it in; without one everything is made again.
+    Plans are read once a minute and histories once; a snapshot keeps the same tuples until they are read again. Code
+    that analyses poll after poll holds one of these and passes it in; without one everything is made again.
     """
 
     def __init__(self) -> None:
         self._made: dict[Callable[..., Any], tuple[tuple[Any, ...], Any]] = {}
 
     def call(self, make: Callable[..., Made], *rows: Any) -> Made:
-        """Return `make(*rows)`, made last time if each of `rows` is the very object of last time."""
+        """Return `make(*rows)`, reusing the last result if each of `rows` is the identical object."""
         known = self._made.get(make)
         if known is None or any(old is not new for old, new in zip(known[0], rows, strict=True)):
             known = self._made[make] = rows, make(*rows)
@@ -93,9 +93,9 @@ Asked = TypeVar("Asked")
 
 
 def once(work: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
-    """Cache the result of `work` in the frozen struct (with a dict) it is given; a changed copy has no cached result.
+    """Cache the result of `work` in the frozen struct (with a dict) given to it; a changed copy has none.
 
-    `work` must be pure, and nobody may change what it returns.
+    `work` must be pure, and its result must not be changed.
     """
 
     name = f"{work.__module__}.{work.__qualname__}"

@@ -1,4 +1,4 @@
-"""Collapsed rows: identical queued statements in one, parallel servers under their coordinator. `u` unfolds them."""
+"""Collapsed rows: identical queued statements as one, parallel servers under their coordinator. `u` unfolds them."""
 
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -11,14 +11,16 @@ _FIELDS = QueuedStatement.__struct_fields__
 
 
 class CollapsedStatements(QueuedStatement, frozen=True):
-    """Several queued statements that are the same but for their sessions and times: fields are those of the first."""
+    """Several queued statements that differ only in session and times: the fields are those of the first."""
 
     same: tuple[QueuedStatement, ...] = ()
 
 
 def collapse_queue(rows: Sequence[QueuedStatement]) -> tuple[QueuedStatement, ...]:
-    """Return the queue with identical statements in one row, in the place of the first: the same SQL_ID of one user
-    and group, of the same DOP, that want as many servers and have the same end of waiting."""
+    """Return the queue with identical statements in one row, at the position of the first.
+
+    They have the same SQL_ID, user, group, DOP, number of servers wanted and end of waiting.
+    """
     alike = grouped(rows, kind_of).values()
     return tuple(same[0] if len(same) == 1 else _collapse(same) for same in alike)
 
@@ -37,15 +39,15 @@ def _collapse(same: Sequence[QueuedStatement]) -> CollapsedStatements:
 
 
 class ServerBelow(SessionReading):
-    """A parallel server that stands below its coordinator, whose row counts it already."""
+    """A parallel server listed below its coordinator, whose row already includes it."""
 
     __slots__ = ()
 
 
 def collapse_sessions(rows: Iterable[SessionReading], *, unfolded: bool = False) -> tuple[SessionReading, ...]:
-    """Return the sessions without the servers whose coordinator is among them: its row has their sums, and says so.
+    """Return the sessions without servers whose coordinator is among them: its row has their sums, and shows that.
 
-    CPU and I/O are those of all; what it does is what the coordinator does. `unfolded`, the servers are there, too.
+    CPU and I/O are the sums; its activity is the coordinator's. With `unfolded` the servers are listed, too.
     """
     found = list(rows)
     below = (row for row in found if row.px_role == SERVER and row.coordinator is not None)

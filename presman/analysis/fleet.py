@@ -1,4 +1,4 @@
-"""Fleet: one database among many in one line: what of a reading is shown, and which of them comes first."""
+"""Fleet: one line for each of several databases: the figures shown of a reading, and the order of the databases."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from presman.base.sums import sum_of_known
 
 
 class ConnectionState(Marked):
-    """How the data of a database comes in."""
+    """The state of the data that comes from a database."""
 
     LIVE = "LIVE", "●", "good"
     LATE = "LATE", "◌", "warn"
@@ -27,10 +27,10 @@ class ConnectionState(Marked):
 class KeyFigures(Struct, frozen=True):
     """What a fleet shows of one poll of a database.
 
-    `used`, `waiting`: CPUs of all consumer groups since the poll before; `capacity`: the CPUs handed out. `queued`
-    parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts those that are bad or
-    warnings; the worst has `severity` ("good" without any) and says `worst`, which without any is what that rests on.
-    `plan` is "" without one.
+    `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the number of CPUs
+    handed out. `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical
+    alerts and warnings; the worst has `severity` ("good" without any) and the text `worst`, which without any is the
+    basis of that. `plan` is "" without one.
     """
 
     database: str
@@ -58,7 +58,7 @@ class KeyFigures(Struct, frozen=True):
 
 
 class Past(Struct, frozen=True):
-    """The last polls of a database, oldest first; None where nothing was known."""
+    """The last polls of a database, oldest first; None for unknown values."""
 
     cpu_percent: tuple[float | None, ...] = ()
     queued: tuple[float | None, ...] = ()
@@ -67,10 +67,10 @@ class Past(Struct, frozen=True):
 class Member(Struct, frozen=True):
     """One database of a fleet, now.
 
-    `name` is its target, without secrets; `key_figures` are of its newest poll, None where there is none that can be
-    called new: before the first, and when it is lost. `age` is how many seconds old the newest poll is, None without
-    one; `since` how many it has been lost, refused, starting or stopped. `reason` says why in one line, `retry_in` in
-    how many seconds another attempt follows, None where none does. `outlook` says what follows where nobody is let in.
+    `name` is its target, without secrets. `key_figures` are those of its newest poll, None before the first poll and
+    when the database is lost. `age` is the age of the newest poll in seconds, None without one; `since` is how many
+    seconds it has been lost, refused, starting or stopped. `reason` says why in one line. `retry_in` is the seconds
+    until the next attempt, None without one. `outlook` says what comes next if connections are refused.
     """
 
     name: str
@@ -85,13 +85,13 @@ class Member(Struct, frozen=True):
 
 
 LATE_AFTER = 2
-"""Intervals without data after which a database is late: what is shown is older than it looks."""
+"""Intervals without data after which a database is late: the figures shown are older than they look."""
 
 LOST_AFTER, SHORTEST_LOSS = 10, 60.0
-"""Intervals, and seconds at least, after which a recorder that writes nothing is taken for gone."""
+"""Intervals, and seconds at least, after which a recorder that writes nothing counts as gone."""
 
 KEPT = 60
-"""Polls that are kept to be drawn."""
+"""Polls that are kept for the charts."""
 
 _RANKS = {
     ConnectionState.LOST: 0,
@@ -130,24 +130,24 @@ def _why_no_alert(reading: Reading) -> str:
 
 
 def is_late(age: float, interval: float) -> bool:
-    """Tell whether data of that age is older than it should be where a poll comes every `interval` seconds."""
+    """Return whether data of that age is older than it should be with a poll every `interval` seconds."""
     return age > LATE_AFTER * interval + 1
 
 
 def is_silent(age: float, interval: float) -> bool:
-    """Tell whether a recorder that should write every `interval` seconds is taken for gone."""
+    """Return whether a recorder that should write every `interval` seconds counts as gone."""
     return age > max(SHORTEST_LOSS, LOST_AFTER * interval)
 
 
 def rank(member: Member) -> int:
-    """Return where a database stands among others: 0 hurts most."""
+    """Return the rank of a database among others: 0 is the worst."""
     connection_rank = _RANKS.get(member.connection, _WELL)
     severity = "good" if member.key_figures is None else member.key_figures.severity
     return min(connection_rank, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
 
 
 def by_trouble(members: Iterable[Member]) -> list[Member]:
-    """Return databases in order of trouble: lost, hurt, refused, to be looked at, late, well; then by name."""
+    """Return databases in order of trouble: lost, critical, refused, warning, late, well; then by name."""
     return sorted(members, key=_order)
 
 
@@ -162,7 +162,7 @@ def _order(member: Member) -> tuple[int, int, int, str]:
 
 
 def counts(members: Sequence[Member]) -> Counter[ConnectionState]:
-    """Return how many databases are in which state."""
+    """Return the number of databases in each state."""
     return Counter(member.connection for member in members)
 
 

@@ -1,4 +1,4 @@
-"""Goals of service: how many of a group's parallel statements should start within so many seconds."""
+"""Goals of service: how many of a group's parallel statements should start within a given time."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -24,7 +24,7 @@ NOT_BY_ONE_LOOK = (
 
 
 class Goal(Struct, frozen=True):
-    """`part` (0..1, never 0) of the parallel statements of `group` start within `seconds` after they came."""
+    """`part` (0..1, never 0) of the parallel statements of `group` start within `seconds` of their arrival."""
 
     group: str
     part: float
@@ -32,7 +32,7 @@ class Goal(Struct, frozen=True):
 
     @property
     def percentile(self) -> str:
-        """Return what of the waits the goal is on: ``p95``."""
+        """Return the percentile of waits that the goal is about: ``p95``."""
         return f"p{100 * self.part:.6g}"
 
     def __str__(self) -> str:
@@ -49,9 +49,9 @@ def _time(seconds: float) -> str:
 
 
 def parse_goal(text: str) -> Goal:
-    """Return the goal that a text says, in either of two ways. Raises InputError, of one line.
+    """Return the goal in a text, in either of two forms. Raises InputError with a one-line message.
 
-    A group's name is in capitals, as Oracle has it, unless it stands in double quotes.
+    A group's name is converted to capitals, as Oracle has it, unless it is in double quotes.
 
     >>> parse_goal("REPORTS p95 wait <= 30s") == parse_goal("95 % of reports start within 30 s")
     True
@@ -74,22 +74,22 @@ def parse_goal(text: str) -> Goal:
 
 
 USUAL = 0.9, 60.0
-"""Part and seconds of a goal where nobody said one."""
+"""Part and seconds of the default goal."""
 
 
 def goals_of(group: str, goals: Iterable[Goal], seen: Collection[str]) -> tuple[Goal, ...]:
-    """Return the goals of a group, else all of them, as far as their groups were `seen`; else a usual one for it."""
+    """Return the goals of a group, else all goals whose groups were `seen`; else a default one for it."""
     known = [goal for goal in goals if goal.group in seen]
     of_group = tuple(goal for goal in known if goal.group == group)
     return of_group or tuple(known) or (Goal(group, *USUAL),)
 
 
 class GoalReading(Struct, frozen=True):
-    """How a goal fares: statements that were `good` (started in time) and `bad` (did not), since presman watches.
+    """The result for a goal: statements that were `good` (started in time) and `bad` (did not), since presman watches.
 
-    `recent` counts the last half hour and `day` the last 24 hours of it, (good, bad) each; `watched` is how many
-    seconds that is. A statement is bad as soon as it has waited for longer, and counts once. Who starts and ends
-    between two polls is not seen.
+    `recent` counts the last half hour and `day` the last 24 hours of it, (good, bad) each; `watched` is the time
+    watched in seconds. A statement is bad as soon as it has waited longer, and counts once. Statements that start and
+    end between two polls are not seen.
     """
 
     goal: Goal
@@ -111,7 +111,7 @@ class GoalReading(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """How the goal fared all the time: ``95 % of REPORTS start within 30 s: missed, 18 of 22 did (82 %)``."""
+        """The result over all the time: ``95 % of REPORTS start within 30 s: missed, 18 of 22 did (82 %)``."""
         many = self.good + self.bad
         state, part = met(self.goal, self.good, self.bad), percent(share(self.good, self.bad))
         fared = f"{state}, {self.good} of {many} did ({part} %)"

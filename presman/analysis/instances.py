@@ -1,4 +1,4 @@
-"""Instances: the top line, the kind of database, its plan and what that manages. What is not known is left out."""
+"""Instances: the top line, the kind of database, its plan and what the plan manages. Unknown parts are left out."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ def _instance(facts: Facts, inst_id: int, pool: ServerPool, busy: float | None) 
 
 
 def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool) -> Header:
-    """Return the header; what cannot be read is "" or None."""
+    """Return the header; values that cannot be read are "" or None."""
     database, snapshot = facts.system.database, facts.snapshot
     events = snapshot.rows(SystemEvent)
     first = found[0] if found else None
@@ -108,10 +108,10 @@ def database_kind(
     events: Iterable[SystemEvent],
     cloud_service: str = "",
 ) -> tuple[str, ...]:
-    """Return the words for a database, read from its views.
+    """Return the words for the kind of a database, read from its views.
 
     Containers: V$DATABASE.CDB and V$PDBS. RAC: V$INSTANCE.PARALLEL, or several instances. Exadata: waits for storage
-    cells; without one yet nothing is said. Autonomous: `cloud_service`, which is SYS_CONTEXT's CLOUD_SERVICE.
+    cells; left out as long as there are none. Autonomous: `cloud_service`, which is SYS_CONTEXT's CLOUD_SERVICE.
     """
     words = []
     if databases:

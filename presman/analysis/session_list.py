@@ -1,6 +1,6 @@
-"""User sessions: what each does, waits for and uses; how many are active by wait class and statement; who blocks whom.
+"""User sessions: activity, waits and use of each; active sessions by wait class and statement; blockers.
 
-What they did at the instant of a poll is a sample, without history, from V$SESSION. Views that keep such samples
+Their activity at the instant of a poll is a sample, without history, from V$SESSION. Views that keep such samples
 (V$ACTIVE_SESSION_HISTORY) need a licensed pack and are not read.
 """
 
@@ -23,7 +23,7 @@ from presman.rows.session_state import ON_CPU, blocker, doing, is_held, is_queue
 from presman.rows.snapshot import Snapshot
 
 COORDINATOR, SERVER, QUEUED, GV_QUERY = "QC", "server", "queued", "GV$"
-"""What a session is to parallel execution."""
+"""The role of a session in parallel execution."""
 
 NO_RATES = SessionRates()
 
@@ -152,16 +152,16 @@ _alike = itemgetter(
         for name in ("con_id", "sql_id", "status", "state", "wait_class", "resource_consumer_group", "username")
     )
 )
-"""What sessions that count alike have in common: of thousands there are few kinds."""
+"""What sessions that are counted together have in common: thousands of sessions have few kinds."""
 
 
 def activity(rows: Iterable[Session]) -> Activity:
-    """Return what the sessions of V$SESSION do: active are those in a call that do not wait for something idle."""
+    """Return the activity of the sessions in V$SESSION: active are those in a call and not in an idle wait."""
     classes: Counter[str] = Counter()
     statements: dict[tuple[int, str], list[int]] = {}
     who: dict[tuple[int, str], tuple[str, str]] = {}
     for (con_id, sql_id, status, state, wait_class, group, user), count in Counter(map(_alike, rows)).items():
-        # Without STATE (a listing that lacks the column) the wait named is taken to be one of now.
+        # Without STATE (a listing that lacks the column) the wait shown is taken as current.
         on_cpu = state not in {"WAITING", ""} or (not state and not wait_class)
         if status != "ACTIVE" or (wait_class == IDLE and not on_cpu):
             continue
@@ -175,10 +175,10 @@ def activity(rows: Iterable[Session]) -> Activity:
 
 
 class Blocking(NamedTuple):
-    """A session that others wait for, or that waits for one, at its `depth` in the tree (0: it waits for nobody seen).
+    """A session that others wait for, or that waits for one, at its `depth` in the tree (0: no visible blocker).
 
-    `name` is ``instance:SID``. `session` is None where it is not seen: a background process, or one that is gone.
-    `below` counts who waits for it, directly or not.
+    `name` is ``instance:SID``. `session` is None if it is not visible: a background process, or one that is gone.
+    `below` is the number of sessions that wait for it, directly or not.
     """
 
     name: str
@@ -188,9 +188,9 @@ class Blocking(NamedTuple):
 
 
 def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
-    """Return the sessions that block or are blocked, each below the one it waits for; who holds up most comes first.
+    """Return the sessions that block or are blocked, each below the one it waits for; the largest blocker comes first.
 
-    Rows are read one after the other, so that they may form a ring: each session is listed once.
+    Rows are not read at one instant, so they may form a cycle: each session is listed once.
     """
     rows = {f"{row.inst_id}:{row.sid}": row for row in sessions}
     waiting: dict[str, list[str]] = {}
@@ -208,7 +208,7 @@ def blocking(sessions: Iterable[SessionReading]) -> tuple[Blocking, ...]:
 def _tree(
     session: str, depth: int, waiting: dict[str, list[str]], rows: dict[str, SessionReading], done: set[str]
 ) -> Iterator[Blocking]:
-    """Return a session and all below it, the deepest path bounded by the sessions there are."""
+    """Yield a session and all below it; the number of sessions bounds the depth."""
     stack = [(session, depth)]
     order: list[tuple[str, int]] = []
     while stack:
@@ -230,9 +230,9 @@ def _tree(
 class CpuWaiter(NamedTuple):
     """One statement whose sessions are held off CPU, in one consumer group.
 
-    `held` sessions wait at this moment of the `sessions` that run it; `used` and `waiting` are CPUs since the last
-    poll over all of them (None without a delta), `longest` the age of the oldest of these waits in seconds; `no_text`
-    why it has no text.
+    Of the `sessions` that run it, `held` wait at this moment. `used` and `waiting` are CPUs since the last poll over
+    all of them (None without a delta). `longest` is the age of the oldest of these waits in seconds; `no_text` is why
+    it has no text.
     """
 
     con_id: int
@@ -249,7 +249,7 @@ class CpuWaiter(NamedTuple):
 
 
 def cpu_waiters(reading: Reading) -> tuple[CpuWaiter, ...]:
-    """Return the statements held off CPU, those that wait for most CPU first; their texts as far as they were read."""
+    """Return the statements held off CPU, the longest CPU waits first; with their texts as far as they were read."""
     statements: dict[tuple[int, str, str], list[SessionReading]] = {
         _statement_of(session): [] for session in reading.sessions if session.held
     }

@@ -1,4 +1,4 @@
-"""Totals of a reading: the few figures that say in one line how a database is."""
+"""Totals of a reading: the few figures that describe a database in one line."""
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
@@ -48,12 +48,12 @@ def usage_of_group(row: ConsumerGroup | None) -> UsageTotals | None:
 
 
 def queue_totals(row: ConsumerGroup | None) -> QueueTotals:
-    """Return what was counted of a group's parallel statements."""
+    """Return the counters of a group's parallel statements."""
     return QueueTotals._make(_of_queue(row) if row is not None else (None,) * len(QUEUE_COLUMNS))
 
 
 def session_totals(row: ConsumerGroup | None) -> SessionTotals:
-    """Return what was counted of a group's sessions."""
+    """Return the counters of a group's sessions."""
     return SessionTotals._make(_of_sessions(row) if row is not None else (None,) * len(SESSION_COLUMNS))
 
 
@@ -63,7 +63,7 @@ def usage_of_container(row: RsrcPdb | None) -> UsageTotals | None:
 
 
 def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
-    """Return the sum over instances; None where one of them is not known."""
+    """Return the sum over instances; None if one of them is not known."""
     known = [each for each in parts if each is not None]
     if len(known) < len(parts) or len(known) < 2:
         return known[0] if len(known) == len(parts) == 1 else None
@@ -71,7 +71,7 @@ def together_used(parts: Sequence[UsageTotals | None]) -> UsageTotals | None:
 
 
 def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """Return the sum of each column, None where it is not known of a row.
+    """Return the sum of each column, None if a row has no value.
 
     >>> sums_of([(1, None), (2, 3)])
     [3, None]
@@ -84,7 +84,7 @@ def sums_of(rows: Iterable[Sequence[Any]]) -> list[Any]:
 
 
 def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
-    """Return the counters of each instance since it started, in order; of those that a view speaks of."""
+    """Return the counters of each instance since it started, in order, for the instances in any view."""
     waits: dict[int, dict[str, EventWaits]] = {}
     incomplete: set[tuple[int, str]] = set()
     for row in snapshot.rows(SystemEvent):
@@ -104,19 +104,18 @@ def instance_totals(snapshot: Snapshot) -> tuple[InstanceTotals, ...]:
     )
 
 
-# ---- Totals of a reading: the few figures that say in one line how a database is.
+# ---- Totals of a reading.
 
 
 class Totals(Struct, frozen=True):
-    """Figures over all groups and instances; None where what they are made of could not be read.
+    """Figures over all groups and instances; None if their source could not be read.
 
-    `queued` statements wait in the parallel statement queue (V$SESSION, else V$RSRC_CONSUMER_GROUP), the one that came
-    first for `longest` seconds; `pool_queued` sessions wait for their group's active session pool, `held` until the
-    database is no longer quiesced.
-    `servers` processes are in use (V$PX_PROCESS_SYSSTAT), of `target` (PARALLEL_SERVERS_TARGET) and at most `maximum`;
-    `idle_held` of them are held by idle statements. `downgraded` statements run with fewer than they asked for;
-    `downgrades` operations were downgraded per minute since the last poll (V$SYSSTAT). `used` and `waiting` are CPUs
-    since the last poll (V$RSRC_CONSUMER_GROUP), of `cpus`.
+    `queued` statements wait in the parallel statement queue (V$SESSION, else V$RSRC_CONSUMER_GROUP), the first of them
+    for `longest` seconds. `pool_queued` sessions wait for their group's active session pool, `held` sessions for the
+    end of a quiesce. `servers` processes are in use (V$PX_PROCESS_SYSSTAT), of `target` (PARALLEL_SERVERS_TARGET) and
+    at most `maximum`; `idle_held` of them are held by idle statements. `downgraded` statements run with fewer servers
+    than they requested; `downgrades` is the number of operations downgraded per minute since the last poll (V$SYSSTAT).
+    `used` and `waiting` are CPUs since the last poll (V$RSRC_CONSUMER_GROUP), of `cpus`.
     """
 
     queued: int | None
@@ -158,21 +157,21 @@ def totals(reading: Reading) -> Totals:
 
 
 def queued_now(reading: Reading) -> int | None:
-    """Return how many statements are queued; where V$SESSION does not tell, as V$RSRC_CONSUMER_GROUP counts them."""
+    """Return the number of queued statements, from V$SESSION or else V$RSRC_CONSUMER_GROUP."""
     if not reading.why_unknown("queue"):
         return len(reading.queue)
     return sum(reading.queued_by_group().values()) or len(reading.queue) or None
 
 
 def _idle_held(reading: Reading) -> int | None:
-    """Return the servers of idle holders; None where no view tells who holds servers, or who of them is idle."""
+    """Return the servers of idle holders; None if no view shows the holders, or which of them are idle."""
     if any(map(reading.why_unavailable, ("V$PX_SESSION", "V$SESSION"))):
         return None
     return sum(each.servers for each in reading.running if each.idle is not None)
 
 
 def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:
-    """Return the sessions that wait for a session pool; None where neither V$SESSION nor QUEUE_LENGTH tells."""
+    """Return the sessions that wait for a session pool; None if neither V$SESSION nor QUEUE_LENGTH shows it."""
     groups = reading.cluster_groups()
     if not sessions_visible and (not groups or any(each.pool_queue_length is None for each in groups)):
         return None
@@ -180,15 +179,15 @@ def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:
 
 
 def downgraded(running: Iterable[RunningStatement]) -> list[RunningStatement]:
-    """Return the statements that run with fewer servers than they asked for."""
+    """Return the statements that run with fewer servers than they requested."""
     return [each for each in running if each.downgraded > 0 and not each.orphaned]
 
 
 def downgrades_in_a_minute(reading: Reading) -> float | None:
-    """Return the parallel operations downgraded since the last poll, per minute where that is longer ago than one.
+    """Return the parallel operations downgraded since the last poll, per minute if that is longer than a minute ago.
 
-    Of less than a minute it is their number: one within two seconds does not make thirty in a minute. None where
-    V$SYSSTAT did not tell.
+    Within less than a minute it is their number: one within two seconds does not make thirty in a minute. None if
+    V$SYSSTAT had no values.
     """
     deltas = [each.delta for each in reading.downgrades if is_downgrade(each.name)]
     number = added(deltas)

@@ -1,7 +1,7 @@
-"""Availability of views in a snapshot: which told something, and so what may be said not to be there.
+"""Availability of views in a snapshot: which views returned values, and so what may be reported as absent.
 
-A view that could not be read, is not in a spool or lacks the column that matters has no rows either; an all-clear that
-rests on it would be none. Every sentence of the kind "nothing is ..." asks here first.
+A view that could not be read, is not in a spool or lacks the relevant column also has no rows; an all-clear that rests
+on it would be wrong. Every sentence of the kind "nothing is ..." checks this first.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ from presman.rows.snapshot import Snapshot
 _NOT_THERE = " is not there"
 
 _NAMED = 3
-"""Groups of which a sentence says that nothing is known yet."""
+"""The most groups named in a sentence about missing values."""
 
 
 def view_of(snapshot: Snapshot, record: RecordType) -> str:
@@ -37,7 +37,7 @@ def view_of(snapshot: Snapshot, record: RecordType) -> str:
 
 
 def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] = ()) -> str:
-    """Return why `record`'s view told nothing (of these `fields`), "" if it did; it may have told that it is empty."""
+    """Return why the view of `record` has no values for `fields`, "" if it has. An empty view counts as answered."""
     section = snapshot.section(record)
     if record in snapshot.sections and not section.problem and not section.absent:
         return ""
@@ -56,7 +56,7 @@ def unavailable(snapshot: Snapshot, record: RecordType, fields: Collection[str] 
 
 
 def listed(lacking: Iterable[str]) -> str:
-    """Return several answers of :func:`unavailable` as one.
+    """Return several results of :func:`unavailable` as one.
 
     >>> listed(["V$SESSION is not there", "V$PX_SESSION: ORA-00942", "V$OSSTAT is not there"])
     'V$SESSION, V$OSSTAT are not there; V$PX_SESSION: ORA-00942'
@@ -71,9 +71,9 @@ def listed(lacking: Iterable[str]) -> str:
 def evidence(
     snapshot: Snapshot, groups: Sequence[GroupReading], operations: Sequence[Downgrades], inst_ids: Iterable[int]
 ) -> tuple[Evidence, ...]:
-    """Return what the answers to "is a statement queued, a group starved, a statement downgraded?" rest on.
+    """Return the evidence for "is a statement queued, a group starved, a statement downgraded?".
 
-    `groups` are the cluster's, `operations` what V$SYSSTAT counts on the instances that are open.
+    `groups` are the cluster's, `operations` are the counters of V$SYSSTAT on the open instances.
     """
     queue = unavailable(snapshot, Session, ("event",))
     downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
@@ -93,7 +93,7 @@ def evidence(
 def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_ids: Iterable[int]) -> str:
     """Return why it is not known whether operations were downgraded since the last poll.
 
-    What is downgraded to serial has no servers, and so no row in V$PX_SESSION: V$SYSSTAT alone counts it.
+    An operation that is downgraded to serial has no servers, so no row in V$PX_SESSION: only V$SYSSTAT counts it.
     """
     found = unavailable(snapshot, Sysstat, ("name", "value"))
     if found:
@@ -124,12 +124,12 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
 
 
 def _has_no_rates(row: GroupReading) -> bool:
-    """Whether the view lists a group of which there is no delta yet, whether or not a plan manages its CPU."""
+    """Whether the view lists the group but there is no delta yet, whether or not a plan manages its CPU."""
     return row.used is None and row.usage is not None
 
 
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
-    """Return the views that were asked and told nothing (`Reading.unseen`, as JSON calls it)."""
+    """Return the views that were queried and returned nothing (`Reading.unseen`, the name in JSON)."""
     asked = (record for record in main_records(snapshot.release) if record in snapshot.sections)
     return tuple(
         UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
@@ -146,7 +146,7 @@ _COLUMNS_OF = {
     "pool_queue_length": frozenset({"queue_length"}),
     "io": frozenset(IO_COLUMNS),
 }
-"""Figures of a group that may be not known, with the columns of V$RSRC_CONSUMER_GROUP that they are made of."""
+"""Figures of a group that may be unknown, with the columns of V$RSRC_CONSUMER_GROUP that they need."""
 
 
 _TOTALS_OF = {
@@ -154,14 +154,14 @@ _TOTALS_OF = {
     "sessions": dict(zip(SessionTotals._fields, SESSION_COLUMNS, strict=True)),
     "usage": dict(zip(UsageTotals._fields, USAGE_COLUMNS, strict=True)),
 }
-"""The column of V$RSRC_CONSUMER_GROUP that each counter of a group's totals is."""
+"""The column of V$RSRC_CONSUMER_GROUP for each counter of a group's totals."""
 
 
 def known_only(rows: tuple[GroupReading, ...], snapshot: Snapshot) -> tuple[GroupReading, ...]:
-    """Return the groups without figures that are made of columns which are not there: they are not zero."""
+    """Return the groups without figures whose columns are missing: they are not zero."""
     absent = snapshot.section(ConsumerGroup).absent
-    if untold := unavailable(snapshot, ConsumerGroup):
-        return tuple(row._replace(doubt=untold) for row in rows)
+    if why := unavailable(snapshot, ConsumerGroup):
+        return tuple(row._replace(doubt=why) for row in rows)
     gone: dict[str, Any] = {field: None for field, columns in _COLUMNS_OF.items() if not columns.isdisjoint(absent)}
     lost = {
         field: {name: None for name, column in columns.items() if column in absent}
@@ -183,11 +183,11 @@ def _unjudged(row: GroupReading) -> GroupReading:
 
 
 _MOST = 1.25
-"""Times the CPUs there are, and one more: who used more than that in an interval was counted wrong."""
+"""Multiple of the CPUs, plus one, above which the use in an interval was counted wrong."""
 
 
 def believed(rows: tuple[GroupReading, ...], instances: Sequence[InstanceReading]) -> tuple[GroupReading, ...]:
-    """Return the groups, those without a verdict of which the figures of CPU cannot be: more used than there is."""
+    """Return the groups, without a verdict for those whose CPU figures are impossible: more used than there is."""
     several = len(instances) > 1
     used: dict[int, float] = defaultdict(float)
     for row in rows:

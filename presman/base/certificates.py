@@ -73,7 +73,7 @@ def _context(files: CertificateFiles) -> ssl.SSLContext:
 
 
 def _none() -> str:
-    """Return an empty password for an encrypted key: OpenSSL would ask on the terminal."""
+    """Return an empty password for an encrypted key: otherwise OpenSSL would ask on the terminal."""
     return ""
 
 

@@ -40,7 +40,7 @@ class Child:
         self.line, theirs = socket.socketpair()
         try:
             with theirs:
-                start = _copied if _is_alone() else _spawned
+                start = _copied if _is_single_threaded() else _spawned
                 self._number = start(theirs, module, name)
         except BaseException:
             self.line.close()
@@ -53,7 +53,7 @@ class Child:
         """The process ID, 0 once it has ended."""
         return self._number
 
-    def tell(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         with self._turn:
             if self._number:
@@ -64,7 +64,7 @@ class Child:
         end = time.monotonic() + patience
         while not self.is_over() and time.monotonic() < end:
             time.sleep(0.005)
-        self.tell(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         while not self.is_over():
             time.sleep(0.005)
 
@@ -89,7 +89,7 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _is_alone() -> bool:
+def _is_single_threaded() -> bool:
     """Whether this process has only one thread. Linux counts those that Python does not know of, too."""
     try:
         return len(list(Path("/proc/self/task").iterdir())) == 1
@@ -100,10 +100,10 @@ def _is_alone() -> bool:
 def _copied(theirs: socket.socket, module: str, name: str) -> int:
     """Fork this process and return the child's ID."""
     number = os.fork()
-    return number or _be_child(theirs, module, name)
+    return number or _run_child(theirs, module, name)
 
 
-def _be_child(theirs: socket.socket, module: str, name: str) -> NoReturn:
+def _run_child(theirs: socket.socket, module: str, name: str) -> NoReturn:
     """Run the function with only the imports of the parent: without its signal handlers, files or terminal."""
     code = 1
     try:

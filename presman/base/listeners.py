@@ -101,7 +101,7 @@ class Places(Generic[Key]):
         with self._turn:
             self._remove(key)
 
-    def are_to_be_heard(self, came: int) -> bool:
+    def should_read_now(self, came: int) -> bool:
         """Return whether to read from the `came` new connections before more are accepted.
 
         True if they are many and no address has more than one that may be closed: accepting more would close them.

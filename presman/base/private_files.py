@@ -167,7 +167,7 @@ def _mode(path: Path) -> int:
 
 
 LONGEST = 1 << 20
-"""Bytes of one line that are read: SQL*Plus writes lines of 32,767, and each column of a heading takes memory."""
+"""The most bytes of a line: SQL*Plus writes at most 32,767, and each column of a heading takes memory."""
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -199,7 +199,7 @@ def has_short_lines(content: bytes, longest: int = LONGEST) -> bool:
 
 
 def short_lines(file: TextIOWrapper) -> Iterator[str]:
-    """Yield the lines of a text file. Raises OSError for a line that is too long."""
+    """Yield the lines of a text file. Raises OSError if one is too long."""
     while line := file.readline(LONGEST + 1):
         if len(line) > LONGEST and not line.endswith("\n"):
             raise OSError(errno.EFBIG, f"it has a line of more than {LONGEST >> 20} MB")

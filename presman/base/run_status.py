@@ -106,7 +106,7 @@ SILENCE = 30.0
 """Seconds without a status after which a process counts as hanging: it writes one every five."""
 
 SLACK = 10.0
-"""Seconds that a poll may be late in addition: the status that is read may be that old."""
+"""Seconds added before a poll counts as late: the status that is read may itself be that old."""
 
 
 def lines_of(found: FoundRun, now: datetime) -> list[RunLine]:

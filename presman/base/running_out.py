@@ -60,7 +60,7 @@ def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
     return what and what + _allowed(what)
 
 
-def have_threads_end() -> None:
+def load_thread_exit() -> None:
     """Load the library that a thread needs to end: the GNU C library aborts if there is no memory for it then.
 
     Raises OSError if there is no memory now. Other C libraries do not have that file and do not need it.

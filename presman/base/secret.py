@@ -77,7 +77,7 @@ def of_environment(name: str) -> Secret | None:
 
 
 def _erase(name: str) -> None:
-    """Overwrite a value with zeros in the memory where the process got it at its start."""
+    """Overwrite the value of an environment variable with zeros in the memory that the process was started with."""
     import ctypes
 
     with suppress(OSError, AttributeError):

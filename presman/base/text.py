@@ -25,7 +25,7 @@ _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\u
 MOST_MARKS = 3
 """Combining marks kept on one character, the most that any script uses; a higher stack covers other lines."""
 
-_UNSEEN = re.compile(f"[{_BLANK}]")
+_INVISIBLE = re.compile(f"[{_BLANK}]")
 
 
 def clean(text: str) -> str:
@@ -54,7 +54,7 @@ def all_clean(texts: Collection[str], longest: int = 0) -> bool:
     whole = " ".join(texts)
     if not (whole.replace("\n", "") if longest else whole).isprintable():
         return False
-    return whole.isascii() or not (_UNSEEN.search(whole) or _has_stacks(whole))
+    return whole.isascii() or not (_INVISIBLE.search(whole) or _has_stacks(whole))
 
 
 def _has_stacks(text: str) -> bool:
@@ -71,7 +71,7 @@ def _clean(text: str) -> str:
     if not text.isprintable():
         shown = {each: each if each.isprintable() else _visible(each) for each in set(text)}
         text = "".join(map(shown.__getitem__, text))
-    return text if text.isascii() else _without_stacks(_UNSEEN.sub(_REPLACEMENT, text))
+    return text if text.isascii() else _without_stacks(_INVISIBLE.sub(_REPLACEMENT, text))
 
 
 def _without_stacks(text: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from presman.base import secret
-from presman.base.running_out import end_without_tidying, have_threads_end, ran_out, too_little
+from presman.base.running_out import end_without_tidying, load_thread_exit, ran_out, too_little
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, Terminated, ending_at_once
 
@@ -138,7 +138,7 @@ def _run(arguments: Sequence[str] | None, starting: AbstractContextManager[None]
         raise Failure(line, exit_codes.SOURCE)
     if max(abs(time.timezone), abs(time.altzone)) >= _DAY:
         raise Failure(f"TZ={os.environ.get('TZ', '')}: a time zone differs from UTC by less than a day")
-    have_threads_end()
+    load_thread_exit()
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores SIGHUP
         signal.signal(signal.SIGHUP, _terminated)

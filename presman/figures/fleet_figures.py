@@ -115,7 +115,7 @@ FLEET: Table[Member] = Table(
         Database("target", "Database", NAME, "The section of config.ini, or what the recorder calls it.", "name",
                  width=12, most=40, vital=True),
         Database("state", "state", WORD,
-                 f"How fresh its data is. {'. '.join(f'{state.text}: {told}' for state, told in STATES.items())}.",
+                 f"How fresh its data is. {'. '.join(f'{state.text}: {means}' for state, means in STATES.items())}.",
                  "connection", text=lambda row: row.connection.text, order=rank, width=10, vital=True,
                  state=lambda row: row.connection.level),
         Database("alerts", "alerts", COUNT,

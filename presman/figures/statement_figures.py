@@ -161,7 +161,7 @@ def why_unforeseen(reading: Reading) -> str:
     return f"{NO_START}{reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
 
 
-def place(row: QueuedStatement, reading: Reading) -> str:
+def queue_position(row: QueuedStatement, reading: Reading) -> str:
     """Return a statement's position in its queue; the order of those that have waited equally long is not known."""
     queue = (each for each in reading.queue if (each.con_id, each.group) == (row.con_id, row.group))
     alike = [each.position for each in queue if each.waits_like(row)]

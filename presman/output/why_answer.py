@@ -25,7 +25,13 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.view_availability import listed as listed_views
 from presman.base.formats import clock, counted, duration, listed, spelled
-from presman.figures.statement_figures import at_timeout, first_of_queue, forecast_record, place, starts_in_words
+from presman.figures.statement_figures import (
+    at_timeout,
+    first_of_queue,
+    forecast_record,
+    queue_position,
+    starts_in_words,
+)
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
 from presman.rows.session_state import POOL_WAIT, QUIESCE_WAIT
@@ -249,7 +255,7 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     first = "" if head is None else first_of_queue(row, head)
     if head is not None:
-        behind = f"{place(row, reading)} of its queue; {first}, {head.statement.sql_id}, " if first else ""
+        behind = f"{queue_position(row, reading)} of its queue; {first}, {head.statement.sql_id}, " if first else ""
         yield f"  {behind}{head.sentence}"
     record = forecast_record(reading, since=True)
     if words := starts_in_words(row):

@@ -219,8 +219,8 @@ class Poller:
     def open(self) -> Release:
         """Open the source and begin a new epoch. Raises SourceError."""
         self.release = self.source.open()
-        known = load(self.release)
-        self._queries = {record: query for record, query in known.items() if query.pack in self._packs}
+        queries = load(self.release)
+        self._queries = {record: query for record, query in queries.items() if query.pack in self._packs}
         self._begin_epoch()
         return self.release
 
@@ -320,8 +320,8 @@ class Poller:
 
         If all user sessions are listed, only background processes can be missing. Returns the number of round trips.
         """
-        known = self._asked.of_poll(self._number, Session)
-        if known is None or known.late or self._asked.rests(NamedSession, now):
+        listing = self._asked.of_poll(self._number, Session)
+        if listing is None or listing.late or self._asked.rests(NamedSession, now):
             return 0
         focus, listed = self._focused, self._asked.rows(Session)
         keys = named(listed, self._asked.rows(PxSession))

@@ -1,1 +1,1 @@
-"""Recordings: what was polled, in SQL tables that any tool can ask and as snapshots that can be replayed exactly."""
+"""Recordings: polls as SQL tables that any tool can query, and as snapshots that can be replayed exactly."""

@@ -1,4 +1,4 @@
-"""Chain reader: the polls of one database by index, unpacked from the blocks of their chains."""
+"""Chain reader: the polls of one database by index, decoded from the blocks of their chains."""
 
 import sqlite3
 from bisect import bisect_right
@@ -29,14 +29,14 @@ from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError
 from presman.rows.snapshot import Snapshot
 
-# ---- Chain index: which polls of a database stand in which chain of which store, without reading any of them
+# ---- Chain index: which polls of a database are in which chain of which store, without reading any poll
 
 
 _MOST = 1 << 53
 
 
 class Chain(NamedTuple):
-    """A chain of polls: where it is, its first poll, how many, and the instants of first and last (microseconds)."""
+    """A chain of polls: store, database, first poll, number of polls, instants of the first and the last (µs)."""
 
     store: Store
     database_id: int
@@ -47,7 +47,7 @@ class Chain(NamedTuple):
 
 
 class ChainIndex:
-    """The chains of a database in order of time; polls have indexes from 0 on over all of them."""
+    """The chains of a database in order of time. Polls are indexed from 0 across all of them."""
 
     def __init__(self, chains: Iterable[Chain]) -> None:
         self.chains = sorted(chains, key=lambda each: (each.first_at, each.chain))
@@ -60,14 +60,14 @@ class ChainIndex:
         return self._starts[-1]
 
     def find(self, index: int) -> tuple[Chain, int]:
-        """Return the chain of a poll and its index there. Raises IndexError."""
+        """Return the chain of a poll and its index within it. Raises IndexError."""
         if not 0 <= index < len(self):
             raise IndexError(index)
         number = self._number(index)
         return self.chains[number], index - self._starts[number]
 
     def run(self, indexes: range) -> Iterator[Chain]:
-        """Yield the chains that some indexes, one after the other, lead through, as long as they are in one store."""
+        """Yield the chains that consecutive indexes pass through, up to the first in another store."""
         first, last = (self._number(each) for each in (indexes[0], indexes[-1]))
         for number in range(first, last + indexes.step, indexes.step):
             if self.chains[number].store is not self.chains[first].store:
@@ -75,21 +75,21 @@ class ChainIndex:
             yield self.chains[number]
 
     def _number(self, index: int) -> int:
-        """Return the number of the chain that has a poll."""
+        """Return the number of the chain that contains a poll."""
         return bisect_right(self._starts, index) - 1
 
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
-        """Return the chain that an instant is in, or else the last before it, and the index of its first poll."""
+        """Return the last chain that begins not after an instant, and the index of its first poll; None without one."""
         number = bisect_right(self._begins, microseconds) - 1
         return (self.chains[number], self._starts[number]) if number >= 0 else None
 
     def between(self, start: int, end: int) -> Sequence[Chain]:
-        """Return the chains with polls between two instants, both included."""
+        """Return the chains that overlap the time between two instants, both included."""
         return [each for each in self.chains if each.first_at <= end and each.last_at >= start]
 
 
 class _BlockRow(NamedTuple):
-    """What is told of a block beside its content."""
+    """The columns of a block other than its content."""
 
     poll: int
     chain: int
@@ -98,29 +98,29 @@ class _BlockRow(NamedTuple):
     last_at: int
 
     def is_sane(self) -> bool:
-        """Whether a recorder may have written it."""
+        """Whether a recorder can have written it."""
         return all(type(each) is int and 0 <= each < _MOST for each in self) and 0 < self.polls <= MOST_POLLS
 
 
 def read_chains(store: Store, database_id: int, messages: list[str]) -> list[Chain]:
-    """Return the chains of a database in one store; what cannot be read is told."""
+    """Return the chains of a database in one store; append what cannot be read to `messages`."""
     is_whole = True
     try:
         found = _chains(store, database_id, store.each_row(_blocks(database_id)), messages)
     except DamagedStoreError as error:
         messages.append(str(error))
         is_whole, found = False, _chains(store, database_id, _one_by_one(store, database_id), messages)
-    there = _as_many_as_there_can_be(found, store, messages)
-    return there if is_whole else there + _without_blocks(store, database_id, there)
+    found = _plausible(found, store, messages)
+    return found if is_whole else found + _without_blocks(store, database_id, found)
 
 
 def _chains(store: Store, database_id: int, rows: Iterable[Sequence[Any]], messages: list[str]) -> list[Chain]:
-    """Return the chains of some blocks, by their first poll."""
+    """Return the chains of the given blocks, sorted by first poll."""
     chains: dict[int, Chain] = {}
     for row in map(_BlockRow._make, rows):
         if not row.is_sane():
-            told = f"{store.name}: a block that no recorder wrote is skipped"
-            messages += [told] * (told not in messages)
+            message = f"{store.name}: a block that no recorder wrote is skipped"
+            messages += [message] * (message not in messages)
         elif (known := chains.get(row.chain)) is None:
             if len(chains) >= _MOST_CHAINS:
                 messages.append(
@@ -138,14 +138,14 @@ def _chains(store: Store, database_id: int, rows: Iterable[Sequence[Any]], messa
 
 
 _MOST_CHAINS = 200_000
-"""Chains of a database that are read, in 140 MB if all are damaged: as many as a poll a second fills in 19 months."""
+"""The most chains of a database that are read, in 140 MB if all are damaged: 19 months of a poll a second."""
 
 _SMALLEST_CHAIN = 500
-"""Bytes that a chain takes in a store at least: one of a single poll without sessions has 3,800."""
+"""The fewest bytes that a chain takes in a store: a single poll without sessions takes 3,800."""
 
 
-def _as_many_as_there_can_be(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
-    """Return the chains up to the last that a store of that size can have: each of their polls has a row of its own."""
+def _plausible(chains: list[Chain], store: Store, messages: list[str]) -> list[Chain]:
+    """Return as many chains as a store of that size can contain: each of their polls has its own row."""
     most, most_chains = store.most_rows, store.most_bytes // _SMALLEST_CHAIN
     many = bisect_right(list(accumulate(each.polls for each in chains)), most)
     if many < len(chains):
@@ -156,7 +156,7 @@ def _as_many_as_there_can_be(chains: list[Chain], store: Store, messages: list[s
 
 
 def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
-    """Yield the blocks of a damaged store that can be read: their numbers are in an index, or those of the polls."""
+    """Yield the readable blocks of a damaged store, found by the numbers in their own index or in that of the polls."""
     numbers: Sequence[Sequence[Any]] = ()
     for table in (BLOCKS, POLLS):
         with suppress(DamagedStoreError):
@@ -168,7 +168,7 @@ def _one_by_one(store: Store, database_id: int) -> Iterator[Sequence[Any]]:
 
 
 def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> list[Chain]:
-    """Return polls in a row whose blocks are not found any more as chains: they have figures still."""
+    """Return each run of polls without blocks as a chain: their figures can still be read."""
     c = POLLS.c
     covered = {poll for each in chains for poll in range(each.chain, each.chain + each.polls)}
     found: list[Chain] = []
@@ -190,42 +190,42 @@ def _blocks(database_id: int) -> Select[tuple[int, int, int, int, int]]:
     return select(c.poll, c.chain, c.polls, c.first_at, c.last_at).where(c.database_id == database_id)
 
 
-# ---- Chain reader: the polls of one database by index, unpacked from the blocks of their chains
+# ---- Chain reader: the polls of one database by index, decoded from the blocks of their chains
 
 
 _CHAINS_KEPT = 3
-"""Chains that are kept open: the one looked at and its neighbours."""
+"""Chains that are kept open: the current one and its neighbours."""
 
-_ASKED = 500
-"""Texts that are asked for at once: SQLite before 3.32 takes no more than 999 values."""
+_TEXTS_AT_ONCE = 500
+"""Texts that are queried at once: SQLite before 3.32 takes at most 999 bind values."""
 
 _LOST_TEXT = "(this text is damaged)"
 
 _LONGEST_TEXT = 1 << 20
-"""Characters of a text that is read; presman keeps 250,000."""
+"""The most characters of a text that is read; presman writes at most 250,000."""
 
 _LONGEST_BLOCK = 32 << 20
-"""Bytes of a block that is read; one of 256 polls of a busy database has half a million."""
+"""The most bytes of a block that is read; 256 polls of a busy database take half a million."""
 
 _LARGEST_CHAIN = 33 << 20
-"""Bytes of the blocks of a chain that are read; real ones have 6 MB, unless a single poll is larger."""
+"""The most bytes read of a chain's blocks; real ones have 6 MB, unless a single poll is larger."""
 
 
 _LARGE_POLL, _MOST_REFUSED = 1 << 20, 16 << 20
-"""Bytes of a poll whose reading takes a tenth of a second or more; how many may be unfolded of what is refused then."""
+"""Bytes from which reading a poll takes a tenth of a second; rejected bytes from which no such poll is read."""
 
 _SMALLEST_REFUSED, _MOST_TRIED = 64 << 10, 32 << 20
-"""Bytes that a chain that is refused counts for at least, and of how many no other is tried: 500 small ones."""
+"""The fewest bytes that a rejected chain counts for; the sum from which no other chain is tried: 500 small ones."""
 
 _NOT_TRIED = "not tried behind so many that no recorder wrote"
 _NOT_THERE, _NO_BYTES, _DAMAGED_STORE = "it is not there", "no bytes", "its store is damaged"
 
 
 class ChainReader:
-    """Reads chains. Not thread safe.
+    """Reads chains. Not thread-safe.
 
-    A poll in a block whose checksum is right and that is none was made by a stranger: its chain is read no further,
-    and of large polls in other chains not many more are tried, nor any chain behind 500 such.
+    Bytes in a block with a correct checksum that are not a poll are forged: the rest of that chain is not read. Then
+    only a few more large polls of other chains are tried, and no chain at all after 500 such.
     """
 
     def __init__(self) -> None:
@@ -233,17 +233,17 @@ class ChainReader:
         self._damaged: dict[tuple[str, int], str] = {}
         self._refused = 0
         self._newest: deque[tuple[tuple[str, int, int], Snapshot]] = deque(maxlen=2)
-        """The two polls that were read last: who goes through a recording asks for each, and for the one before."""
+        """The two polls read last: going through a recording needs each poll and the one before it."""
 
     def forget(self) -> None:
-        """Read everything anew: chains may have grown."""
+        """Forget what was read: chains may have grown."""
         self._decoders.clear()
         self._damaged.clear()
         self._newest.clear()
         self._refused = 0
 
     def snapshot(self, chain: Chain, index: int) -> Snapshot:
-        """Return the poll at an index of a chain. Raises DamagedError, and StoreLostError if nobody can be asked."""
+        """Return a chain's poll at an index. Raises DamagedError, and StoreLostError if the store is unreachable."""
         key = (chain.store.name, chain.chain)
         for known, snapshot in self._newest:
             if known == (*key, index):
@@ -253,7 +253,7 @@ class ChainReader:
         return found
 
     def _read(self, chain: Chain, key: tuple[str, int], index: int) -> Snapshot:
-        if key in self._damaged:  # who looks for the next one that can be read asks for each
+        if key in self._damaged:  # a search for the next readable poll tries each
             raise DamagedError(self._damaged[key])
         try:
             decoder = self._decoder(chain)
@@ -275,15 +275,15 @@ class ChainReader:
             del self._decoders[key]
             raise
 
-    def polls_there(self, chain: Chain) -> int:
-        """Return how many polls of a chain that lacks its end are before that, 0 of one that cannot be read."""
+    def readable_polls(self, chain: Chain) -> int:
+        """Return how many polls of an opened chain can be read, 0 if it cannot be read at all."""
         found = self._decoders.get((chain.store.name, chain.chain))
         return 0 if found is None else len(found)
 
-    def pass_over(self, store: Store, chains: Iterable[Chain], *, back: bool) -> list[tuple[Chain, str]]:
-        """Return the first of some chains of a store as long as they are damaged from their beginning on, and why.
+    def skip_damaged(self, store: Store, chains: Iterable[Chain], *, back: bool) -> list[tuple[Chain, str]]:
+        """Return the leading chains that are damaged from their beginning on, and why, so that they need not be tried.
 
-        They are not tried. Where `back` leads through them the last of them is: it may be the one in which a file ends.
+        Going `back`, the last of them is left out, as it must be tried: the end of a truncated file may be in it.
         """
         if self._refused >= _MOST_TRIED:
             own = takewhile(lambda each: (store.name, each.chain) not in self._decoders, chains)
@@ -317,7 +317,7 @@ def _noted(chains: Iterable[Chain], asked: list[Chain]) -> Iterator[Chain]:
 
 
 def _opened(chain: Chain) -> FrameDecoder | OldChain:
-    """Return the polls of a chain; of one that still grows those before a damaged block, or before its file ends."""
+    """Return the decoder of a chain; up to a damaged block, or to the end of a truncated file."""
     try:
         return _decoder_of(chain)
     except (DamagedStoreError, DamagedError) as error:
@@ -329,11 +329,11 @@ def _opened(chain: Chain) -> FrameDecoder | OldChain:
 
 
 _NOTHING = bytes(64)
-"""What SQLite reads of a page that ends too soon: zeros to its end, of which compressed polls have no such row."""
+"""What SQLite reads beyond the end of a truncated page: compressed polls never have so many zeros in a row."""
 
 
 def _before_the_end(chain: Chain) -> list[bytes]:
-    """Return the polls of a chain that are whole in a file that is cut short; none of any other that is damaged."""
+    """Return the complete polls of a chain in a truncated file; none for any other kind of damage."""
     frames: list[bytes] = []
     if chain.store.kind != "sqlite" or not cut_short(expanded(chain.store.location)):
         return frames
@@ -351,7 +351,7 @@ def _before_the_end(chain: Chain) -> list[bytes]:
 
 
 def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
-    """Return the polls of a chain; of one that still grows those before a damaged block."""
+    """Return the decoder of a chain, up to the first damaged block."""
     frames: list[bytes] = []
     packed = 0
     with chain.store.reading() as connection:
@@ -377,8 +377,8 @@ def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
 def _texts_of(keys: Sequence[bytes], connection: Connection, chain: OldChain) -> dict[bytes, str]:
     """Return texts by their hashes."""
     found = dict.fromkeys(keys, _LOST_TEXT)
-    for begin in range(0, len(keys), _ASKED):
-        for key, text in connection.execute(_texts(keys[begin : begin + _ASKED])):
+    for begin in range(0, len(keys), _TEXTS_AT_ONCE):
+        for key, text in connection.execute(_texts(keys[begin : begin + _TEXTS_AT_ONCE])):
             if isinstance(key, bytes) and isinstance(text, str):
                 chain.take(len(text), "bytes")
                 found[key] = text
@@ -386,13 +386,13 @@ def _texts_of(keys: Sequence[bytes], connection: Connection, chain: OldChain) ->
 
 
 def _texts(keys: Sequence[bytes]) -> Any:
-    """Return the SELECT of some texts; a longer one than presman keeps is not read."""
+    """Return the SELECT of some texts, without those longer than presman writes."""
     c = TEXTS.c
     return select(c.hash, c.text).where(c.hash.in_(keys), func.length(c.text) <= _LONGEST_TEXT)
 
 
 def instant_of(chain: Chain, index: int) -> int:
-    """Return the instant of a chain's poll in microseconds; that of the last where it cannot be read."""
+    """Return the instant of a chain's poll in microseconds; that of its last poll if it cannot be read."""
     c = POLLS.c
     statement = select(c.at).where(*_polls_of(chain)).order_by(c.poll).offset(index).limit(1)
     found = _one(chain, statement)
@@ -400,7 +400,7 @@ def instant_of(chain: Chain, index: int) -> int:
 
 
 def polls_until(chain: Chain, wanted: int, *, included: bool) -> int:
-    """Return how many polls of a chain were before an instant in microseconds, or at it (`included`)."""
+    """Return how many polls of a chain were before an instant in microseconds, or also at it (`included`)."""
     at = POLLS.c.at
     is_before = at <= wanted if included else at < wanted
     return int(_one(chain, select(func.count()).where(*_polls_of(chain), is_before)) or 0)
@@ -412,7 +412,7 @@ def _polls_of(chain: Chain, table: Table = POLLS) -> tuple[Any, Any]:
 
 
 def _one(chain: Chain, statement: Any) -> Any:
-    """Return the one value of a statement about a chain, None where its store is damaged."""
+    """Return the single value of a query about a chain, None if its store is damaged."""
     try:
         with chain.store.reading() as connection:
             return connection.execute(statement).scalar()
@@ -421,7 +421,7 @@ def _one(chain: Chain, statement: Any) -> Any:
 
 
 def blocks_of(chain: Chain) -> Any:
-    """Return the SELECT of a chain's blocks: by their polls, which the key of the table has."""
+    """Return the SELECT of a chain's blocks, found by poll, which is in the primary key."""
     c = BLOCKS.c
     content = case((func.length(c.content) <= _LONGEST_BLOCK, c.content))
     return select(content.label("content")).where(*_polls_of(chain, BLOCKS), c.chain == chain.chain)
@@ -431,13 +431,13 @@ _CONTENTS = command(
     f"SELECT CASE WHEN length(content) <= {_LONGEST_BLOCK} THEN content END FROM blocks"
     " WHERE database_id = ? AND poll BETWEEN ? AND ? AND chain = ? ORDER BY poll LIMIT ?",
 )
-"""Given to the driver as it is: a stranger's file has a hundred thousand chains, and SQLAlchemy takes 0.6 ms each."""
+"""Passed to the driver directly: a forged file may have 100,000 chains, and SQLAlchemy takes 0.6 ms for each."""
 
 
 def why_damaged(store: Store, chains: Iterable[Chain], blocks: int = MOST_POLLS) -> Generator[str, None, None]:
-    """Yield of each chain of one store why one of its first `blocks` blocks is damaged, "" where none is.
+    """Yield for each chain of one store why one of its first `blocks` blocks is damaged, "" if none is.
 
-    Nothing is unpacked, nor more read than the store has. Raises StoreLostError.
+    Nothing is decompressed, and no more is read than the store has. Raises StoreLostError.
     """
     with store.reading() as connection:
         cursor = connection.connection.cursor()
@@ -445,13 +445,13 @@ def why_damaged(store: Store, chains: Iterable[Chain], blocks: int = MOST_POLLS)
         for each in chains:
             store.check_wanted()
             binds = each.database_id, each.chain, each.chain + each.polls - 1, each.chain, blocks
-            reason, size = _looked_at(store, cursor, binds, left)
+            reason, size = _first_damage(store, cursor, binds, left)
             left -= size
             yield reason
 
 
-def _looked_at(store: Store, cursor: Any, binds: tuple[int, ...], most: int) -> tuple[str, int]:
-    """Return why one of some blocks is damaged, "" where none is, and how many bytes were read."""
+def _first_damage(store: Store, cursor: Any, binds: tuple[int, ...], most: int) -> tuple[str, int]:
+    """Return why one of the blocks is damaged, "" if none is, and how many bytes were read."""
     size, reason = 0, _NOT_THERE
     try:
         with store.translating_errors():

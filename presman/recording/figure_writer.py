@@ -1,4 +1,4 @@
-"""Figure writer: what the measures say of each poll of one database: rows, buckets of histograms, long texts."""
+"""Figure writer: the figures of each poll of one database, as rows, buckets of histograms and long texts."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -13,17 +13,17 @@ from presman.figures.measures import BucketRow
 from presman.recording.measure_tables import BUCKET, PART, ROW_TABLES, SPAN, RowTable, kept
 from presman.recording.schema import BUCKET_WAITS, BUCKETS, CASES, ROWS, TEXTS, WORDS, insert, next_number, run, update
 
-# ---- Text keeper: long texts, each once for all databases of a recording, known by a hash
+# ---- Text keeper: long texts, each stored once for all databases of a recording, identified by a hash
 
 
 _KEEP = insert(TEXTS, "ON CONFLICT (hash) DO UPDATE SET last_at = excluded.last_at")
 
 HASH = 16
-"""Bytes by which a text is known."""
+"""Bytes of the hash of a text."""
 
 
 class TextKeeper:
-    """Collects the long texts of a poll and writes them before what refers to them."""
+    """Collects the long texts of a poll and writes them before the rows that refer to them."""
 
     def __init__(self) -> None:
         self._new: dict[bytes, str] = {}
@@ -35,35 +35,35 @@ class TextKeeper:
         return found
 
     def write(self, at: int, connection: Connection) -> None:
-        """Write what was collected; what is there already is marked as in use at the instant `at`."""
+        """Write the collected texts; those already stored are marked as in use at the instant `at`."""
         if not self._new:
             return
-        # In the order of their hashes: two recorders that write the same ones would else wait for each other.
+        # In the order of their hashes: otherwise two recorders that write the same texts could deadlock.
         run(connection, _KEEP, [(key, self._new[key].replace("\0", ""), at) for key in sorted(self._new)])
         self._new = {}
 
 
-# ---- Numbers that stand for what is long and comes again and again: cases, buckets, words
+# ---- Numbers in place of long values that recur: cases, buckets, words
 
 
 MOST_CASES = 4000
-"""Cases remembered of each kind; one that was forgotten is written again."""
+"""Cases remembered of each kind; a forgotten one is written again."""
 
 FORGOTTEN_AFTER = 2048
-"""Polls after which all cases are forgotten, so that those which no row needs can be told by their numbers."""
+"""Polls after which all cases are forgotten, so that their numbers show which cases no row needs any more."""
 
 _NEW_WORD = insert(WORDS)
 
 
 class CaseNumbers:
-    """The numbers of cases, the least recently used forgotten."""
+    """The numbers of cases; the least recently used are forgotten."""
 
     def __init__(self, connection: Connection, column: Any, database_id: int) -> None:
         self._next = next_number(connection, column, database_id)
         self._known: OrderedDict[Hashable, int] = OrderedDict()
 
     def forget(self) -> None:
-        """Give new numbers from now on."""
+        """Forget all cases: they get new numbers from now on."""
         self._known.clear()
 
     def number(self, case: Hashable) -> tuple[int, bool]:
@@ -80,7 +80,7 @@ class CaseNumbers:
 
 
 class WordNumbers:
-    """The numbers of the words of one database; a new word is written before what refers to it."""
+    """The numbers of the words of one database; a new word is written before the rows that refer to it."""
 
     def __init__(self, connection: Connection, database_id: int) -> None:
         self._database_id = database_id
@@ -98,27 +98,27 @@ class WordNumbers:
         return number
 
     def write(self, connection: Connection) -> None:
-        """Write the words that are new."""
+        """Write the new words."""
         run(connection, _NEW_WORD, self._new)
         self._new = []
 
 
-# ---- Row writer: the rows of one kind for each poll of a database; what did not change is not written again
+# ---- Row writer: the rows of one kind for each poll of a database; unchanged rows are not written again
 
 
 SLACK = 50_000
-"""Microseconds by which two instants may differ that are one: a poll reads its views one after the other."""
+"""Microseconds within which two instants count as the same: a poll reads its views one after the other."""
 
 
 class _Open(NamedTuple):
-    """A row that may go on: its first poll within the span, and its values."""
+    """A row that may continue: its first poll within the span, and its values."""
 
     first: int
     values: tuple[Any, ...]
 
 
 class RowWriter:
-    """The rows of one kind. A row lasts to the end of its span unless it is ended before."""
+    """Writes the rows of one kind. A row lasts to the end of its span unless it is ended earlier."""
 
     def __init__(self, table: RowTable, connection: Connection, database_id: int, words: WordNumbers) -> None:
         cases, self._rows = CASES[table.name], ROWS[table.name]
@@ -135,7 +135,7 @@ class RowWriter:
         self._end = ending(self._rows, "case_id")
 
     def write(self, reading: Reading, poll: int, connection: Connection, texts: TextKeeper) -> None:
-        """Write the rows of one poll; words that are new are left to whoever gave `words`."""
+        """Write the rows of one poll; the owner of `words` writes the new words."""
         span, index = divmod(poll, SPAN)
         if poll % FORGOTTEN_AFTER == 0 or len(self._known) > MOST_CASES:
             self._known.clear()
@@ -172,7 +172,7 @@ class RowWriter:
         self._span, self._open = span, now
 
     def _case(self, row: Any) -> tuple[int, list[Any] | None]:
-        """Return the number of a row's case, and what is kept of that if it is new."""
+        """Return the number of a row's case, and the values to store for it if it is new."""
         figures = self._table.of_cases
         raw = tuple([each.figure.value(row) for each in figures])
         if raw in self._known:
@@ -188,7 +188,7 @@ class RowWriter:
         return [texts.keep(value) if each.is_long and value is not None else value for each, value in pairs]
 
     def _kept_values(self, row: Any, at: int, known: _Open | None) -> tuple[Any, ...]:
-        """Return the values of a row with numbers in place of words, instants in place of seconds that count."""
+        """Return the values of a row, with numbers for words and the instant they count from for growing seconds."""
         values = [each.kept(row) for each in self._table.of_rows]
         for index in self._numbered:
             values[index] = self._words.number(values[index])
@@ -202,22 +202,22 @@ class RowWriter:
 
 
 def ending(table: Table, number: str) -> Any:
-    """Return the command by which a row that was to last to the end of its span ends before; `number` is of its key."""
+    """Return the command that ends a row before the end of its span; `number` is a column of its key."""
     return update(table, ("last",), ("database_id", "span", "first", number))
 
 
 def end_all(table: Table, database_id: int, span: int, index: int, connection: Connection) -> None:
-    """End the rows that the recorder before this one left open."""
+    """End the rows that the previous recorder left open."""
     c = table.c
     left = (c.database_id == database_id, c.span == span, c.last >= index)
     connection.execute(table.update().where(*left).values(last=index - 1))
 
 
-# ---- Figure writer: what the measures say of each poll of one database
+# ---- Figure writer: the figures of each poll of one database
 
 
 class FigureWriter:
-    """Writes what the measures say of each reading. After a transaction that failed a new one is needed."""
+    """Writes the figures of each reading. After a failed transaction, create a new one."""
 
     def __init__(self, connection: Connection, database_id: int) -> None:
         words = WordNumbers(connection, database_id)
@@ -231,7 +231,7 @@ class FigureWriter:
         self._buckets.write(reading, poll, connection)
 
 
-# ---- Bucket writer: the waits of the buckets of histograms, the polls of a span side by side
+# ---- Bucket writer: the waits in the buckets of histograms, with the polls of a span side by side
 
 
 _KEY = ("database_id", "span", "first", "bucket_id")
@@ -241,7 +241,7 @@ _ADD = tuple(update(BUCKET_WAITS, (f"waits_{index}",), _KEY) for index in range(
 
 
 class _OpenBucket(NamedTuple):
-    """A row of a bucket that may go on: its number, its first poll within the span, the total after the newest one."""
+    """A row of a bucket that may continue: its number, its first poll within the span, the total after the newest."""
 
     number: int
     first: int
@@ -253,7 +253,7 @@ _Key = tuple[int, str, int]
 
 
 class BucketWriter:
-    """Writes the waits of all histograms. After a transaction that failed a new one is needed."""
+    """Writes the waits of all histograms. After a failed transaction, create a new one."""
 
     def __init__(self, connection: Connection, database_id: int) -> None:
         self._database_id = database_id

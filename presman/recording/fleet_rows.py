@@ -1,4 +1,4 @@
-"""Fleet rows: one for each database of a store, with its newest figures and how its recorder is."""
+"""Fleet rows: one for each database of a store, with its newest figures and the state of its recorder."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,10 +18,10 @@ from presman.recording.store import MOST_DATABASES
 
 
 LIVE, LOST, STOPPED = "live", "lost", "stopped"
-"""What a recorder says of its database, and of itself when it was ended in good order."""
+"""States that a recorder reports: of its database, and of itself after it ended normally."""
 
 LONGEST = 400
-"""Characters of a reason or of an alert."""
+"""The most characters of a reason or an alert."""
 
 _OF_ONE = ("database_id",)
 _POLLED = update(
@@ -34,7 +34,7 @@ _MARKED = update(FLEET, ("link", "reason"), _OF_ONE, clocks=("link_at",))
 
 
 class FleetRowWriter:
-    """Writes the row of one database. `every` are the seconds between its polls, None where nobody knows."""
+    """Writes the row of one database. `every` is the seconds between its polls, None if unknown."""
 
     def __init__(self, connection: Connection, database_id: int, every: float | None) -> None:
         self._database_id = database_id
@@ -63,7 +63,7 @@ class FleetRowWriter:
         run_named(connection, _MARKED, [{"link": link, "reason": message, "database_id": self._database_id}])
 
 
-# ---- Reader of fleet rows: every database of a store by one SELECT, whatever their number
+# ---- Reader of fleet rows: all databases of a store with one SELECT, however many
 
 
 _SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
@@ -78,15 +78,15 @@ PAST = {
     " ORDER BY poll DESC LIMIT :kept) p"
     " ORDER BY d.database_id, p.poll",
 }
-"""The newest polls of every database, for each kind of store as it finds them by their key: older ones cost nothing."""
+"""The newest polls of every database, for each kind of store so that it uses the key and reads no older ones."""
 
 
 class FleetRow(Struct, frozen=True):
     """One database of a store.
 
-    `link` is what its recorder said last: live, lost or stopped, for `since` seconds. `polled_at` is when its newest
-    poll came, in microseconds of the store's clock, `age` the seconds since then, `every` those between two.
-    `key_figures` is None where nothing was recorded of it, or by an older presman.
+    `link` is the last state that its recorder reported, `since` seconds ago: live, lost or stopped. `polled_at` is when
+    its newest poll came, in microseconds of the store's clock, `age` the seconds since then, `every` the seconds
+    between two polls. `key_figures` is None if nothing was recorded, or only by an older presman.
     """
 
     target: str
@@ -100,14 +100,14 @@ class FleetRow(Struct, frozen=True):
 
 
 class PastPoll(NamedTuple):
-    """What is drawn of a poll of the past: CPUs used, statements queued."""
+    """The figures of a past poll that are drawn: CPUs used, statements queued."""
 
     used: float | None
     queued: int | None
 
 
 def read_fleet(connection: Connection) -> list[FleetRow]:
-    """Return every database of a store, by name; no more than one beyond those that a store may name."""
+    """Return every database of a store, by name; at most one more than a store may have."""
     names = ("polled_at", "every_us", "link", "link_at", "reason", "severity", "worst")
     columns = ["d.target", "d.name", *(f"f.{name}" for name in (*names, *(each.key for each in FLEET_FIGURES)))]
     columns.append(f"{NOW[connection.dialect.name]} AS now")
@@ -117,7 +117,7 @@ def read_fleet(connection: Connection) -> list[FleetRow]:
 
 
 def read_past(connection: Connection) -> dict[str, list[PastPoll]]:
-    """Return the last polls of every database, oldest first: what is drawn before the first new ones come."""
+    """Return the last polls of every database, oldest first, to draw before the first new ones come."""
     found: dict[str, list[PastPoll]] = {}
     for row in connection.execute(text(PAST[connection.dialect.name]), {"kept": KEPT}).mappings():
         used, queued = _number(row["used_cpus"]), _number(row["queued"])
@@ -127,18 +127,18 @@ def read_past(connection: Connection) -> dict[str, list[PastPoll]]:
 
 
 def past_of(polls: list[PastPoll], capacity: float | None) -> Past:
-    """Return past polls as they are drawn, of the CPUs that there are now."""
+    """Return past polls as they are drawn, relative to the CPUs available now."""
     percents = (None if poll.used is None or not capacity else 100 * poll.used / capacity for poll in polls)
     return Past(tuple(percents), tuple(poll.queued for poll in polls))
 
 
 def _number(value: Any) -> Any:
-    """Return a number as it is, and None for what no recorder wrote: a text, bytes, infinity."""
+    """Return a number unchanged, None for anything that no recorder writes: a text, bytes, infinity."""
     return value if is_number(value) else None
 
 
 def _row(row: Mapping[Any, Any], now: int) -> FleetRow:
-    """Return a row with every value looked at: a store may be a stranger's."""
+    """Return a row with every value checked: the store may be forged."""
     link, polled_at, every = str(row["link"] or STOPPED), _number(row["polled_at"]), _number(row["every_us"])
     return FleetRow(
         clean(str(row["target"])),

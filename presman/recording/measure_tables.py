@@ -1,9 +1,9 @@
-"""Tables of the measures: which figures a recording keeps of each poll, generated from the figures' own definitions.
+"""Tables of the measures: the figures that a recording stores of each poll, generated from their definitions.
 
-A figure that hardly ever changes is part of a case: who a row is about and all that holds for him, written once. The
-others stand in rows. A row that did not change for some polls stands there once, with the first and the last of them;
-at the latest after `SPAN` polls another begins, so that a reader never looks far back. The views put both together
-again, one row for each poll, with the names that CSV and JSON have.
+A figure that hardly ever changes is part of a case: the subject of a row and its lasting attributes, written once. The
+other figures are in rows. A row that did not change for several polls is stored once, with the first and the last of
+them. A new row begins after `SPAN` polls at the latest, so that a reader never searches far back. The views join both
+again, with one row for each poll and the names of CSV and JSON.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,10 @@ from presman.figures.fleet_figures import WORKED_OUT, WRITTEN
 from presman.figures.measures import MEASURES
 
 SPAN = 32
-"""Polls after which each row is ended and a new one begun."""
+"""Polls after which each row ends and a new one begins."""
 
 SCALE = 10_000
-"""Figures that are no whole numbers are kept in so many parts: four decimals, in half of a float's bytes."""
+"""Fractional figures are stored multiplied by this: four decimals, in half the bytes of a float."""
 
 MICRO = 1_000_000
 PART = MICRO // SCALE
@@ -35,12 +35,12 @@ _TEXTUAL = frozenset(unit.name for unit in (TEXT, NAME, WORD))
 
 
 class KeptFigure:
-    """One figure of a measure as it is kept: a whole number, ten-thousandths (`is_scaled`), a word or a text.
+    """One figure of a measure as it is stored: a whole number, ten-thousandths (`is_scaled`), a word or a text.
 
-    `key` is its name, in CSV, JSON and SQL, `column` that of the column it is in; `is_long` says that it is kept by its
-    hash, the text itself once; `is_numbered` by its number among the words. `counts` tells of seconds that grow with
-    the clock: the instant that they count from is kept. `keep` returns what is kept of a value, before that: a
-    number, a text or None.
+    `key` is its name in CSV, JSON and SQL, `column` the name of its column. If `is_long`, its hash is stored here and
+    the text itself only once; if `is_numbered`, its number among the words. `counts` marks seconds that grow with the
+    clock: the instant that they count from is stored. `keep` converts a value before all that, to a number, a text or
+    None.
     """
 
     def __init__(self, figure: Figure[Any], *, is_numbered: bool = False, counts: bool = False) -> None:
@@ -55,7 +55,7 @@ class KeptFigure:
         self.keep: Callable[[Any], Any] = _of_text if self.is_text else scaled if self.is_scaled else kept
 
     def kept(self, row: Any) -> Any:
-        """Return what is kept of it for a row."""
+        """Return the stored value of the figure for a row."""
         return self.keep(self.figure.value(row))
 
 
@@ -64,7 +64,7 @@ def _of_text(value: Any) -> Any:
 
 
 def kept(value: Any) -> Any:
-    """Return what is kept of a value that is no text: a whole number or None; of an instant its microseconds."""
+    """Return the stored form of a value that is not a text: a whole number or None; an instant as microseconds."""
     if value is None:
         return None
     return round(value.timestamp() * MICRO) if isinstance(value, datetime) else _whole(value)
@@ -76,17 +76,17 @@ def scaled(value: float | None) -> int | None:
 
 
 def _whole(value: float) -> int | None:
-    """Return a whole number, None for one that no database holds."""
+    """Return a whole number, None if it is too large for a database."""
     return round(value) if -_LARGEST < value < _LARGEST else None
 
 
 class RowTable(Struct, frozen=True, dict=True):
-    """One kind of rows: those of several measures that are about the same things.
+    """One kind of rows, shared by several measures with the same subject.
 
-    `quick` are the keys of figures that change from poll to poll, the others are part of the case; of the quick ones
-    `numbered` are those of a few words, and `counting` those that grow with the clock. `derived` are not kept because
-    others tell them: SQL of rows `r`, cases `c` and polls `p`; `hidden` are figures that only such SQL needs. `rows`
-    gives what the rows are about.
+    `quick` are the keys of figures that change from poll to poll; the others are part of the case. Among the quick,
+    `numbered` have a few words as values, and `counting` grow with the clock. `derived` are not stored but computed by
+    SQL of rows `r`, cases `c` and polls `p`; `hidden` are figures that only such SQL needs. `rows` returns the subjects
+    of the rows.
     """
 
     name: str
@@ -100,7 +100,7 @@ class RowTable(Struct, frozen=True, dict=True):
 
     @cached_property
     def figures(self) -> tuple[KeptFigure, ...]:
-        """Every figure of the measures once, but those that are derived."""
+        """Every figure of the measures once, without the derived ones."""
         every = {figure.key: figure for name in self.measures for figure in MEASURES[name].figures}
         kept_ones = [figure for figure in every.values() if figure.key not in self.derived]
         return tuple(
@@ -110,12 +110,12 @@ class RowTable(Struct, frozen=True, dict=True):
 
     @cached_property
     def of_rows(self) -> tuple[KeptFigure, ...]:
-        """The figures that stand in rows."""
+        """The figures stored in rows."""
         return tuple(each for each in self.figures if each.key in self.quick)
 
     @cached_property
     def of_cases(self) -> tuple[KeptFigure, ...]:
-        """The figures that stand in cases."""
+        """The figures stored in cases."""
         return tuple(each for each in self.figures if each.key not in self.quick)
 
 
@@ -146,16 +146,16 @@ GROUPS = RowTable(
     },
     numbered=frozenset({"verdict", "state"}),
 )  # fmt: skip
-"""What `cpu`, `session_io`, `parallel` and `emphasis` say of a consumer group."""
+"""The figures of a consumer group in `cpu`, `session_io`, `parallel` and `emphasis`."""
 
 
 def _timeout(row: QueuedStatement) -> float | None:
-    """Return the seconds after which a statement times out, from when it came: always the same for one statement."""
+    """Return the seconds from a statement's arrival to its timeout, which are constant for a statement."""
     return None if row.timeout_left is None or row.waited is None else round(row.waited + row.timeout_left, 3)
 
 
 NOT_KEPT = ("starts_in_s", "starts_low_s", "starts_high_s", "no_forecast", "reason")
-"""Figures of the queue that are not kept: they are worked out again from the polls."""
+"""Figures of the queue that are not stored: they are computed again from the polls."""
 
 QUEUE = RowTable(
     "queued",
@@ -169,36 +169,36 @@ QUEUE = RowTable(
     (Figure("timeout_s", "timeout", SECONDS, "PARALLEL_QUEUE_TIMEOUT of its group.", _timeout),),
     counting=frozenset({"waited_s"}),
 )
-"""What `queue` says of a statement that waits."""
+"""The figures of a waiting statement in `queue`."""
 
 ROW_TABLES = (GROUPS, QUEUE)
 
 ARRIVALS = tuple(KeptFigure(figure) for figure in MEASURES["arrivals"].figures)
-"""What is kept of a statement that is over."""
+"""The stored figures of a statement that has ended."""
 
 BUCKET = tuple(
     KeptFigure(figure) for figure in MEASURES["latency"].figures if figure.key in {"inst_id", "event", "upper_us"}
 )
-"""What tells one bucket of a histogram from the others."""
+"""The figures that identify a bucket of a histogram."""
 
 FLEET_FIGURES = tuple(
     KeptFigure(figure) for figure in WRITTEN if figure.path.startswith("key_figures.") and figure.key not in WORKED_OUT
 )
-"""What is kept of the newest poll of each database, for who looks at all of them at once."""
+"""The stored figures of the newest poll of each database, for the view of the fleet."""
 
 
 _ESTIMATOR = "0.75"
-"""Of its upper bound, what a wait in a bucket took: presman.analysis.readings.reading.ESTIMATOR."""
+"""The share of its bucket's upper bound that a wait takes on average: presman.analysis.readings.reading.ESTIMATOR."""
 
 Instant = Callable[[str], str]
-"""Writes an instant, given in microseconds, as text or time of a kind of database."""
+"""Formats SQL for microseconds as a text or a time of a kind of database."""
 
 
 INSTANTS: dict[str, Instant] = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {} / 1000000.0, 'unixepoch')".format,
     "postgresql": "to_timestamp({} / 1000000.0)".format,
 }
-"""ISO 8601 in UTC, and a time with zone, by the name of the kind of database, as SQLAlchemy has it."""
+"""ISO 8601 in UTC, or a time with zone, by SQLAlchemy's name of the kind of database."""
 
 
 def selects(kind: str) -> dict[str, str]:
@@ -207,7 +207,7 @@ def selects(kind: str) -> dict[str, str]:
 
 
 def window_selects() -> dict[str, str]:
-    """Return a SELECT for each measure of the polls `:first` to `:last` of `:database_id`, instants in microseconds."""
+    """Return a SELECT for each measure of polls `:first` to `:last` of `:database_id`, instants in microseconds."""
     where = (
         f" WHERE {{rows}}.database_id = :database_id AND {{rows}}.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
         " AND p.poll BETWEEN :first AND :last"
@@ -221,14 +221,14 @@ _JOIN_POLLS = (
 )
 
 NOT_KNOWN, QUEUED = -1, "CASE WHEN queued >= 0 THEN queued END"
-"""What `polls.queued` is where no view told it, for the column takes no NULL; and the number, NULL where not known."""
+"""The value of `polls.queued` if it is unknown, as the column is NOT NULL; and SQL for it with NULL if unknown."""
 
 STRIP = (
     f"SELECT CAST((at - :start) / :width AS INTEGER) AS place, MAX({QUEUED}) AS queued, SUM(waited_cpus) AS waited,"
     " SUM(used_cpus) AS used, COUNT(*) AS polls FROM polls WHERE database_id = :database_id"
     " GROUP BY CAST((at - :start) / :width AS INTEGER)"
 )
-"""Queue and CPU of all polls, in stretches of `:width` microseconds from `:start` on."""
+"""Queue and CPU of all polls, in intervals of `:width` microseconds from `:start` on."""
 
 
 def _selects(instant: Instant, where: str) -> dict[str, str]:
@@ -308,7 +308,7 @@ def _arrivals(instant: Instant, within: bool) -> str:
     return _select(
         [*_common(instant), *(_expression(each, "a", instant) for each in ARRIVALS)],
         "arrived a",
-        # The sign has polls looked up, not gone through.
+        # The unary plus makes SQLite look up polls by key instead of scanning them.
         "JOIN polls p ON p.database_id = a.database_id AND p.poll = +a.poll",
         "JOIN databases d ON d.database_id = a.database_id" + where,
     )

@@ -1,4 +1,4 @@
-"""Playback: the polls of one recorded database by index and by time, as they were, with figures, events, statements."""
+"""Playback: the polls of one recorded database by index and by time, with their figures, events and statements."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -49,20 +49,20 @@ T = TypeVar("T")
 _NAMED: BindParameter[Any] = bindparam("sql_ids", expanding=True)
 
 Pair = tuple[Snapshot | None, Snapshot]
-"""A poll, behind the one that its rates are taken from, None where there is none."""
+"""A poll, preceded by the one that its rates are computed from, None without one."""
 
-_NO_SUCH = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
-"""What comes of values that no recorder wrote."""
+_BAD_VALUES = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
+"""Exceptions caused by values that no recorder wrote."""
 
 
 class LostPollError(RecordingError):
-    """A poll whose block is damaged; those in other blocks can be read."""
+    """A poll in a damaged block; those in other blocks can be read."""
 
 
 class StoredRows:
-    """The rows of one database, in one store or in several one after the other; what is damaged is noted and left out.
+    """The rows of one database, in one store or in several consecutive ones. Damage is noted and left out.
 
-    Not thread safe.
+    Not thread-safe.
     """
 
     def __init__(self, parts: Sequence[tuple[Store, int]]) -> None:
@@ -72,7 +72,7 @@ class StoredRows:
         self._index = ChainIndex(())
 
     def refresh(self) -> None:
-        """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
+        """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
         found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, messages)])
         if messages and len(found) < len(self._index):
@@ -82,7 +82,7 @@ class StoredRows:
         self._index = found
 
     def parts(self, start: datetime | None = None, end: datetime | None = None) -> Iterator[PlaybackPart]:
-        """Yield the stores that have polls between two instants, each with the numbers of its first and its last."""
+        """Yield the stores that have polls between two instants, each with the numbers of its first and last poll."""
         low, high = _bounds(start, end)
         for store, database_id in self._parts:
             chains = [each for each in self._index.between(low, high) if each.store is store]
@@ -93,14 +93,14 @@ class StoredRows:
                 yield PlaybackPart(store, database_id, first, last)
 
     def made(self, make: Callable[[Row], T], part: PlaybackPart, statement: Any, **binds: Any) -> list[T]:
-        """Run a statement about polls `:first` to `:last` of `:database_id` in one store; `make` gets rows as mappings.
+        """Query polls `:first` to `:last` of `:database_id` in one store; `make` converts each row, given as a mapping.
 
-        What is damaged is reported and left out. Raises StoreLostError.
+        Damage is reported and left out. Raises StoreLostError.
         """
         return self._made(make, part.store, statement, part.binds | binds)
 
     def rows(self, part: PlaybackPart, statement: Any) -> Sequence[tuple[Any, ...]]:
-        """Return the rows of such a statement as plain tuples, for callers that want thousands."""
+        """Return the rows of such a query as plain tuples, for callers that need thousands."""
         try:
             return list(self._tuples(part, statement))
         except DamagedStoreError as error:
@@ -108,32 +108,32 @@ class StoredRows:
         return []
 
     def streamed(self, part: PlaybackPart, statement: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of such a statement as they come, up to what is damaged: for who need not have all at once."""
+        """Yield the rows of such a query as they come, up to any damage: for callers that do not need all at once."""
         try:
             yield from self._tuples(part, statement)
         except DamagedStoreError as error:
             self._note(str(error))
 
     def _tuples(self, part: PlaybackPart, statement: Any) -> Iterator[tuple[Any, ...]]:
-        # Not as a stream, of which SQLAlchemy takes the first rows for itself.
+        # Not as a stream: SQLAlchemy would buffer the first rows.
         with part.store.translating_errors(), part.store.engine.connect() as connection:
-            # As the driver has them: making a Row of each would take as long as reading it.
+            # As the driver returns them: making a Row of each would take as long as reading it.
             cursor = connection.execute(statement, part.binds).cursor
             if cursor is not None:
                 yield from part.store.all_of(cursor.fetchmany)
 
     def left_out(self, part: PlaybackPart, what: str) -> None:
-        """Note what is not read of a store, as no recorder wrote it."""
+        """Note what is left out of a store because no recorder wrote it."""
         self._note(f"{part.store.name} is damaged: {what}")
 
     def cut_off(self, part: PlaybackPart, what: str) -> None:
-        """Note how much of a store is read, where there may be more."""
+        """Note how much of a store was read, if there may be more."""
         self._note(f"{part.store.name}: {what}")
 
     def each(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
     ) -> list[T]:
-        """Run a statement about the polls between two instants in each store, as `made` does in one."""
+        """Query the polls between two instants in each store, as `made` does in one."""
         return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
 
     def _timed(
@@ -154,7 +154,7 @@ class StoredRows:
                     if any(type(value) is float and not is_number(value) for value in row):
                         raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
-                except _NO_SUCH:
+                except _BAD_VALUES:
                     self._note(f"{store.name} is damaged: rows that no recorder wrote are skipped")
         except DamagedStoreError as error:
             self._note(str(error))
@@ -163,7 +163,7 @@ class StoredRows:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about what could not be read until now, one for all damaged polls of a store."""
+        """Sentences about what could not be read so far, a single one for all damaged polls of a store."""
         stores = dict.fromkeys(name for name, _ in self._lost)
         lost = {store: [each for (name, _), each in self._lost.items() if name == store] for store in stores}
         return self._messages + [f"{name}: {_lost_polls(bad)}; the others can be read" for name, bad in lost.items()]
@@ -175,18 +175,18 @@ class StoredRows:
 
     def _note(self, messages: str) -> None:
         known = tuple(f"{store.name} is damaged" for store, _ in self._parts if store.damage)
-        if messages not in self._messages and not messages.startswith(known):  # else it was told why when it was opened
+        if messages not in self._messages and not messages.startswith(known):  # otherwise opening it reported why
             self._messages.append(messages)
 
 
 MOST_EVENTS = 100_000
-"""Events of a store that are there at once, in 50 MB: a month of a queue that comes and goes twice a minute."""
+"""The most events of a store in memory, 50 MB: a month of a queue that comes and goes twice a minute."""
 
 
 class Playback(StoredRows):
-    """One database of a recording, in one store or in several one after the other (a file a day).
+    """One database of a recording, in one store or in several consecutive ones (a file a day).
 
-    Polls have indexes from 0 on. Not thread safe.
+    Polls are indexed from 0. Not thread-safe.
     """
 
     def __init__(self, target: str, name: str, kind: str, parts: Sequence[tuple[Store, int]]) -> None:
@@ -202,18 +202,18 @@ class Playback(StoredRows):
         return len(self._index)
 
     def refresh(self) -> None:
-        """Look for polls that were added. Raises RecordingError where there are fewer than before, and keeps those."""
+        """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         super().refresh()
         self._reader.forget()
 
     @property
     def first(self) -> datetime | None:
-        """The instant of the first poll; None without any."""
+        """The instant of the first poll; None without polls."""
         return instant(self._index.chains[0].first_at) if len(self) else None
 
     @property
     def last(self) -> datetime | None:
-        """The instant of the last poll; None without any."""
+        """The instant of the last poll; None without polls."""
         return instant(max(each.last_at for each in self._index.chains)) if len(self) else None
 
     # ---- polls
@@ -235,58 +235,58 @@ class Playback(StoredRows):
         return instant(instant_of(chain, poll) if poll else chain.first_at)
 
     def snapshot(self, index: int) -> Snapshot:
-        """Return a poll as it was. Raises IndexError, and LostPollError where it is damaged."""
+        """Return a poll as it was. Raises IndexError, and LostPollError if it is damaged."""
         chain, poll = self._index.find(index)
         try:
             return self._reader.snapshot(chain, poll)
         except DamagedError as error:
-            readable = self._reader.polls_there(chain)
+            readable = self._reader.readable_polls(chain)
             since = instant_of(chain, readable) if readable else chain.first_at
             lost = self._lost[chain.store.name, chain.chain] = _LostChain(since, chain.polls - readable, str(error))
             raise LostPollError(f"{chain.store.name}: {_lost_polls([lost])}") from error
 
     def readable(self, indexes: range) -> Iterator[int]:
-        """Yield those of some indexes, one after the other, whose poll can be read; damaged chains are passed over."""
+        """Yield those of consecutive `indexes` whose poll can be read; damaged chains are skipped."""
         while indexes:
             try:
                 self.snapshot(indexes[0])
             except LostPollError:
-                indexes = self._behind_damage(indexes)
+                indexes = self._after_damage(indexes)
                 continue
             yield indexes[0]
             indexes = indexes[1:]
 
-    def _behind_damage(self, indexes: range) -> range:
-        """Return the part of `indexes` that may be readable, when the first is not."""
+    def _after_damage(self, indexes: range) -> range:
+        """Return the rest of `indexes` that may be readable, given that the first is not."""
         chain, poll = self._index.find(indexes[0])
-        back, readable = indexes.step < 0, self._reader.polls_there(chain)
+        back, readable = indexes.step < 0, self._reader.readable_polls(chain)
         rest = indexes[max(1, poll + 1 - readable) if back else chain.polls - poll :]
         if not rest or (back and readable):
             return rest
         store = self._index.find(rest[0])[0].store
-        for each, reason in self._reader.pass_over(store, self._index.run(rest), back=back):
+        for each, reason in self._reader.skip_damaged(store, self._index.run(rest), back=back):
             self._lost[store.name, each.chain] = _LostChain(each.first_at, each.polls, reason)
             rest = rest[each.polls :]
         return rest
 
     def pair(self, index: int) -> Pair:
-        """Return the poll at an index behind the one before. Raises IndexError, LostPollError."""
+        """Return the poll at an index, preceded by the previous one. Raises IndexError, LostPollError."""
         previous: Snapshot | None = None
         if index:
             try:
-                previous = self.snapshot(index - 1)  # first: the way to it leads on to the other
+                previous = self.snapshot(index - 1)  # first: decoding it is a step towards the other
             except LostPollError:
                 previous = None
         current = self.snapshot(index)
-        # Polls are counted from 1 by each recorder: a smaller number is one that began anew.
+        # Each recorder counts polls from 1: a smaller number means that a new one started.
         return (previous if previous is not None and previous.number < current.number else None), current
 
     def reading(self, index: int) -> Reading:
-        """Return what a poll means: what the recorder read then. Raises IndexError, LostPollError."""
+        """Return the reading of the poll at an index. Raises IndexError, LostPollError."""
         return self.meaning(self.pair(index))
 
     def meaning(self, pair: Pair) -> Reading:
-        """Return what a poll means that was read already, with the forecasts that were kept with it."""
+        """Return the reading of a poll that is already decoded, with the forecasts stored with it."""
         return as_shown(analyse(*pair, self._cache), pair[1])
 
     def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
@@ -301,12 +301,12 @@ class Playback(StoredRows):
     # ---- figures
 
     def figures(self, measure: str, start: datetime | None = None, end: datetime | None = None) -> list[Row]:
-        """Return the rows of a measure between two instants: what CSV has, by the same names. Raises KeyError."""
+        """Return the rows of a measure between two instants, with the names of CSV. Raises KeyError."""
         statement = text(window_selects()[measure] + " ORDER BY p.poll" * (measure != "latency"))
         return self.each(lambda row: figure_row(measure, row), statement, start, end)
 
     def strip(self, count: int) -> list[Stretch]:
-        """Return the whole playback in `count` stretches of equal length, oldest first."""
+        """Return the whole playback as `count` intervals of equal length, oldest first."""
         if not len(self) or self.first is None or self.last is None:
             return []
         start = microseconds(self.first)
@@ -327,7 +327,7 @@ class Playback(StoredRows):
         ]
 
     def events(self, start: datetime | None = None, end: datetime | None = None) -> list[DatabaseEvent]:
-        """Return what happened between two instants, in order of time: of each store the newest `MOST_EVENTS`."""
+        """Return the events between two instants, in order of time: the newest `MOST_EVENTS` of each store."""
         c = EVENTS.c
         chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))
         newest = chosen.order_by(c.event.desc()).limit(MOST_EVENTS)
@@ -343,9 +343,9 @@ class Playback(StoredRows):
     def statements(
         self, start: datetime | None = None, end: datetime | None = None, sql_ids: Collection[str] | None = None
     ) -> list[StatementLife]:
-        """Return the parallel statements that were there between two instants, by when they were seen first.
+        """Return the parallel statements between two instants, by the time they were first seen.
 
-        Of some SQL_IDs where they are named.
+        With `sql_ids`, only those of these SQL_IDs.
         """
         chosen, binds = lives(THERE), {}
         if sql_ids is not None:
@@ -353,25 +353,25 @@ class Playback(StoredRows):
         return sorted(whole(self._timed(life_of, chosen, start, end, **binds)), key=lambda each: each.first_seen)
 
     def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
-        """Return the polls between two instants that cannot be read, chain by chain: from a wrong checksum on."""
+        """Return the unreadable polls between two instants, chain by chain: those from a wrong checksum on."""
         chains = self._index.between(*_bounds(start, end))
         of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
         return [
-            DamagedPolls(instant(instant_of(each, there) if there else each.first_at), instant(each.last_at), lost)
+            DamagedPolls(instant(instant_of(each, good) if good else each.first_at), instant(each.last_at), lost)
             for own in filter(None, of_stores)
             for each, reason in zip(own, list(why_damaged(own[0].store, own)), strict=True)
-            if reason and (lost := each.polls - (there := self._polls_there(each)))
+            if reason and (lost := each.polls - (good := self._readable_polls(each)))
         ]
 
-    def _polls_there(self, chain: Chain) -> int:
-        """Return how many polls of a chain can be read before its damage."""
+    def _readable_polls(self, chain: Chain) -> int:
+        """Return how many polls of a chain can be read before the damage."""
         with suppress(DamagedError):
             self._reader.snapshot(chain, 0)
-        return self._reader.polls_there(chain)
+        return self._reader.readable_polls(chain)
 
 
 class _LostChain(NamedTuple):
-    """A chain that cannot be read: its first instant in microseconds, how many polls, and why."""
+    """A chain that cannot be read: its first instant in microseconds, its number of polls, and the reason."""
 
     first_at: int
     polls: int
@@ -379,7 +379,7 @@ class _LostChain(NamedTuple):
 
 
 def _lost_polls(lost: Sequence[_LostChain]) -> str:
-    """Say which polls are damaged, in how many blocks, and why."""
+    """Return a sentence about the damaged polls: which ones, in how many blocks, and why."""
     number, since = sum(each.polls for each in lost), instant(min(lost).first_at)
     blocks = f" in {counted(len(lost), 'block')}" if len(lost) > 1 else ""
     why = ", ".join(dict.fromkeys(each.reason for each in lost))
@@ -388,7 +388,7 @@ def _lost_polls(lost: Sequence[_LostChain]) -> str:
 
 
 def _bounds(start: datetime | None, end: datetime | None) -> tuple[int, int]:
-    """Return two instants in microseconds, so far away where there is none that no poll is beyond."""
+    """Return two instants in microseconds; an open end is beyond any poll."""
     return 0 if start is None else microseconds(start), 1 << 60 if end is None else microseconds(end)
 
 

@@ -1,4 +1,4 @@
-"""Playback values: what a recording has besides polls, each made of a row of a store, which may be a stranger's."""
+"""Playback values: what a recording has besides polls, each built from a row of a store, which may be forged."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -15,22 +15,22 @@ from presman.recording.codec.shapes import instant
 from presman.recording.store import Store
 
 Row = dict[str, Any]
-"""A row by column: as it is kept, or as a measure has it, by the names of CSV and with aware datetimes in UTC."""
+"""A row by column: as stored, or as in a measure, with the names of CSV and aware datetimes in UTC."""
 
 
 _TEXTUAL = (NAME, TEXT, WORD)
 _OTHER = (*_TEXTUAL, INSTANT, FLAG)
 
 _ALWAYS = frozenset({"arrived", "consumer_group"})
-"""Figures that each row has: by them rows are ordered and put together."""
+"""Figures that each row must have: rows are sorted and joined by them."""
 
 NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
-"""What numbers come as, PostgreSQL's too, and the largest that a column keeps."""
+"""The types of numbers, including PostgreSQL's, and the limit of what a column can store."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of a playback: its polls, the longest queue, None where no poll knows it, and the percent of CPU demand
-    that had to wait.
+    """An interval of a playback: its number of polls, the longest queue, None if no poll knows it, and the percent of
+    CPU demand that had to wait.
     """
 
     polls: int
@@ -39,9 +39,9 @@ class Stretch(NamedTuple):
 
 
 class PlaybackPart(NamedTuple):
-    """The polls of a playback in one store: the number of the database there, of the first poll and of the last.
+    """The polls of a playback in one store: the numbers of the database, of the first poll and of the last.
 
-    Of groups and waits each `step`th span of 32 polls is read, 1 for all.
+    Every `step`th span of 32 polls is read for groups and waits; 1 reads all.
     """
 
     store: Store
@@ -52,12 +52,12 @@ class PlaybackPart(NamedTuple):
 
     @property
     def binds(self) -> dict[str, Any]:
-        """What a statement about them needs: `:database_id`, `:first` and `:last`, and `:step`."""
+        """The binds of a query of these polls: `:database_id`, `:first`, `:last` and `:step`."""
         return {"database_id": self.database_id, "first": self.first, "last": self.last, "step": self.step}
 
 
 class DamagedPolls(NamedTuple):
-    """Polls in a row of which some cannot be read again; their figures can."""
+    """Consecutive polls some of which cannot be read; their figures can."""
 
     start: datetime
     end: datetime
@@ -65,7 +65,7 @@ class DamagedPolls(NamedTuple):
 
 
 SEEN_EVERY = timedelta(minutes=1)
-"""Time after which a recorder writes again that a statement is still there; at the end of a recording it does, too."""
+"""How often a recorder updates `last_seen` of a statement that is still there; also at the end of a recording."""
 
 _LAST_POLL = "(SELECT at FROM polls WHERE database_id = :database_id ORDER BY poll DESC LIMIT 1)"
 _STILL_THERE = f"last_seen < {_LAST_POLL} AND {_LAST_POLL} < last_seen + {SEEN_EVERY // timedelta(microseconds=1)}"
@@ -78,19 +78,19 @@ _LIVES = (
 
 
 THERE = "gone >= :start AND first_seen <= :end"
-"""Of `lives` those that were there between two instants."""
+"""The condition for `lives` that were there between two instants."""
 
 
 def lives(chosen: str, columns: str = "*", more: str = "") -> TextClause:
-    """Return the SELECT of `columns` of those parallel statements of `:database_id` that are `chosen`.
+    """Return the SELECT of `columns` of the parallel statements of `:database_id` that match the condition `chosen`.
 
-    This is the one place that says what the life of a statement is. It waits from when it came until it holds servers,
-    and holds them until it is gone. Its end is halfway between the last poll that saw it and the next one. One whose
-    end nobody saw was there up to the last poll that saw it. A recorder that still runs, or was killed, has not written
-    that: then it is the last poll of all, if it was written less than `SEEN_EVERY` before that it is there.
+    Only this query defines the life of a statement. It waits from its arrival until it holds servers, and holds them
+    until it is gone. It ends halfway between the last poll that saw it and the next one. If no poll saw its end, it was
+    there up to the last poll that saw it. A recorder that still runs, or was killed, may not have updated `last_seen`:
+    then that is the last poll of all, if it came less than `SEEN_EVERY` after `last_seen`.
 
-    Where its group or the number of its servers changes, another row with the same `first_seen` goes on, and one that
-    is there at midnight is in the files of both days: `whole` puts them together.
+    If its group or its number of servers changes, another row with the same `first_seen` continues it. A statement that
+    is there at midnight is in the files of both days. `whole` joins such rows.
     """
     return text(f"SELECT {columns} FROM ({_LIVES}) x WHERE {chosen} {more}")
 
@@ -98,7 +98,7 @@ def lives(chosen: str, columns: str = "*", more: str = "") -> TextClause:
 class StatementLife(NamedTuple):
     """A parallel statement as far as it was seen; None for what had not happened yet or was not seen.
 
-    It was there from `came` to `gone`, and held its servers from `held_from` on, None where it never did: see `lives`.
+    It was there from `came` to `gone`, and held its servers from `held_from` on, None if it never did: see `lives`.
     """
 
     inst_id: int
@@ -121,12 +121,12 @@ class StatementLife(NamedTuple):
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number that a column keeps: no text, no bytes, not infinity, which strangers may write."""
+    """Whether a value is a number that a column can store; a forged file may have a text, bytes or infinity instead."""
     return isinstance(value, NUMBERS) and -LARGEST <= value <= LARGEST
 
 
 def a_number(value: Any) -> Any:
-    """Return a number, or None, as it is. Raises TypeError for anything else."""
+    """Return a number or None unchanged. Raises TypeError for anything else."""
     if value is not None and not is_number(value):
         raise TypeError("no number that a recorder writes")
     return value
@@ -172,7 +172,7 @@ def life_of(row: Row) -> StatementLife:
 
 
 def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
-    """Return statements that several rows tell of, one after the other in time, as one life each."""
+    """Return each statement as one life, joining the consecutive rows of it."""
     lives: dict[Any, StatementLife] = {}
     for life in sorted(found, key=lambda each: each.gone):
         key = (life.inst_id, life.sid, life.serial, life.sql_id, life.first_seen)

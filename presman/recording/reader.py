@@ -1,4 +1,4 @@
-"""Reader of recordings: a file, a folder with a file for each day, or a URL; which databases are in it."""
+"""Reader of recordings: a file, a folder with a file for each day, or a URL; the databases in it."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -15,14 +15,14 @@ from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 _FEW = 8
-"""Files of which connections stay open: of a year of days they would be too many."""
+"""The most files whose connections stay open: with a file a day, a year would have too many."""
 
 
 class Recording:
-    """A recording open for reading. Raises RecordingError where there is none.
+    """A recording open for reading. Raises RecordingError if there is none.
 
-    `playbacks` are the databases in it, by name; `damage` are sentences about files that cannot be read at all. Once
-    `is_unwanted` says so, no question to a file goes on.
+    `playbacks` are the databases in it, by name; `damage` has sentences about files that cannot be read at all. Once
+    `is_unwanted` returns True, queries of files are aborted.
     """
 
     def __init__(self, location: str, is_unwanted: Callable[[], bool] = bool) -> None:
@@ -56,12 +56,12 @@ class Recording:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for store in self._stores:
             store.close()
 
     def damage_of(self, playback: Playback) -> list[str]:
-        """Return what of a database could not be read until now, all of a file in one line."""
+        """Return what could not be read of a database so far, with one line for each file."""
         texts = [*self.damage, *playback.damage]
         found = []
         for store in self._stores:
@@ -72,20 +72,20 @@ class Recording:
         return texts + found
 
     def was_replaced(self) -> bool:
-        """Whether another file stands in the place of the one that is open. Raises RecordingError where none does."""
+        """Whether another file has replaced the open one. Raises RecordingError if there is none any more."""
         try:
             return self._which_file() != self._file
         except FileNotFoundError:
             raise RecordingError(f"{self.name}: the file is gone") from None
 
     def _which_file(self) -> tuple[int, int] | None:
-        """Return device and number of a recording that is one file."""
+        """Return device and inode of a recording that is a single file, None for others."""
         if self.is_folder or is_url(self._location):
             return None
         return which_file(expanded(self._location))
 
     def playback(self, name: str | None = None) -> Playback:
-        """Return the database of that target or name, or the only one there is. Raises RecordingError."""
+        """Return the database with that target or name, or the only one. Raises RecordingError."""
         wanted = [playback for playback in self.playbacks if name is None or name in {playback.target, playback.name}]
         if len(wanted) == 1:
             return wanted[0]
@@ -97,7 +97,7 @@ class Recording:
         raise RecordingError(f"{self.name} holds no database {name!r}: {known}")
 
     def _databases(self, store: Store) -> list[tuple[int, str, str, str]]:
-        """Return number, target, name and kind of each database in a store; of a damaged one, what there is."""
+        """Return number, target, name and kind of each database in a store; as many as a damaged one still has."""
         c = DATABASES.c
         chosen = select(c.database_id, c.target, c.name, c.kind).order_by(c.database_id).limit(MOST_DATABASES + 1)
         try:
@@ -131,6 +131,6 @@ class Recording:
 
 
 def _nameless(store: Store) -> list[tuple[int, str, str, str]]:
-    """Return the databases of a store in which their names cannot be read."""
+    """Return the databases of a store whose names cannot be read."""
     numbers = store.rows(select(BLOCKS.c.database_id).distinct())
     return [(each, f"database {each}", "", "recording") for (each,) in numbers if isinstance(each, int)]

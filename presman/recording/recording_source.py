@@ -1,4 +1,4 @@
-"""Recording as a source: its polls one after the other, as they were."""
+"""Recording as a source: its polls one after the other, as they were recorded."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,11 +18,11 @@ from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
 
 _NOT_FAR = timedelta(minutes=1)
-"""How far a window may go beyond the recording without a note: polls are not at whole minutes."""
+"""How far a window may extend beyond the recording without a note: polls are not at full minutes."""
 
 
 def _not_recorded(start: datetime | None, end: datetime | None, playback: Playback) -> list[str]:
-    """Return which part of a window lies outside of the recording, as sentences."""
+    """Return sentences about the parts of a window outside of the recording."""
     first, last = playback.first, playback.last
     found = []
     if start is not None and first is not None and start < first - _NOT_FAR:
@@ -36,7 +36,7 @@ class RecordingSource:
     """The polls of one recorded database between two instants, in order.
 
     `location` is a file, a folder or a URL; `database` chooses one of several. `at` ends it at the poll of that
-    instant; `start` and `end` are words as :func:`presman.recording.time_words.instant_of` reads them.
+    instant; `at`, `start` and `end` are words that :func:`presman.recording.time_words.instant_of` understands.
     """
 
     kind = "recording"
@@ -50,11 +50,11 @@ class RecordingSource:
         self._database = database
         self._start, self._at, self._end_at = start, at, end
         self.goals: tuple[Goal, ...] = ()
-        """Goals of service that whoever reads it judges."""
+        """Service goals that readers of this source evaluate."""
         self.notes: list[str] = []
-        """Which of two instants was taken where a time comes twice, and what of the window was not recorded."""
+        """Sentences about the choice between two instants with the same clock time, and about unrecorded time."""
         self._unread = -1, ""
-        """The newest poll that can be read, where those behind it cannot, and the sentence that says so."""
+        """The newest readable poll, if later ones are damaged, and the sentence that says so."""
         self._recording: Recording | None = None
         self._playback: Playback | None = None
         self._first = 0
@@ -64,14 +64,14 @@ class RecordingSource:
 
     @property
     def playback(self) -> Playback:
-        """What is replayed. Raises SourceError before `open`."""
+        """The playback of the chosen database. Raises SourceError before `open`."""
         if self._playback is None:
             raise SourceError(f"{self.name} is not open", retry=False)
         return self._playback
 
     @property
     def recording(self) -> Recording:
-        """What the playback is part of. Raises SourceError before `open`."""
+        """The recording that contains the playback. Raises SourceError before `open`."""
         if self._recording is None:
             raise SourceError(f"{self.name} is not open", retry=False)
         return self._recording
@@ -94,14 +94,14 @@ class RecordingSource:
             first = self.readable(self._next)
             if first is None:
                 which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"
-                self._playback = None  # its damage is told here
+                self._playback = None  # the error reports its damage
                 raise self.refused(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}")
             return playback.snapshot(first).release
         except RecordingError as error:
             raise SourceError(str(error), retry=False) from error
 
     def refused(self, text: str) -> SourceError:
-        """Return why nothing is read, and what else is damaged, in one line: nobody has to tell that as well."""
+        """Return an error with the reason and all other damage in one line, so that it is not reported again."""
         names = f"{self.recording.name}: ", f"{self.recording.name} "
         damage = [each.removeprefix(names[0]).removeprefix(names[1]) for each in self.damage]
         self.close()
@@ -113,13 +113,13 @@ class RecordingSource:
         return range(self._first, self._end)
 
     def grow(self) -> range:
-        """Look for polls that were written since, unless an end was named; return the indexes of all.
+        """Look for newly written polls, unless an end was given; return the indexes of all.
 
         Raises SourceError.
         """
         recording = self.recording
         try:
-            if recording.is_folder or recording.was_replaced():  # each day has a file of its own
+            if recording.is_folder or recording.was_replaced():  # each day has its own file
                 grown = Recording(self._location, lambda: self._is_cancelled)
                 recording.close()
                 self._recording, self._playback = grown, grown.playback(self._database)
@@ -132,7 +132,7 @@ class RecordingSource:
         return self.indexes
 
     def _bounds(self, playback: Playback) -> tuple[datetime | None, datetime | None]:
-        """Return from when to when it is replayed. Raises TimeError."""
+        """Return the first and the last instant to replay, None for open ends. Raises TimeError."""
         if playback.first is None or playback.last is None:
             return None, None
         self.notes.clear()
@@ -146,22 +146,22 @@ class RecordingSource:
             raise TimeError(f"{self.name}: {error}") from None
 
     def readable(self, index: int, *, back: bool = False) -> int | None:
-        """Return the index of the nearest poll that is not damaged: from an index on, else before it.
+        """Return the index of the nearest readable poll: from an index on, otherwise before it.
 
-        With `back` it is looked for the other way round first. None where every poll is damaged.
+        With `back`, the search goes backwards first. None if every poll is damaged.
         """
         on, before = range(index, self._end), range(min(index, self._end) - 1, self._first - 1, -1)
         ways = (range(index, self._first - 1, -1), range(index + 1, self._end)) if back else (on, before)
         return next(chain.from_iterable(map(self.playback.readable, ways)), None)
 
     def leave_only(self, newest: int) -> None:
-        """Pass over all polls still to come but the `newest` ones that can be read."""
+        """Skip all polls still to come except the last `newest` that can be read."""
         found = list(islice(self.playback.readable(range(self._end - 1, self._next - 1, -1)), newest))
         if len(found) == newest:
             self._next = found[-1]
 
     def find_newest(self) -> str:
-        """Look for the newest poll that can be read; say how old it is where those behind it cannot, else ""."""
+        """Find the newest readable poll; return a sentence about its age if later ones are damaged, "" if none is."""
         newest, last = self.readable(self._end - 1, back=True), self._end - 1
         if newest is None or newest == last:
             return ""
@@ -183,34 +183,34 @@ class RecordingSource:
             raise Exhausted
 
     def snapshot(self) -> Snapshot:
-        """Return the present poll as it was; with a note if `find_newest` had something to say of it."""
+        """Return the current poll, with the sentence of `find_newest` as a note if that is about it."""
         found = self.playback.snapshot(self._next - 1)
         newest, unread = self._unread
         return replace(found, notes=(*found.notes, unread)) if newest == self._next - 1 else found
 
     def before(self) -> Snapshot | None:
-        """Return the poll that the rates of the present one were taken from; None where there was none."""
+        """Return the poll that the rates of the current one were computed from, None without one."""
         return self.playback.pair(self._next - 1)[0]
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - never slow
-        """Answer questions with what was read at the present poll."""
+        """Answer requests with the sections of the current poll."""
         snapshot = self.snapshot()
         sections = tuple(snapshot.sections.get(each.query.record, Section()) for each in requests)
         return Answer(snapshot.at, sections, 0, snapshot.cloud_service, snapshot.notes)
 
     def cancel(self) -> None:
-        """Have nothing more read of files, whoever asks: a poll is read in milliseconds, but not a stranger's."""
+        """Abort all reading of files: a poll takes milliseconds, but a forged one may take much longer."""
         self._is_cancelled = True
 
     def close(self) -> None:
-        """Close the recording; whoever opens it again reports its damage again."""
+        """Close the recording; if it is opened again, its damage is reported again."""
         recording, self._recording, self._playback = self._recording, None, None
         if recording is not None:
             recording.close()
 
     @property
     def damage(self) -> Sequence[str]:
-        """Sentences about what could not be read until now."""
+        """Sentences about what could not be read so far."""
         if self._recording is None:
             return []
         return self._recording.damage if self._playback is None else self._recording.damage_of(self._playback)

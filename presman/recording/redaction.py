@@ -1,8 +1,8 @@
-"""Redaction: snapshots without SQL texts, binds, users, machines or programs, fit for a stranger's eyes.
+"""Redaction: snapshots without SQL texts, binds, users, machines or programs, safe to show to strangers.
 
-Names are replaced by others, the same by the same, so that stories stay readable: who waits for whom, which statement
-it was. Every text field of every record is listed here, as something to keep or to rename; a test sees to that.
-Consumer groups and plans keep their names: they are what it is about.
+Each name is always replaced by the same other name, so that a snapshot stays meaningful: who waits for whom, and which
+statement it is. Every text field of every record is listed here, as one to keep or to rename; a test ensures that.
+Consumer groups and plans keep their names: they are the subject of a recording.
 """
 
 import os
@@ -33,7 +33,7 @@ KEPT = frozenset(
         "version", "wait_class", "wait_event", "why_none",
     }
 )  # fmt: skip
-"""Fields that say nothing of anybody."""
+"""Fields that identify nobody."""
 
 RENAMED: Mapping[str, str] = MappingProxyType(
     {
@@ -45,13 +45,13 @@ RENAMED: Mapping[str, str] = MappingProxyType(
         "username": "user", "window_name": "window",
     }
 )  # fmt: skip
-"""Fields with a name, and what it is a name of."""
+"""Fields with a name, and the kind of thing it names."""
 
 OMITTED = frozenset({"access_predicates", "filter_predicates", "comments"})
-"""Fields whose text is left out: they have values and words of the users."""
+"""Fields whose text is left out: it contains values and words of users."""
 
 SPECIAL = frozenset({"name", "value", "program", "sql_text", "other_xml"})
-"""Fields that need a look of their own."""
+"""Fields that need separate treatment."""
 
 _NAMES_KEPT = frozenset({"ConsumerGroup", "Parameter", "RsrcPlan", "RsrcPlanHistory", "StatisticName", "Sysstat"})
 _NAMES_RENAMED = {"Database": "database", "Pdb": "pdb", "ActiveService": "service"}
@@ -71,16 +71,16 @@ _MAP = re.compile(r'<display_map>(?:<row(?: \w+="\d+")*/>)*</display_map>')
 
 _KEY = 32
 _LETTERS = 5
-"""Bytes of a hash that a name shows, as eight letters: of 40,000 names hardly ever two are alike."""
+"""Bytes of the hash in a name, shown as eight letters: among 40,000 names two are hardly ever equal."""
 
 
 _NEW_TARGET = re.compile(r"TARGET_[A-Z2-7]{8}")
 _MOST_KNOWN = 20_000
-"""Names that are remembered, so that they need not be worked out again."""
+"""Names that are remembered, so that they need not be computed again."""
 
 
 def is_renamed(target: str) -> bool:
-    """Return whether a target has the name that a redactor gives.
+    """Return whether a target has a name given by a redactor.
 
     >>> is_renamed(Redactor().target("prod")), is_renamed("prod")
     (True, False)
@@ -89,9 +89,9 @@ def is_renamed(target: str) -> bool:
 
 
 def lasting_key() -> bytes:
-    """Return the user's key for names that stay the same from run to run; made where there is none. Raises OSError.
+    """Return the user's key for names that stay the same from run to run; create it if missing. Raises OSError.
 
-    It stays in the user's own folder: who has a recording alone cannot even try whether a name is in it.
+    It stays in the user's own folder: without it, nobody can even test whether a given name is in a recording.
     """
     path = state_folder() / "redaction.key"
     try:
@@ -107,9 +107,9 @@ def lasting_key() -> bytes:
 
 
 class Redactor:
-    """Redacts the snapshots of one recorder or of several; with the same `key` a name always becomes the same one.
+    """Redacts the snapshots of one or more recorders; with the same `key`, a name always gets the same replacement.
 
-    Without a key it has one of its own, which nobody can have again.
+    Without `key` it uses a random one, which is never stored.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -118,7 +118,7 @@ class Redactor:
         self._sections: dict[RecordType, tuple[Section, Section]] = {}
 
     def __call__(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot without what identifies anybody."""
+        """Return a snapshot without anything that identifies users or machines."""
         sections: dict[RecordType, Section] = {}
         for record, section in snapshot.sections.items():
             known = self._sections.get(record)
@@ -129,7 +129,7 @@ class Redactor:
         return replace(snapshot, target=target, sections=MappingProxyType(sections), notes=())
 
     def target(self, name: str) -> str:
-        """Return what a target is called."""
+        """Return the new name of a target."""
         return self._name("target", name)
 
     def _section(self, record: RecordType, section: Section) -> Section:
@@ -147,7 +147,7 @@ class Redactor:
         return replace(section, rows=rows, problem=problem)
 
     def _change(self, record: str, field: str, kind: type[Any]) -> Callable[[Any, Any], Any] | None:
-        """Return what becomes of a field; None if it stays."""
+        """Return the function that changes a field, None if the field stays."""
         if kind is not str or field in KEPT or (field == "name" and record in _NAMES_KEPT):
             return None
         if field in RENAMED or field == "name":
@@ -163,7 +163,7 @@ class Redactor:
         return lambda value, _: redact(value)
 
     def _name(self, what: str, value: str) -> str:
-        """Return the other name of a name; what is Oracle's own, and what is empty, stays."""
+        """Return the replacement of a name. Oracle's own names and empty ones stay."""
         if not value or value.upper() in _ORACLES_OWN:
             return value
         key = (what, value.upper())
@@ -194,7 +194,7 @@ def _left_out(value: str) -> str:
 
 
 def _facts(document: str) -> str:
-    """Return the parts of OTHER_XML about degree, queuing, and the lines of the plan that are skipped."""
+    """Return the parts of OTHER_XML about degree, queuing and skipped lines of the plan."""
     if not document:
         return ""
     facts = "".join(f'<info type="{kind}">{text}</info>' for kind, text in _FACT.findall(document))

@@ -1,6 +1,7 @@
-"""Recording location and retention: where a recorder's polls go, and what is removed as too old or too much.
+"""Recording location and retention: where a recorder writes its polls, and which are removed as too old or too many.
 
-A location is one file, one file a day in a folder, or a database. The oldest polls go first, whole chains at a time.
+A location is a file, a folder with a file for each day, or a database. The oldest polls are removed first, in whole
+chains.
 """
 
 import os
@@ -23,13 +24,13 @@ from presman.recording.store import SUFFIX, Store, is_url, shown
 from presman.recording.store_errors import RecordingError
 
 FILES_OPEN = 8
-"""Files of a folder that are open at a time: not those of all days of a year, but clocks of databases differ."""
+"""The most files of a folder open at a time: more than one because clocks of databases differ, but not a whole year."""
 
 
 class RecordingLocation:
-    """Gives the store for an instant. `location` is a file, a folder (there already, or named with a slash) or a URL.
+    """Opens the store for an instant. `location` is a file, a folder (it exists, or ends with a slash) or a URL.
 
-    Used by several threads. Raises RecordingError.
+    Thread-safe. Raises RecordingError.
     """
 
     def __init__(self, location: str) -> None:
@@ -46,24 +47,22 @@ class RecordingLocation:
             raise RecordingError(f"{self.name}: {error.strerror or error}") from error
 
     def store(self, at: datetime) -> Store:
-        """Return the store for polls of an instant, opened when it is needed first."""
+        """Return the store for polls at an instant; it is opened when first needed."""
         location = str(self._day(at)) if self.is_daily else self._location
         with self._turn:
             if location not in self._stores or self._stores[location].was_removed():
                 is_new = not is_url(location) and not exists(expanded(location))
-                # One whose file is gone is not closed: whoever still writes to it would make a file in its place.
+                # A store whose file is gone is not closed: a thread still writing to it would create a new file.
                 self._stores[location] = Store(location, writing=True)
                 if is_new:
                     self._made.append(expanded(location))
                 if len(self._stores) > FILES_OPEN:
                     self._stores.pop(next(iter(self._stores))).close()
-            found = self._stores[location] = self._stores.pop(
-                location
-            )  # the one that was not asked for longest stands first
+            found = self._stores[location] = self._stores.pop(location)  # the least recently used is first
             return found
 
     def stores(self) -> list[Store]:
-        """Return the stores that are open."""
+        """Return the open stores."""
         with self._turn:
             return list(self._stores.values())
 
@@ -71,15 +70,15 @@ class RecordingLocation:
         """Return the files of a folder, the oldest first."""
         return sorted(expanded(self._location).glob(f"*{SUFFIX}")) if self.is_daily else []
 
-    def let_go(self, location: Path) -> None:
-        """Close the store of a file that is to be removed."""
+    def close_store(self, location: Path) -> None:
+        """Close the store of a file that is about to be removed."""
         with self._turn:
             store = self._stores.pop(str(location), None)
         if store is not None:
             store.close()
 
     def remove_empty(self) -> None:
-        """Remove the files that were made here, once they are closed, where nobody has written a poll to them."""
+        """Remove the files created here, once they are closed, if they contain no poll."""
         for path in self._made:
             with suppress(RecordingError, MemoryError):
                 with closing(Store(str(path), writing=False)) as store:
@@ -99,13 +98,13 @@ class RecordingLocation:
 
 
 _MOST_AT_ONCE = 20
-"""Chains removed in one transaction: others who write to a file wait for so long."""
+"""Chains removed in one transaction, for which other writers of a file have to wait."""
 
 _TEXTS_LAST = timedelta(days=1)
 
 
 class RetentionLimits(NamedTuple):
-    """How much of a recording is kept: an age, bytes; None for no limit."""
+    """How much of a recording is kept: its age and its size in bytes; None for no limit."""
 
     age: timedelta | None = None
     size: int | None = None
@@ -117,10 +116,10 @@ NO_LIMITS = RetentionLimits()
 def trim(
     location: RecordingLocation, limits: RetentionLimits, now: datetime, targets: Sequence[str] | None = None
 ) -> int:
-    """Remove what is beyond the limits; return how many polls went, of a folder how many files.
+    """Remove what exceeds the limits; return the number of polls removed, for a folder the number of files.
 
-    `targets` are the databases that the limits are of, None for all: PostgreSQL holds those of other recorders, too,
-    which have limits of their own. A file is removed from whatever is in it. Raises RecordingError.
+    `targets` are the databases that the limits apply to, None for all: PostgreSQL also holds those of other recorders,
+    with their own limits. In files, the limits apply to all databases. Raises RecordingError.
     """
     if location.is_daily:
         return _trim_days(location, limits, now)
@@ -131,14 +130,14 @@ def trim(
 
 def _trim_days(location: RecordingLocation, limits: RetentionLimits, now: datetime) -> int:
     removed = 0
-    days = location.days()[:-1]  # that of today stays, whatever its size
+    days = location.days()[:-1]  # today's file stays, whatever its size
     try:
         total = sum(path.stat().st_size for path in location.days())
         for path in days:
             size = path.stat().st_size
             is_old = limits.age is not None and path.stem[-10:] < f"{now - limits.age:%Y-%m-%d}"
             if is_old or (limits.size is not None and total > limits.size):
-                location.let_go(path)
+                location.close_store(path)
                 path.unlink()
                 total -= size
                 removed += 1
@@ -155,7 +154,7 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: S
         size = store.size(limits.size, targets) if limits.size is not None else None
         over = max(0.0, 1 - limits.size / size) if size and limits.size is not None else 0.0
         if least is not None and size is not None and size >= least:
-            over = 0.0  # what went made it no smaller: then nothing more goes for its size
+            over = 0.0  # removing did not make it smaller: no more is removed for its size
         if before is None and not over:
             return removed
         with store.transaction() as connection:
@@ -170,7 +169,7 @@ def _trim_store(store: Store, limits: RetentionLimits, now: datetime, targets: S
 
 
 def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[bool]:
-    """Return the condition that a row belongs to one of the databases `targets`; None is any database."""
+    """Return the condition that a row belongs to one of the databases `targets`, None for any."""
     if targets is None:
         return true()
     c = schema.DATABASES.c
@@ -179,7 +178,7 @@ def _is_of(database_id: Any, targets: Sequence[str] | None) -> ColumnElement[boo
 
 
 def how_many(chains: int, over: float, *, is_file: bool) -> int:
-    """Return how many of the oldest chains go at once where the share `over` is too much: never the newest.
+    """Return how many of the oldest chains to remove at once if the share `over` is too much: never the newest.
 
     >>> how_many(10, 0.35, is_file=False), how_many(10, 0.01, is_file=False), how_many(10, 1.0, is_file=False)
     (3, 1, 9)
@@ -189,9 +188,10 @@ def how_many(chains: int, over: float, *, is_file: bool) -> int:
 
 
 def _remove_oldest(connection: Connection, before: int | None, over: float, targets: Sequence[str] | None) -> int:
-    """Remove the oldest chains that ended before an instant, or, where the share `over` is too much, the very oldest.
+    """Remove the oldest chains that ended before an instant, or the very oldest if the share `over` is too much.
 
-    Of a file few at once, for its size is known after each; of PostgreSQL that share, for a look at it takes long.
+    From a file only a few at once, as its size is known after each; from PostgreSQL the whole share, as getting its
+    size takes long.
     """
     c = schema.BLOCKS.c
     ends = select(c.database_id, c.chain, func.max(c.last_at).label("end"), func.sum(c.polls).label("polls"))
@@ -221,10 +221,9 @@ def _remove(connection: Connection, database_id: int, first: int, polls: int, en
 
 
 def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str] | None) -> None:
-    """Remove texts that no chain has needed for a day longer than the oldest poll is there, and cases without rows.
+    """Remove texts last needed more than a day before the oldest poll, and cases without rows.
 
-    Texts are of all databases; they are locked in the order in which recorders write them, so that none of two waits
-    for the other.
+    All databases share the texts. They are locked in the order in which recorders write them, to avoid deadlocks.
     """
     oldest = connection.execute(select(func.min(schema.BLOCKS.c.first_at))).scalar()
     if oldest is not None:
@@ -238,10 +237,11 @@ def _remove_unused(connection: Connection, now: datetime, targets: Sequence[str]
 
 
 def _remove_cases(connection: Connection, cases: Table, rows: Table, key: str, targets: Sequence[str] | None) -> None:
-    """Remove cases, which `key` tells apart, that no row refers to.
+    """Remove cases, identified by `key`, that no row refers to.
 
-    A writer forgets the cases it knows every `FORGOTTEN_AFTER` polls and counts on, so what the oldest rows do not
-    refer to nobody does. Where less than twice that is kept a writer might still know one: then nothing is removed.
+    A writer forgets its cases every `FORGOTTEN_AFTER` polls and then uses higher numbers, so cases below those of the
+    oldest rows are unused. If fewer than twice that many polls are kept, a writer might still know a case: then none is
+    removed.
     """
     of_rows = select(rows.c.database_id, func.min(rows.c.span), func.max(rows.c.span))
     of_rows = of_rows.where(_is_of(rows.c.database_id, targets)).group_by(rows.c.database_id)

@@ -1,6 +1,6 @@
-"""Schema: the tables and views of a recording. docs/recording.md describes it for who asks it by SQL.
+"""Schema: the tables and views of a recording. docs/recording.md describes it for users who query it with SQL.
 
-Instants are microseconds since 1970 (UTC). Numbers of polls, cases and statements count within one database.
+Instants are microseconds since 1970 (UTC). Polls, cases and statements are numbered within one database.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from presman.recording.measure_tables import ARRIVALS, BUCKET, FLEET_FIGURES, ROW_TABLES, SPAN, KeptFigure
 
 FORMAT = 3
-"""The number of this format; each change that an older presman could not read counts it up."""
+"""The number of this format; each change that an older presman cannot read increments it."""
 
 LAYOUT = 2
-"""The format since which the tables are those of today: from this on a recording is read as it is."""
+"""The first format with today's tables: recordings from this format on are read as they are."""
 
 APPLICATION_ID = 0x50524D4E
-"""What tells a recording from any other SQLite file ("PRMN")."""
+"""The application ID of a recording, which distinguishes it from any other SQLite file ("PRMN")."""
 
 METADATA = sa.MetaData()
 
@@ -28,7 +28,7 @@ _TYPES = {"INTEGER": sa.Integer, "BIGINT": sa.BigInteger, "TEXT": sa.Text, "BLOB
 def _table(
     name: str, key: str, columns: str = "", figures: Sequence[KeptFigure] = (), *, has_rowid: bool = False
 ) -> sa.Table:
-    """Return a table. `key` and `columns` name its columns, each with its type and, where it has one, NOT NULL."""
+    """Return a table. `key` and `columns` list its columns, each with its type and NOT NULL if that applies."""
     return sa.Table(
         name,
         METADATA,
@@ -77,7 +77,7 @@ FLEET = _table(
     FLEET_FIGURES,
     has_rowid=True,
 )
-"""One row for each database: its newest poll, and what its recorder said last."""
+"""One row for each database: its newest poll, and the last state that its recorder reported."""
 
 BLOCKS = _table(
     "blocks",
@@ -88,10 +88,10 @@ BLOCKS = _table(
 )
 
 TEXTS = _table("texts", "hash BLOB", "text TEXT NOT NULL, last_at BIGINT NOT NULL")
-"""Long texts, each once: statements, the notes of their plans. `last_at` is when the last chain that needs it began."""
+"""Long texts, each stored once: statements and notes of plans. `last_at` is when the last chain that needs it began."""
 
 WORDS = _table("words", "database_id INTEGER, word_id INTEGER", "word TEXT NOT NULL")
-"""The few words that some figures are, by the number that stands in their place."""
+"""The words that are the values of some figures, by the number stored in their place."""
 
 EVENTS = _table(
     "events",
@@ -106,7 +106,7 @@ STATEMENTS = _table(
     " con_id INTEGER NOT NULL, consumer_group TEXT NOT NULL, user TEXT NOT NULL, servers INTEGER NOT NULL,"
     " queued_at BIGINT, started_at BIGINT, idle_at BIGINT, ended_at BIGINT, first_seen BIGINT, last_seen BIGINT",
 )
-"""The parallel statements with their whole life, as far as it was seen."""
+"""The parallel statements with their whole lives, as far as they were seen."""
 
 ARRIVED = _table("arrived", "database_id INTEGER, statement INTEGER", "poll INTEGER NOT NULL", ARRIVALS)
 
@@ -136,13 +136,13 @@ BUCKET_WAITS = _table(
         )
     ),
 )
-"""The waits of a bucket in each poll of a span, side by side; NULL where there were none.
+"""The waits of a bucket in each poll of a span, side by side; NULL if there were none.
 
-`waits_before` is their total before the first of these polls; `known` is 0 where it is not known how many came in that.
+`waits_before` is their total before the first of these polls; `known` is 0 if the number in that first poll is unknown.
 """
 
 
-# ---- Row commands: the INSERTs and UPDATEs of each poll, given to the driver as they are: a poll has a dozen of them.
+# ---- Row commands: the INSERTs and UPDATEs of each poll, a dozen, passed directly to the driver.
 
 _MARKS = {"sqlite": "?", "postgresql": "%s"}
 
@@ -150,23 +150,23 @@ NOW = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
     "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
-"""A store's present time in microseconds since 1970: those who write and those who look may be on several machines."""
+"""A store's current time in microseconds since 1970: its writers and readers may run on different machines."""
 
 
 class RowCommand(NamedTuple):
-    """SQL for one row of values after the other; `names` tells the values of a row in their order."""
+    """SQL that is run for each row of values; `names` are the names of the values in order."""
 
     texts: dict[str, str]
     names: tuple[str, ...]
 
 
 def command(text: str) -> RowCommand:
-    """Return a command whose values have no names, each written as a question mark."""
+    """Return a command whose values have no names, with a question mark for each."""
     return RowCommand({kind: text.replace("?", mark) for kind, mark in _MARKS.items()}, ())
 
 
 def insert(table: sa.Table, conflict: str = "") -> RowCommand:
-    """Return the INSERT of whole rows; `conflict` is what follows for a row that is there already."""
+    """Return the INSERT of whole rows; `conflict` is the clause for a row that already exists."""
     names = tuple(table.c.keys())
     columns, values = ", ".join(map(_quoted, names)), ", ".join("?" * len(names))
     text = f'INSERT INTO "{table.name}" ({columns}) VALUES ({values}) {conflict}'
@@ -174,9 +174,9 @@ def insert(table: sa.Table, conflict: str = "") -> RowCommand:
 
 
 def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: Sequence[str] = ()) -> RowCommand:
-    """Return the UPDATE of some columns of the row that has a key; a row of values has the key behind them.
+    """Return the UPDATE of some columns of the row with a key; in a row of values the key comes last.
 
-    `clocks` are columns that become the store's present time, in microseconds since 1970.
+    `clocks` are columns set to the store's current time, in microseconds since 1970.
     """
     values, condition = _equal(changed), " AND ".join(_equal(key))
     texts = {}
@@ -187,7 +187,7 @@ def update(table: sa.Table, changed: Sequence[str], key: Sequence[str], clocks: 
 
 
 def run(connection: sa.Connection, command: RowCommand, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a command for each row of values; nothing without rows. Raises errors of the driver as they are."""
+    """Run a command for each row of values, if there are any. Raises the driver's own errors."""
     if rows:
         cursor = connection.connection.cursor()
         try:
@@ -197,12 +197,12 @@ def run(connection: sa.Connection, command: RowCommand, rows: Sequence[Sequence[
 
 
 def run_named(connection: sa.Connection, command: RowCommand, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Run a command for each row of values by name."""
+    """Run a command for each row of values, given by name."""
     run(connection, command, [[row[name] for name in command.names] for row in rows])
 
 
 def next_number(connection: sa.Connection, column: sa.Column[int], database_id: int, first: int = 1) -> int:
-    """Return the number that the next row of a database has in a column; `first` without any."""
+    """Return the next number of a database in a column, `first` if it has no row."""
     is_own = column.table.c.database_id == database_id
     highest = connection.execute(sa.select(sa.func.max(column)).where(is_own)).scalar()
     return first if highest is None else int(highest) + 1

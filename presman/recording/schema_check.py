@@ -1,6 +1,6 @@
-"""Schema of a recording: checked before anything of it is read, brought up to date before anything is written.
+"""Schema of a recording: checked before anything is read, upgraded before anything is written.
 
-A view in the place of a table would be executed by whoever reads it, a trigger by whoever writes.
+A view in place of a table would be executed by its readers, a trigger by its writers.
 """
 
 import re
@@ -23,7 +23,7 @@ from presman.recording.statement_limits import StatementLimits
 from presman.recording.store_errors import DamagedStoreError, ForeignSchemaError, RecordingError
 
 _MOST = 200
-"""Definitions that are looked at; presman makes 26."""
+"""The most definitions that are checked; presman creates 26."""
 
 _WORD = re.compile(r"\w+")
 
@@ -39,12 +39,12 @@ _FOREIGN = text(
     " AND a.atttypid >= 16384))"
 ).bindparams(bindparam("names", sorted(METADATA.tables), expanding=True))
 
-"""The first table of presman that is more than a table, or that runs something for whoever writes a row.
+"""Finds the first table of presman that is not a plain table, or that executes something when a row is written.
 
-That is a default other than a number of a sequence, a generated column, a check, an index on an expression, a type of
-somebody's own."""
+That is a default other than a sequence's number, a generated column, a check, an index on an expression, or a
+user-defined type."""
 
-_TAKEN_OVER = text(
+_SHADOWED = text(
     "SELECT 'operator' AS kind FROM pg_catalog.pg_operator o WHERE o.oid OPERATOR(pg_catalog.>=) {first}"
     " AND pg_catalog.pg_operator_is_visible(o.oid) AND o.oprleft OPERATOR(pg_catalog.<) {first}"
     " AND o.oprright OPERATOR(pg_catalog.<) {first}"
@@ -56,13 +56,13 @@ _TAKEN_OVER = text(
     " FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) t(kind) WHERE t.kind OPERATOR(pg_catalog.>=) {first})"
     " LIMIT 1".replace("{first}", "16384::pg_catalog.oid").replace("::", r"\:\:")
 )
-"""Whether somebody made an operator or a function of numbers and texts with the name of one that PostgreSQL has: it
-would run whenever presman asks. From 16384 on objects are not PostgreSQL's own. All that is used here is named with its
-schema, so that it is PostgreSQL's."""
+"""Finds user-defined operators and functions of numbers and texts with the name of a built-in: presman's queries would
+run them. Objects from OID 16384 on are not PostgreSQL's own. This query names everything with its schema, so that it
+uses only PostgreSQL's own objects."""
 
 
 class Definition(NamedTuple):
-    """A row of sqlite_master: what it is (table, view, index, trigger), its name, its table, its SQL."""
+    """A row of sqlite_master: kind (table, view, index, trigger), name, table, SQL."""
 
     kind: str
     name: str
@@ -71,25 +71,25 @@ class Definition(NamedTuple):
 
 
 def definitions(connection: sqlite3.Connection) -> list[Definition]:
-    """Return what a file defines, up to the first that cannot be read."""
+    """Return the definitions of a file, up to the first that cannot be read."""
     found: list[Definition] = []
     cursor = connection.execute(f"SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT {_MOST}")
     try:
         for row in cursor:
             found.append(Definition(*("" if each is None else str(each).strip() for each in row)))
     except sqlite3.DatabaseError as error:
-        if type(error) is not sqlite3.DatabaseError:  # nothing that is in the file
+        if type(error) is not sqlite3.DatabaseError:  # not caused by the content of the file
             raise
     return found
 
 
 def foreign_definition(found: list[Definition]) -> str:
-    """Return what of them presman does not make, in words; "" where it makes all of them.
+    """Return the first definition that is not presman's, in words; "" if all of them are.
 
-    An older presman has made some of them of other columns, and joined otherwise, but it used no other words.
+    Definitions of an older presman may have other columns and joins, but no other words.
     """
     ours, words = _definitions(), _words_by_kind()
-    if len(found) >= _MOST:  # the rest was not looked at
+    if len(found) >= _MOST:  # the rest was not checked
         return f"schema of {_MOST} definitions or more"
     for each in found:
         is_of_key = each.kind == "index" and not each.sql and each.table in METADATA.tables
@@ -100,31 +100,31 @@ def foreign_definition(found: list[Definition]) -> str:
 
 
 def is_damaged(found: list[Definition]) -> bool:
-    """Whether definitions may be those of presman with some bytes changed: each is as long as its own."""
+    """Whether definitions may be presman's with some bytes changed: each has the length of its own."""
     ours, changed = list(_definitions().values()), [each for each in found if each.sql]
     lengths = [tuple(map(len, each)) for each in ours]
     return [tuple(map(len, each)) for each in changed] == lengths[: len(changed)]
 
 
 def verify(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.Error for a connection to a file in which something else is defined than presman makes."""
+    """Raise sqlite3.Error if the file of a connection defines anything that is not presman's."""
     if foreign := foreign_definition(definitions(connection)):
         raise ForeignSchemaError(f"its {foreign} is not what a recorder makes")
 
 
 def foreign_relation(connection: Connection, *, writing: bool) -> str:
-    """Return the name of what stands in PostgreSQL in the place of a table of presman and is more than a table.
+    """Return the name of an object in PostgreSQL that has the name of a table of presman but is not a plain table.
 
-    The same of an operator or a function in the place of one of PostgreSQL.
+    Also return operators and functions that have the name of one of PostgreSQL's own; "" if there is none.
     """
-    if (kind := connection.execute(_TAKEN_OVER).scalar()) is not None:
+    if (kind := connection.execute(_SHADOWED).scalar()) is not None:
         return f"own {kind} instead of PostgreSQL's"
     return str(connection.execute(_FOREIGN, {"writing": writing}).scalar() or "")
 
 
 @cache
 def _definitions() -> Mapping[str, Definition]:
-    """Return what presman defines, by name, in the order in which it does."""
+    """Return the definitions of presman by name, in the order of their creation."""
     dialect = sqlite.dialect()
     tables = {each.name: str(CreateTable(each).compile(dialect=dialect)).strip() for each in METADATA.tables.values()}
     views = {name: f'CREATE VIEW "{name}" AS {select}' for name, select in selects("sqlite").items()}
@@ -134,7 +134,7 @@ def _definitions() -> Mapping[str, Definition]:
 
 @cache
 def _words_by_kind() -> Mapping[str, frozenset[str]]:
-    """Return all words of presman's own tables and of its views: among them is none that computes or checks a value."""
+    """Return all words of presman's own tables and views: none of them computes or checks a value."""
     kinds = {each.kind for each in _definitions().values()}
     return {kind: _words(" ".join(each.sql for each in _definitions().values() if each.kind == kind)) for kind in kinds}
 
@@ -143,7 +143,7 @@ def _words(sql: str) -> frozenset[str]:
     return frozenset(_WORD.findall(sql))
 
 
-# ---- Schema rescue: a SQLite file whose schema is damaged read with that of a new recording, in a copy of it
+# ---- Schema rescue: a copy of a SQLite file with a damaged schema gets the schema of a new recording
 
 
 _HEADER, _PAGES = 100, slice(28, 32)
@@ -153,13 +153,13 @@ _POINTER_MAP = 2
 
 
 def has_layout_of_today(path: Path) -> bool:
-    """Whether a file was made with the tables of today, so that its tables are where those of a new one are."""
+    """Whether a file was created with today's tables, so that they are on the same pages as in a new file."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(_HEADER)[_LAYOUT], "big") == LAYOUT
 
 
 def is_whole(connection: sqlite3.Connection) -> bool:
-    """Whether the schema of a file of today's format has all tables and columns, or more than damage explains."""
+    """Whether the schema of a file of today's format is complete, or differs by more than damage can explain."""
     try:
         found = definitions(connection)
         if foreign_definition(found):
@@ -168,14 +168,14 @@ def is_whole(connection: sqlite3.Connection) -> bool:
             [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')] == table.c.keys()
             for name, table in METADATA.tables.items()
         )
-    except sqlite3.OperationalError:  # nothing that is in the file
+    except sqlite3.OperationalError:  # not caused by the content of the file
         return True
     except (UnicodeDecodeError, sqlite3.DatabaseError):  # SQLite quotes the damaged bytes in its message
         return False
 
 
 def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
-    """Return a copy of a file, in `folder`, with the schema of a new recording, which `make` makes. Raises OSError."""
+    """Return a copy of a file, in `folder`, with the schema of a new recording created by `make`. Raises OSError."""
     fresh, copy = folder / "fresh.presman", folder / path.name
     make(fresh)
     for suffix in ("", "-wal"):
@@ -198,18 +198,18 @@ def rescued(path: Path, folder: Path, make: Callable[[Path], None]) -> Path:
 
 
 def _schema_pages(fresh: Path, pages: int) -> list[int]:
-    """Return the numbers of the pages that only the schema has: in a new file each table has but one."""
+    """Return the numbers of the pages that only the schema uses: in a new file each table has a single page."""
     with closing(sqlite3.connect(fresh)) as connection:
         roots = {root for (root,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     return [number for number in range(1, pages + 1) if number not in roots | {_POINTER_MAP}]
 
 
-# ---- Store tables: made where there are none, checked before anything of them is read.
+# ---- Store tables: created if missing, checked before anything is read.
 
 
 def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -> None:
-    """Make the tables of a store that is written where there are none, or bring them to today's format."""
-    if connection.dialect.name == "postgresql":  # recorders that start at the same time would make the tables twice
+    """Create the tables of a store for writing if they are missing, or upgrade them to today's format."""
+    if connection.dialect.name == "postgresql":  # recorders that start together would create the tables twice
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION_ID})")
     _check_relations(connection, name, writing=True)
     if inspect(connection).has_table("meta"):
@@ -230,9 +230,9 @@ def prepare_tables(connection: Connection, name: str, limits: StatementLimits) -
 def damage_of_tables(
     connection: Connection, name: str, translating: Callable[[], AbstractContextManager[None]], *, writing: bool
 ) -> list[str]:
-    """Return what is missing of a store that can be read all the same; `translating` translates errors.
+    """Return what is missing in a store that can be read nevertheless; `translating` translates errors.
 
-    Raises RecordingError for what is no recording, and for a format that is not known.
+    Raises RecordingError if it is not a recording, or its format is unknown.
     """
     _check_relations(connection, name, writing=writing)
     missing = sorted(set(METADATA.tables) - set(inspect(connection).get_table_names()))
@@ -253,7 +253,7 @@ def damage_of_tables(
 
 
 def _format(connection: Connection, name: str) -> int:
-    """Return the format of what is there. Raises RecordingError where there is none, or one not known."""
+    """Return the format of a store. Raises RecordingError if it has none, or an unknown one."""
     version = connection.execute(META.select().where(META.c.name == "format")).first()
     number = str(version.value) if version is not None else ""
     if not number.isdecimal() or len(number) > 6:
@@ -266,21 +266,21 @@ def _format(connection: Connection, name: str) -> int:
 
 
 def _check_relations(connection: Connection, name: str, *, writing: bool) -> None:
-    """Raise RecordingError where something else than a table stands in PostgreSQL; files look for themselves."""
+    """Raise RecordingError if PostgreSQL has anything but plain tables; files are checked when connecting."""
     is_server = connection.dialect.name == "postgresql"
     if is_server and (relation := foreign_relation(connection, writing=writing)):
         raise RecordingError(f"{name}: its {relation} is not what a recorder makes")
 
 
 def _create(connection: Connection) -> None:
-    """Make the tables that are not there, and the views."""
+    """Create the missing tables, and the views."""
     METADATA.create_all(connection)
     for view, select in selects(connection.dialect.name).items():
         connection.execute(text(f'CREATE VIEW "{view}" AS {select}'))
 
 
 def _upgrade(connection: Connection) -> None:
-    """Bring a recording whose tables are those of today to today's format: its blocks stay as they are."""
+    """Upgrade a recording with today's tables to today's format; its blocks do not change."""
     for view in selects(connection.dialect.name):
         connection.execute(text(f'DROP VIEW IF EXISTS "{view}"'))
     _create(connection)

@@ -1,4 +1,4 @@
-"""Server reading: what one answer of a PostgreSQL store may take, in memory and time; the store may be a stranger's."""
+"""Server reading: limits on memory and time for an answer of a PostgreSQL store, which may be hostile."""
 
 import select
 import time
@@ -14,25 +14,25 @@ from presman.base.running_out import ANSWERS
 T = TypeVar("T")
 
 ROOM = 192 << 20
-"""Bytes that an answer may take: a block of 32 MB comes as twice as many letters."""
+"""The most bytes of an answer: a block of 32 MB arrives as twice as many hexadecimal digits."""
 
 LONGEST = 60.0
-"""Seconds that the server may take to answer; it is told to give up then."""
+"""Seconds that the server may take to answer, set as its statement timeout."""
 
 _NO_MEMORY = "out of memory", "cannot allocate memory", "results from command"
-"""What psycopg says where it got no memory, the last where only the end of the answer was read."""
+"""psycopg's messages when it gets no memory; the last if only the end of the answer was read."""
 
 _GRACE = 5.0
-"""Seconds more until a server that says nothing is not waited for."""
+"""Seconds after LONGEST for which a silent server is still waited for."""
 
 _TURN = 0.5
-"""Seconds from one look at the clock to the next."""
+"""Seconds between two checks of the clock."""
 
 
 def bound(connection: psycopg.Connection[Any], _record: object) -> None:
-    """Have a connection that reads write nothing, end what takes too long, and fail what takes too much memory.
+    """Make a connection read-only, with a timeout and a limit on memory.
 
-    What a signal interrupts is not waited for: psycopg would give the server ten seconds to say that it has given up.
+    After a signal it does not wait for the server: psycopg would give that ten seconds to confirm the cancellation.
     """
     connection.wait = partial(_wait, connection)  # type: ignore[method-assign]
     connection.cursor_factory, connection.server_cursor_factory = _CURSOR, _SERVER_CURSOR
@@ -42,11 +42,11 @@ def bound(connection: psycopg.Connection[Any], _record: object) -> None:
 
 
 class _SilentServer(psycopg.OperationalError):
-    """The server says nothing: its connection is no use to anybody."""
+    """The server does not answer: the connection cannot be used any more."""
 
 
 def _wait(connection: psycopg.Connection[Any], steps: Generator[Wait, Ready, T], *_: Any, **__: Any) -> T:
-    """Do what psycopg does with its connection, step after step, but not for ever."""
+    """Run the steps of psycopg with its connection, but not forever."""
     try:
         return _stepped(connection.pgconn.socket, steps)
     except BaseException as error:
@@ -73,7 +73,7 @@ def _stepped(socket: int, steps: Generator[Wait, Ready, T]) -> T:
 
 
 def _bounded(method: Callable[..., T]) -> Callable[..., T]:
-    """Return a method of a cursor that fails where an answer takes too much memory."""
+    """Return a method of a cursor that fails if an answer takes too much memory."""
 
     @wraps(method)
     def call(*arguments: Any, **named: Any) -> T:
@@ -91,7 +91,7 @@ def _bounded(method: Callable[..., T]) -> Callable[..., T]:
 
 
 def _bounded_cursor(kind: type[Any]) -> type[Any]:
-    """Return a kind of cursor with bounds; one whose connection had to be closed at once does not complain of it."""
+    """Return a cursor class with the limit on memory; it does not warn when its connection was closed early."""
     names = ("execute", "fetchone", "fetchmany", "fetchall")
     silent = {"__del__": lambda _: None}
     return type(kind.__name__, (kind,), {name: _bounded(getattr(kind, name)) for name in names} | silent)

@@ -1,6 +1,6 @@
-"""SQLite files of recordings: made, opened for writing or for reading, removed.
+"""SQLite files of recordings: created, opened for writing or for reading, removed.
 
-For reading they are taken as what a stranger may have made or changed; nothing stays beside them.
+For reading they are treated as files that a stranger may have forged. Reading leaves no files beside them.
 """
 
 import os
@@ -26,13 +26,13 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def which_file(path: Path) -> tuple[int, int]:
-    """Return device and number of a file: another one under its name has others. Raises OSError."""
+    """Return device and inode of a file, which another file of the same name does not share. Raises OSError."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
 
 def other_than_a_recording(path: Path) -> str:
-    """Return what a file is if it is no recording, else "". Raises OSError."""
+    """Return what a file is if it is not a recording, "" if it is. Raises OSError."""
     if not path.is_file():
         path.stat()
         return "is no file"
@@ -46,16 +46,16 @@ def other_than_a_recording(path: Path) -> str:
 
 
 def make_private(path: Path) -> None:
-    """Make the file before SQLite does, readable for the user alone: it will hold SQL texts. Raises OSError."""
+    """Create the file before SQLite does, readable only by the user: it will contain SQL texts. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def remove_blank(path: Path) -> None:
-    """Remove a file in which there is no table, and what SQLite has beside it; one that cannot be looked into stays."""
+    """Remove a file without tables, and SQLite's files beside it; a file that cannot be read stays."""
     log = log_of(path)
     try:
         if path.stat().st_size:
-            # Without a log nothing can be in it, and no room is needed for the file by which SQLite reads one.
+            # Without a log it has no other content, and SQLite need not create a file to read the log.
             way = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
             with closing(opened(path.resolve(), way, StatementLimits(path))) as connection:
                 if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -66,7 +66,7 @@ def remove_blank(path: Path) -> None:
 
 
 def remove_recording(path: Path) -> None:
-    """Remove a file and what SQLite has beside it."""
+    """Remove a file and SQLite's files beside it."""
     for end in ("", "-wal", "-shm"):
         with suppress(OSError):
             Path(f"{path}{end}").unlink()
@@ -92,7 +92,7 @@ def connected(path: Path, limits: StatementLimits) -> sqlite3.Connection:
 
 @contextmanager
 def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    """Close a connection where what is inside fails: nobody else will."""
+    """Close a connection if the body fails: its caller never gets it."""
     try:
         yield
     except BaseException:
@@ -101,15 +101,15 @@ def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def empty_log(cursor: Any) -> None:
-    """Bring what is in the log into the file: a writer that ends leaves the log to readers that are there."""
+    """Checkpoint the log into the file: a writer that closes leaves the log in place if there are readers."""
     cursor.execute("PRAGMA busy_timeout=0")
     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def remove_empty_log(path: Path, limits: StatementLimits) -> None:
-    """Have SQLite remove the log that a writer left to its readers, if it is empty and nobody uses the file any more.
+    """Have SQLite remove the log that a writer left for readers, if it is empty and the file is not in use any more.
 
-    Who only reads may not remove it.
+    A connection that only reads may not remove it.
     """
     path = path.resolve()
     try:
@@ -121,14 +121,14 @@ def remove_empty_log(path: Path, limits: StatementLimits) -> None:
 
 
 def log_of(path: Path) -> Path:
-    """Return where SQLite keeps what was written last, while somebody writes."""
+    """Return the path of SQLite's write-ahead log, which has the newest changes while a process writes."""
     return path.with_name(f"{path.name}-wal")
 
 
 def _check_beside(path: Path) -> None:
-    """Raise ForeignSchemaError where a pipe, a device or a link stands where SQLite has its own files.
+    """Raise ForeignSchemaError if a pipe, a device or a link has the name of one of SQLite's own files.
 
-    SQLite would wait for a pipe without end, and no signal reaches it there.
+    SQLite would wait for a pipe forever, and no signal would interrupt that.
     """
     for end in ("-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
@@ -137,13 +137,13 @@ def _check_beside(path: Path) -> None:
 
 
 class ReadConnection(sqlite3.Connection):
-    """A connection for reading; `still` tells which file it was while nobody wrote to it, None where somebody did."""
+    """A connection for reading; `still` is the state of a file that no process was writing to, None if one was."""
 
     still: tuple[int, ...] | None = None
 
 
 def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
-    """Open a file, whose name has no link in it, in a way that SQLite knows: nothing can be written or is executed."""
+    """Open a file, whose path has no links, with parameters of SQLite's URI (`way`); nothing is written or executed."""
     _check_beside(path)
     connection = sqlite3.connect(
         f"{path.as_uri()}?{way}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False,
@@ -160,18 +160,18 @@ _RESCUED = "its schema or its end is damaged, what is left is looked for"
 
 
 def connected_for_reading(path: Path, note: Callable[[str], None], limits: StatementLimits) -> ReadConnection:
-    """Connect for reading. Nothing that a file brings along is executed: no view, no trigger, no function.
+    """Connect for reading. Nothing defined in the file is executed: no view, no trigger, no function.
 
-    `note` hears of damage for which SQLite would not open it. Raises sqlite3.Error.
+    `note` is called with damage that would keep SQLite from opening it. Raises sqlite3.Error.
     """
     still = None if log_of(path).exists() else _state(path)
     connection = opened(path, "mode=ro" if still is None else "immutable=1", limits)
     try:
         with closed_on_error(connection):
-            _first_look(connection, path, note)
+            _read_schema(connection, path, note)
     except sqlite3.OperationalError:
         limits.raise_again()
-        # A folder that may not be written has no room for the files by which SQLite knows of writers: there is none.
+        # In a read-only folder SQLite cannot create the files that show writers, so there is no writer.
         connection = opened(path, "immutable=1", limits)
     connection.still = still
     with closed_on_error(connection):
@@ -179,8 +179,8 @@ def connected_for_reading(path: Path, note: Callable[[str], None], limits: State
     return connection
 
 
-def _first_look(connection: ReadConnection, path: Path, note: Callable[[str], None]) -> None:
-    """Have SQLite read the schema, as far as it can be read. Raises sqlite3.OperationalError."""
+def _read_schema(connection: ReadConnection, path: Path, note: Callable[[str], None]) -> None:
+    """Make SQLite read the schema, as far as it is readable. Raises sqlite3.OperationalError."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
@@ -191,14 +191,14 @@ def _first_look(connection: ReadConnection, path: Path, note: Callable[[str], No
 
 
 def _is_still_the_same(path: Path, connection: ReadConnection) -> bool:
-    """Whether a connection reads what is in a file now; one that is gone is read as it was."""
+    """Whether a connection reads the current content of a file; true for a removed file, which is read as it was."""
     if connection.still is None or not path.exists():
         return True
     return connection.still == _state(path) and not log_of(path).exists()
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes with a file: device, number, size, when it was changed. Raises sqlite3.OperationalError."""
+    """Return device, inode, size and modification time of a file. Raises sqlite3.OperationalError."""
     try:
         found = path.stat()
     except OSError as error:
@@ -207,10 +207,10 @@ def _state(path: Path) -> tuple[int, ...]:
 
 
 def _rescue(connection: sqlite3.Connection) -> None:
-    """Let SQLite read what it can of a file that is cut short, or of a schema with some definitions damaged.
+    """Let SQLite read what it can of a truncated file, or of a schema with damaged definitions.
 
-    With this setting it takes a schema as read up to the first damaged definition, and a file as long as it is. The
-    first statement still fails.
+    With this setting it accepts a schema up to the first damaged definition, and a file of any length. The first
+    statement still fails.
     """
     connection.execute("PRAGMA writable_schema=ON")
     with suppress(UnicodeDecodeError, sqlite3.DatabaseError):
@@ -218,7 +218,7 @@ def _rescue(connection: sqlite3.Connection) -> None:
 
 
 def cut_short(path: Path) -> str:
-    """Say how much of a file is missing, by the number of pages and their size in its header; "" if it is all there."""
+    """Return how much of a file is left, compared with number and size of pages in its header; "" if it is complete."""
     with path.open("rb") as file:
         header = file.read(32)
         size = file.seek(0, os.SEEK_END)
@@ -230,7 +230,7 @@ def cut_short(path: Path) -> str:
 
 
 _PIECE = 512
-"""Bytes that are read at once of what has no end; the smallest page."""
+"""Bytes read at once from a value whose end is missing; the smallest page size."""
 
 
 def leading_bytes(connection: sqlite3.Connection, table: str, column: str, row: int) -> bytes:
@@ -243,7 +243,7 @@ def leading_bytes(connection: sqlite3.Connection, table: str, column: str, row: 
 
 
 def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLimits, pool: type[Pool]) -> Engine:
-    """Return the engine for a file; it connects again if somebody has begun to write to the file."""
+    """Return the engine for a file; it reconnects if the file has changed or a process writes to it."""
     path = path.resolve()
 
     def connect() -> ReadConnection:
@@ -254,7 +254,7 @@ def reading_engine(path: Path, note: Callable[[str], None], limits: StatementLim
 
     def check_out(connection: ReadConnection, *_: Any) -> None:
         if not _is_still_the_same(path, connection):
-            raise DisconnectionError  # the pool opens another one
+            raise DisconnectionError  # the pool opens another connection
 
     def begin(connection: Connection) -> None:
         limits.begin()

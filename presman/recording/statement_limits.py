@@ -1,12 +1,11 @@
-"""Limits of a recording: the work SQLite may do on a file, and the size of a recording in PostgreSQL.
+"""Limits of a recording: the work that SQLite may do on a file, and the size of a recording in PostgreSQL.
 
-The file may be a stranger's; a signal ends what SQLite does with it.
+The file may be forged; a signal interrupts SQLite's work on it.
 
-In PostgreSQL the size is what its rows take, without the room that removed ones left behind. PostgreSQL gives no room
-back when rows are deleted: its files stay as large as they were and are filled anew. So their size,
-pg_total_relation_size, is not what is removed by: it would stay too large until nothing was left. Here rows are counted
-and weighed by PostgreSQL's own statistics, which ANALYZE brings up to date; long values, which statistics know only as
-pointers, are added up.
+In PostgreSQL the size is that of the rows, without the free space that deleted rows left. PostgreSQL does not return
+that space: its files stay as large as they were and are refilled. So retention does not use the size of the files,
+pg_total_relation_size: it would stay too large until nothing was left. Instead, rows are counted and weighed with
+PostgreSQL's statistics, which ANALYZE updates. Long values, which statistics count only as pointers, are summed up.
 """
 
 import sqlite3
@@ -28,10 +27,10 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
 }
-"""A chain of polls is the longest value, the view of latencies the longest text."""
+"""SQLite's limits: a chain of polls is the longest value, the view of latencies the longest SQL."""
 
 _EACH = 50_000
-"""Steps of SQLite, a millisecond or so, after which is looked whether to go on."""
+"""Steps of SQLite, about a millisecond, between two checks whether to continue."""
 
 _STEPS, _STEPS_PER_BYTE = 50_000_000, 50
 _ROWS, _BYTES_PER_ROW, _ROWS_OF_A_SERVER = 100_000, 8, 10_000_000
@@ -40,10 +39,10 @@ _TEXT, _BYTES_OF_A_SERVER = 16 << 20, 1 << 40
 
 
 class StatementLimits:
-    """What one question may take: steps, rows and text in proportion to the file, so that none is without end.
+    """The limits of one query: steps, rows and text in proportion to the file, so that no query is endless.
 
-    A signal ends it, too, and so does another thread, once `is_unwanted` says so. SQLite would lose what the signal's
-    handler raises: `raise_again` raises it.
+    A signal also ends it, and so does another thread once `is_unwanted` returns True. SQLite would lose the exception
+    of the signal's handler: `raise_again` raises it.
     """
 
     def __init__(self, path: Path, is_unwanted: Callable[[], bool] = bool) -> None:
@@ -52,40 +51,40 @@ class StatementLimits:
         self._raised: BaseException | None = None
         self.most_rows = _ROWS_OF_A_SERVER
         self.most_bytes = _BYTES_OF_A_SERVER
-        self._looks_left = self._text_left = inf
+        self._checks_left = self._text_left = inf
 
     def begin(self) -> None:
         """Reset the count: another query follows."""
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
-        self._looks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
+        self._checks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
         self._text_left = _TEXT + size
         self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
         self.most_bytes = _TEXT + size
 
     def end(self) -> None:
-        """Bound nothing any more: what follows is presman's own; signals still end it."""
-        self._looks_left = self._text_left = inf
+        """Lift the limits: what follows is presman's own work. Signals still end it."""
+        self._checks_left = self._text_left = inf
 
     def hold(self, connection: sqlite3.Connection) -> None:
-        """Have a connection keep to the limits."""
+        """Apply the limits to a connection."""
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
-        look = _looking(self._look)
-        next(look)
-        connection.set_progress_handler(look.__next__, _EACH)
+        check = _checking(self._must_stop)
+        next(check)
+        connection.set_progress_handler(check.__next__, _EACH)
         connection.text_factory = self._text
 
     def raise_again(self) -> None:
-        """Raise what a signal's handler raised while SQLite was at work."""
+        """Raise the exception that a signal's handler raised while SQLite was working."""
         raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
 
-    def _look(self, raised: BaseException | None) -> bool:
-        """Return whether SQLite has to end; `raised` is what a signal's handler has raised."""
+    def _must_stop(self, raised: BaseException | None) -> bool:
+        """Return whether SQLite must stop; `raised` is the exception of a signal's handler, if any."""
         self._raised = raised
-        self._looks_left -= 1
-        return raised is not None or self._looks_left < 0 or self.is_unwanted()
+        self._checks_left -= 1
+        return raised is not None or self._checks_left < 0 or self.is_unwanted()
 
     def _text(self, content: bytes) -> str:
         self._text_left -= len(content)
@@ -94,8 +93,8 @@ class StatementLimits:
         return content.decode("utf-8", "replace")
 
 
-def _looking(look: Callable[[BaseException | None], Any]) -> Iterator[bool]:
-    """Yield what `look` says. Python runs the handlers of signals as this goes on: there what they raise is caught."""
+def _checking(check: Callable[[BaseException | None], Any]) -> Iterator[bool]:
+    """Yield what `check` returns. Python runs signal handlers within this generator: it catches what they raise."""
     ended = False
     while True:
         raised = None
@@ -105,13 +104,13 @@ def _looking(look: Callable[[BaseException | None], Any]) -> Iterator[bool]:
             raise
         except BaseException as error:
             raised = error
-        ended = look(raised)
+        ended = check(raised)
 
 
 def bytes_on_disk(path: Path) -> int:
-    """Return the bytes of a file that are there: one with a hole may say that it has terabytes. 0 where there is none.
+    """Return the allocated bytes of a file, as a sparse one may claim terabytes; 0 if there is no file.
 
-    A file system that compresses has fewer than the file, which the limits leave room for.
+    A compressing file system allocates fewer than the file has; the limits leave room for that.
     """
     with suppress(OSError):
         found = path.stat()
@@ -120,10 +119,10 @@ def bytes_on_disk(path: Path) -> int:
 
 
 _ROW = 80
-"""Bytes of a row beside its columns: its header, the pointer to it, its entry in the index of the primary key."""
+"""Bytes of a row in addition to its columns: header, pointer, entry in the index of the primary key."""
 
 _LONG = (BLOCKS.c.content, TEXTS.c.text)
-"""Columns whose values stand beside their table (TOAST)."""
+"""Columns whose values are stored outside of their table (TOAST)."""
 
 _NAMES = {"names": sorted(METADATA.tables)}
 _LEFT_OUT = {"left_out": [f"{column.table.name}.{column.name}" for column in _LONG]}
@@ -145,24 +144,24 @@ _SHARE = text(
     "SELECT 1.0 * sum(pg_column_size(b.content)) FILTER (WHERE d.target IN :targets) / sum(pg_column_size(b.content))"
     " FROM blocks b JOIN databases d ON d.database_id = b.database_id"
 ).bindparams(bindparam("targets", expanding=True))
-"""What the snapshots of some databases are of those of all: their figures have rows in the tables of all."""
+"""The share of some databases in all snapshots; it also estimates their share in the tables of figures."""
 
 
 def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | None = None) -> int | None:
-    """Return the bytes that the rows of a recording take; of files no larger than `enough`, the files' own size.
+    """Return the bytes that the rows of a recording take, or the size of its files if that is at most `enough`.
 
-    Of the databases `targets` alone that is their share. None where PostgreSQL has no statistics and may not be told
-    to make them.
+    With `targets`, return the share of these databases. None if PostgreSQL has no statistics and presman may not create
+    them.
     """
     files = connection.execute(_FILES, _NAMES).scalar()
     if files is None or files <= enough:
         return None if files is None else int(files)
-    # First: where another recorder removes its own meanwhile, what comes out is too small, and not too much goes.
+    # First: if another recorder removes polls meanwhile, the result is too small, and so not too much is removed.
     share = 1.0 if targets is None else float(connection.execute(_SHARE, {"targets": targets}).scalar() or 0.0)
     for name in _NAMES["names"]:
         connection.exec_driver_sql(f'ANALYZE "{name}"')
     least, rows = connection.execute(_COUNTED_ROWS, {**_NAMES, **_LEFT_OUT, "row": _ROW}).one()
-    if least is None or least < 0:  # a table that was never looked at
+    if least is None or least < 0:  # a table that was never analyzed
         return None
     beside = sum(int(connection.execute(text(_sum_of(column))).scalar() or 0) for column in _LONG)
     return int(share * min(int(files), int(rows) + beside))

@@ -1,7 +1,7 @@
-"""Lives of parallel statements: queued, running, idle, gone; written when something of it changes.
+"""Lives of parallel statements: queued, running, idle, gone; written when something changes.
 
-What one is to whoever reads it is said once, in :mod:`presman.recording.playback_values`. `past_runs` reads them as
-whoever had watched until an instant would have them.
+:mod:`presman.recording.playback_values` defines what readers take for the life of a statement. `past_runs` returns the
+statements as a monitor that ran until an instant would know them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _CHANGE = update(STATEMENTS, _CHANGING, ("database_id", "statement"))
 
 
 class _Written(NamedTuple):
-    """A row as it was last written, its `life` by column; `seen` is the `last_seen` there.
+    """A row as it was last written, with its `life` by column; `seen` is its `last_seen`.
 
-    `since` is None for the first row of a statement, else from when on it had another group or number of servers.
+    `since` is None for the first row of a statement, otherwise when its group or number of servers changed.
     """
 
     run: StatementRun
@@ -46,18 +46,17 @@ class _Written(NamedTuple):
     since: datetime | None = None
 
     def now(self) -> dict[str, Any]:
-        """Return what is known of it now."""
+        """Return the current values of the row."""
         times = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
         return _life(self.run) | times
 
 
 class StatementLives:
-    """Writes the statements of one database, and the arrivals: what is known of each that is over.
+    """Writes the statements of one database, and the arrivals: what is known of each statement that has ended.
 
-    It goes on with the lives that the recorder before left open, in this store or, where this is another day's file,
-    in that of `before`. One that went with an instance, or while no poll was made for longer than usual, has no known
-    end. What a statement holds is said in a row of its own from the poll on where its group or the number of its
-    servers is another.
+    It continues the lives that the previous recorder left open, in this store or, in a new day's file, in the store of
+    `before`. A statement that ended with its instance, or during an unusually long gap between polls, has no known end.
+    When the group or the number of servers of a statement changes, a new row begins at that poll.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class StatementLives:
             self._runs.begin(self._last, runs)
 
     def write(self, reading: Reading, poll: int, connection: Connection) -> None:
-        """Write what changed with this reading."""
+        """Write the changes of this reading."""
         before, self._last = self._last, reading.at
         self._runs.add(reading)
         new, changed = [], []
@@ -92,7 +91,7 @@ class StatementLives:
         still_open: dict[int, _Written] = {}
         for run in self._runs.open:
             known, since = self._open.get(id(run)), None
-            if known is not None and before is not None and _holds_other(known):
+            if known is not None and before is not None and _has_changed(known):
                 since = before + (reading.at - before) / 2
                 changed.append(self._row(known._replace(life=known.life | {"ended_at": kept(since)}), reading.at))
                 known = None
@@ -111,7 +110,7 @@ class StatementLives:
         self._arrive(reading, poll, connection)
 
     def close(self, connection: Connection) -> None:
-        """Write of all that are there that they were seen at the last poll."""
+        """Write that all present statements were seen at the last poll."""
         last = self._last
         if last is not None:
             run_named(connection, _CHANGE, [self._row(each, last) for each in self._open.values() if each.seen < last])
@@ -140,8 +139,8 @@ def run_until(life: StatementLife, at: datetime) -> StatementRun:
     )  # fmt: skip
 
 
-def _holds_other(known: _Written) -> bool:
-    """Whether a statement that held servers when it was last written is in another group, or holds more or fewer."""
+def _has_changed(known: _Written) -> bool:
+    """Whether a statement that held servers when last written has changed its group or number of servers."""
     before = known.life["consumer_group"], known.life["servers"]
     return known.life["started_at"] is not None and before != (known.run.group, known.run.servers)
 
@@ -154,13 +153,13 @@ def _last_poll(connection: Connection, database_id: int) -> datetime | None:
 
 
 def _left_open(connection: Connection, database_id: int, last: datetime) -> dict[int, _Written]:
-    """Return the lives that were still there at the last poll, by the identity of their runs."""
+    """Return the lives that had not ended at the last poll, by the id() of their runs."""
     chosen = lives("ended_at IS NULL AND gone = :last")
     found: dict[int, _Written] = {}
     for row in connection.execute(chosen, {"database_id": database_id, "last": kept(last)}).mappings():
         life = life_of(dict(row))
         run = run_until(life, last)
-        if run.queued or run.started:  # a damaged file may tell of neither
+        if run.queued or run.started:  # a damaged file may have neither
             found[id(run)] = _Written(run, row["statement"], _life(run), life.last_seen)
     return found
 
@@ -173,7 +172,7 @@ def _who(run: StatementRun) -> dict[str, Any]:
 
 
 def _life(run: StatementRun) -> dict[str, Any]:
-    # When an idle holder became so is read off a moving clock: to the second it is always the same.
+    # The start of idleness is computed from a moving clock: rounded, it stays the same.
     idle = None if run.idle is None else round(kept(run.idle) / 10_000_000) * 10_000_000
     return {
         "consumer_group": run.group, "servers": run.servers, "queued_at": kept(run.queued),
@@ -183,39 +182,39 @@ def _life(run: StatementRun) -> dict[str, Any]:
 
 
 def past_runs(playback: Playback, start: datetime, at: datetime) -> list[StatementRun]:
-    """Return the parallel statements that were there between two instants, as they were known at the second."""
+    """Return the parallel statements between two instants, as they were known at the second one."""
     known = [run_until(life, at) for life in playback.statements(start, at)]
-    return [run for run in known if run.queued or run.started]  # a damaged file may tell of neither
+    return [run for run in known if run.queued or run.started]  # a damaged file may have neither
 
 
 def goals_between(playback: Playback, goals: Sequence[Goal], start: datetime, end: datetime) -> tuple[GoalReading, ...]:
-    """Return how goals of service fared between two instants of a recording."""
+    """Return the results of service goals between two instants of a recording."""
     if not goals:
         return ()
     return recorded_goals(goals, past_runs(playback, start, end), start, end, usual_interval(playback, start, end))
 
 
 def with_recorded_goals(playback: Playback, goals: Sequence[Goal], reading: Reading) -> Reading:
-    """Return the reading of a poll with how goals of service fared since the recording began."""
+    """Return the reading of a poll with the results of service goals since the beginning of the recording."""
     if not goals:
         return reading
     return with_goals(reading, goals_between(playback, goals, playback.first or reading.at, reading.at))
 
 
 WATCHED = timedelta(minutes=62)
-"""How far back polls are read to know what somebody who had watched until a poll would have seen."""
+"""How far back polls are read to reproduce what a monitor that ran until a poll would have seen."""
 
 RECALLED = 1000
-"""At most so many polls, the newest, are read for that."""
+"""The most polls that are read for that, the newest ones."""
 
 
 def first_recalled(playback: Playback, index: int) -> int:
-    """Return the index of the first poll that is read for what is known at another one."""
+    """Return the index of the first poll that is read to know the state at poll `index`."""
     return max(0, playback.index(playback.at(index) - WATCHED), index - RECALLED)
 
 
 def queue_marks_before(playback: Playback, index: int) -> QueueMarks:
-    """Return the marks of the queue in the hour before a poll, as whoever had watched until then has them."""
+    """Return the marks of the queue in the hour before a poll, as a monitor that ran until then would have them."""
     found, due = QueueMarks(), playback.first
     for each in range(first_recalled(playback, index), index):
         with suppress(LostPollError):
@@ -226,7 +225,7 @@ def queue_marks_before(playback: Playback, index: int) -> QueueMarks:
 
 
 def forecaster_before(playback: Playback, previous: Snapshot | None, steps: float = MOST_STEPS) -> Forecaster:
-    """Return what forecasts the queue behind a poll, by what was recorded in the hour before it."""
+    """Return a forecaster of the queue after a poll that has learned from the hour recorded before it."""
     found = Forecaster(steps=steps)
     first = playback.first
     if previous is not None and first is not None:
@@ -236,7 +235,7 @@ def forecaster_before(playback: Playback, previous: Snapshot | None, steps: floa
 
 
 def foreseen(playback: Playback, index: int) -> Reading | None:
-    """Return the reading of a poll with forecasts of its queue, None where it is damaged."""
+    """Return the reading of a poll with forecasts of its queue, None if it is damaged."""
     found: Reading | None = None
     forecaster: Forecaster | None = None
     for each in range(max(0, index - LEADING_POLLS), index + 1):

@@ -1,4 +1,4 @@
-"""Store: a SQLite file or a PostgreSQL database that holds recordings; every trouble with it in one line.
+"""Store: a SQLite file or a PostgreSQL database with recordings; every error has one line.
 
 The password of a URL is never part of a text.
 """
@@ -29,12 +29,12 @@ from presman.recording.schema_check import damage_of_tables, prepare_tables
 from presman.recording.statement_limits import StatementLimits, bytes_in_use, bytes_on_disk
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 
-# ---- Opening: a URL of PostgreSQL, a file that is written, a file that is read and may be a stranger's.
+# ---- Opening: a URL of PostgreSQL, a file for writing, or a file for reading, which may be forged.
 
 
 _SILENT_MS = 30_000
-"""Milliseconds after which PostgreSQL ends the session of a recorder that falls silent in the middle of a poll: its
-machine was stopped or cut off, and others may wait for texts that it was writing. When it wakes it writes it anew."""
+"""Milliseconds after which PostgreSQL ends the session of a recorder that goes silent in the middle of a poll: its
+machine was suspended or cut off, and others may wait for texts that it was writing. It writes the poll again later."""
 
 
 def is_url(location: str) -> bool:
@@ -43,7 +43,7 @@ def is_url(location: str) -> bool:
 
 
 def shown(location: str) -> str:
-    """Return a location as it may be shown: without a password."""
+    """Return a location without its password."""
     if not is_url(location):
         return clean(location)
     try:
@@ -53,7 +53,7 @@ def shown(location: str) -> str:
 
 
 def engine_of_url(location: str, *, writing: bool) -> Engine:
-    """Return what connects to a database. Raises RecordingError for a URL that is none of PostgreSQL's."""
+    """Return an engine for a database. Raises RecordingError if the URL is not one of PostgreSQL."""
     try:
         url = make_url(location)
         backend = url.get_backend_name()
@@ -72,9 +72,9 @@ def engine_of_url(location: str, *, writing: bool) -> Engine:
     if writing:
         event.listen(engine, "connect", _for_writing)
     else:
-        from presman.recording.server_reading import bound  # only where there is psycopg
+        from presman.recording.server_reading import bound  # it needs psycopg
 
-        # Before SQLAlchemy asks for anything itself, which would be waited for as long as it takes.
+        # Before SQLAlchemy's own first queries, which would have no time limit.
         event.listen(engine, "connect", bound, insert=True)
     return engine
 
@@ -84,13 +84,13 @@ def _with_driver(url: URL) -> URL:
 
 
 def _for_writing(connection: Any, _record: object) -> None:
-    """Have a session of PostgreSQL end whose other end is silent while it keeps something locked."""
+    """Make PostgreSQL end the session if its client goes silent while it holds locks."""
     connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
     connection.commit()
 
 
 def check_file(path: Path, name: str, *, writing: bool) -> None:
-    """Raise RecordingError for a file that is no recording; one that is to be written is made if it is not there."""
+    """Raise RecordingError if a file is not a recording; for writing, create it if it is missing."""
     try:
         if not writing or (exists(path) and path.stat().st_size):
             if other := sqlite_files.other_than_a_recording(path):
@@ -104,7 +104,7 @@ def check_file(path: Path, name: str, *, writing: bool) -> None:
 
 
 def writing_engine(path: Path, limits: StatementLimits, pool: type[Pool]) -> Engine:
-    """Return what connects to a file for writing."""
+    """Return an engine that connects to a file for writing."""
     engine = create_engine("sqlite://", creator=partial(sqlite_files.connected, path, limits), poolclass=pool)
     event.listen(engine, "begin", _begin_immediately)
     return engine
@@ -115,8 +115,8 @@ def _begin_immediately(connection: Connection) -> None:
 
 
 def has_damaged_schema(path: Path, limits: StatementLimits) -> bool:
-    """Whether the schema of a file is damaged in a way that a copy with a whole one mends."""
-    has_hole = path.stat().st_size > 2 * bytes_on_disk(path)  # which a copy would fill
+    """Whether the schema of a file is damaged in a way that a copy with an intact schema repairs."""
+    has_hole = path.stat().st_size > 2 * bytes_on_disk(path)  # a copy would allocate it
     if has_hole or not schema_check.has_layout_of_today(path):
         return False
     try:
@@ -124,14 +124,14 @@ def has_damaged_schema(path: Path, limits: StatementLimits) -> bool:
         connection = sqlite_files.connected_for_reading(path.resolve(), lambda _: None, limits)
         with closing(connection):
             return not schema_check.is_whole(connection)
-    except sqlite3.Error:  # told where it is read
+    except sqlite3.Error:  # reported when it is read
         return False
     finally:
         limits.raise_again()
 
 
 def copy_with_schema(path: Path, name: str, make: Callable[[Path], None]) -> tuple[Path, TemporaryDirectory[str]]:
-    """Return a copy of a file with the schema of a new recording, which `make` makes, and the folder that it is in."""
+    """Return a copy of a file with the schema of a new recording created by `make`, and its temporary folder."""
     copies = TemporaryDirectory(prefix="presman-")
     try:
         return schema_check.rescued(path, Path(copies.name), make), copies
@@ -143,25 +143,24 @@ def copy_with_schema(path: Path, name: str, make: Callable[[Path], None]) -> tup
 # ---- The store.
 
 
-logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # it would print tracebacks when a signal ends it
+logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # without one it prints tracebacks after a signal
 
 T = TypeVar("T")
 
 SUFFIX = ".presman"
 
 MOST_DATABASES = 10_000
-"""Databases that one store may name; of each the chains are looked for."""
+"""The most databases of a store: the chains of each are searched for."""
 
 _FETCHED = 1000
-"""Rows that come at once."""
+"""Rows fetched at once."""
 
 
 class Store:
-    """An open store. `location` is a file's name or a URL; `writing` makes the tables where there are none.
+    """An open store. `location` is a file name or a URL; `writing` creates the tables if they are missing.
 
-    `alone` tells that it is not one of many files, so that a connection may stay open for the next question. A question
-    to a file ends once `is_unwanted` says so.
-    `damage` are sentences about what cannot be read of it. Raises RecordingError.
+    `alone` means that it is not one of many files, so that a connection may stay open for the next query. A query of a
+    file ends once `is_unwanted` returns True. `damage` has sentences about what cannot be read. Raises RecordingError.
     """
 
     def __init__(
@@ -180,9 +179,9 @@ class Store:
         self._limits = StatementLimits(path, is_unwanted)
         self._file: tuple[int, int] | None = None
         self.engine = self._engine()
-        # Connections of a store that is forgotten are closed; nothing that the engine knows may know the store.
+        # Closes the connections of a store that is garbage: nothing that the engine refers to may refer to the store.
         finalize(self, self.engine.dispose).atexit = False
-        # SQLite lets one write at a time: threads of this process wait in order instead of trying again.
+        # SQLite allows one writer at a time: threads of this process wait in turn instead of retrying.
         self._turn: AbstractContextManager[object] = Lock() if self.kind == "sqlite" and writing else nullcontext()
         try:
             with self.translating_errors():
@@ -201,19 +200,19 @@ class Store:
 
     @property
     def _driver(self) -> Any:
-        """The module that talks to the database."""
+        """The DB-API module of the database."""
         return self.engine.dialect.loaded_dbapi
 
     def is_conflict(self, error: BaseException | None) -> bool:
-        """Whether an error of the database says that a row with that key is there already."""
+        """Whether an error of the database says that a row with that key already exists."""
         return isinstance(error, (IntegrityError, self._driver.IntegrityError))
 
     def was_removed(self) -> bool:
-        """Whether its file is not there any more, or another one in its place: what is written is lost then."""
+        """Whether its file was removed or replaced: then anything written to it is lost."""
         return self._file != _which_file(self)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         is_file = self.kind == "sqlite" and not self.was_removed()
         if is_file and self.writing:
             with (
@@ -231,37 +230,37 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Run what is inside as one transaction. Raises StoreLostError or RecordingError."""
+        """Run the body as one transaction. Raises StoreLostError or RecordingError."""
         with self._turn, self.translating_errors(), self.engine.begin() as connection:
             yield connection
 
     def rows(self, statement: Executable, binds: dict[str, Any] | None = None) -> Sequence[Any]:
-        """Return the rows of a statement that reads. Raises StoreLostError, DamagedStoreError."""
+        """Return the rows of a query. Raises StoreLostError, DamagedStoreError."""
         return list(self.each_row(statement, binds))
 
     def each_row(self, statement: Executable, binds: dict[str, Any] | None = None) -> Iterator[Any]:
-        """Yield the rows of a statement as they come. Raises as `rows` does, for more than the store can hold, too."""
+        """Yield the rows of a query as they come. Raises as `rows` does, also for more rows than the store can have."""
         with self.reading() as connection, connection.execute(statement, binds or {}) as found:
             yield from self.all_of(found.fetchmany)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Run what is inside as one question; rows come as they are asked for."""
+        """Run the body as one query, whose rows are fetched as needed."""
         with self.translating_errors(), self.engine.connect() as connection:
             yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
     @property
     def most_rows(self) -> int:
-        """Rows that a table can have in a store of its size, at most."""
+        """The most rows that a table can have in a store of this size."""
         return self._limits.most_rows
 
     @property
     def most_bytes(self) -> int:
-        """Bytes that the blocks can have in a store of its size, at most."""
+        """The most bytes that the blocks can have in a store of this size."""
         return self._limits.most_bytes
 
     def all_of(self, fetch: Callable[[int], Sequence[T]]) -> Iterator[T]:
-        """Yield all rows that `fetch` gives. Raises DamagedStoreError for more than the store can hold."""
+        """Yield all rows that `fetch` returns. Raises DamagedStoreError for more than the store can have."""
         most, many = self.most_rows, 0
         while part := fetch(_FETCHED):
             many += len(part)
@@ -274,7 +273,7 @@ class Store:
         """Turn errors of the database into RecordingError."""
         try:
             yield
-        except (DBAPIError, self._driver.Error) as error:  # the second of a statement that went to it as it is
+        except (DBAPIError, self._driver.Error) as error:  # the driver's own, of a command passed directly to it
             self._limits.raise_again()
             self.check_wanted()
             message = error.orig if isinstance(error, DBAPIError) else error
@@ -286,18 +285,18 @@ class Store:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
-        except OverflowError as error:  # of the driver
+        except OverflowError as error:  # raised by the driver
             raise LargeNumberError(f"{self.name}: a number is larger than any that a database keeps") from error
 
     def check_wanted(self) -> None:
-        """Raise StoreLostError once nobody wants to know any more."""
+        """Raise StoreLostError once the result is unwanted."""
         if self._limits.is_unwanted():
             raise StoreLostError(f"{self.name} is not read any further")
 
     def size(self, enough: int = 0, targets: Sequence[str] | None = None) -> int | None:
-        """Return the bytes in use, None where that is not known; no closer look is taken at files up to `enough`.
+        """Return the bytes in use, None if unknown; files of at most `enough` bytes are not examined further.
 
-        Of PostgreSQL those of the databases `targets`, None for all.
+        In PostgreSQL, only those of the databases `targets` count, None for all.
         """
         if self.kind != "sqlite":
             with (
@@ -313,7 +312,7 @@ class Store:
         return int((pages - free) * size)
 
     def shrink(self) -> None:
-        """Give back to the disk what nothing is in any more."""
+        """Return free pages to the file system."""
         if self.kind != "sqlite":
             return
         with self._turn, self.translating_errors(), closing(self.engine.raw_connection()) as connection:
@@ -333,7 +332,7 @@ class Store:
         return sqlite_files.reading_engine(self._readable(), self._note, self._limits, pool)
 
     def _readable(self) -> Path:
-        """Return the file, or, where its schema is damaged, a copy of it with a whole one."""
+        """Return the path of the file, or of a copy with an intact schema if its own is damaged."""
         if not has_damaged_schema(self._path, self._limits):
             return self._path
         self._note("its schema is damaged: the one that presman writes is used")
@@ -345,7 +344,7 @@ class Store:
         return found
 
     def _check(self) -> None:
-        """Make the tables if it is written; raise RecordingError for what is no recording, note what is missing."""
+        """Create the tables for writing; note what is missing. Raises RecordingError if it is not a recording."""
         if self.writing:
             with self.engine.begin() as connection:
                 prepare_tables(connection, self.name, self._limits)
@@ -355,7 +354,7 @@ class Store:
 
 
 def _which_file(store: Store) -> tuple[int, int] | None:
-    """Return which file it is, None of what is none or is not there."""
+    """Return device and inode of a store's file, None if there is none."""
     try:
         return sqlite_files.which_file(expanded(store.location)) if store.kind == "sqlite" else None
     except OSError:

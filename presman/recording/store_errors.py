@@ -1,4 +1,4 @@
-"""Store errors: each trouble of a database of recordings as an error of one line, free of secrets."""
+"""Store errors: each error of a database of recordings in one line without secrets."""
 
 import sqlite3
 
@@ -7,23 +7,23 @@ from presman.base.text import clean, one_line
 
 
 class ForeignSchemaError(sqlite3.DatabaseError):
-    """A file defines what presman does not make: it is neither read nor written."""
+    """A file defines objects that presman does not create: it is neither read nor written."""
 
 
 class RecordingError(InputError):
-    """A recording cannot be opened, read or written; the text is one line free of secrets."""
+    """A recording cannot be opened, read or written; the text is one line without secrets."""
 
 
 class LargeNumberError(RecordingError):
-    """What is to be written has a number that no database keeps: whoever it was read of may be a stranger."""
+    """A number is too large for the database; it may come from a hostile source."""
 
 
 class DamagedStoreError(RecordingError):
-    """Something of the store cannot be read, now or ever; the rest may be."""
+    """A part of the store can never be read; the rest may be readable."""
 
 
 class StoreLostError(RecordingError):
-    """The store cannot be written now: a full disk, a lock, a server that is away. It may come back."""
+    """The store is unavailable now: a full disk, a lock, an unreachable server. It may come back."""
 
 
 _DAMAGES = ("malformed", "not a database", "corrupt", "too big", "unfolds")
@@ -38,7 +38,7 @@ _TROUBLES = {
 
 
 def trouble(name: str, error: BaseException | None, *, is_file: bool, writing: bool, is_lost: bool) -> RecordingError:
-    """Return what the database of a store of this name said as an error; `is_lost` where it may come back."""
+    """Return a database error of the store `name` as a RecordingError; `is_lost` if the store may come back."""
     message = one_line(clean(str(error)), 200)
     kind = StoreLostError if is_lost else RecordingError
     if not is_file or isinstance(error, ForeignSchemaError):
@@ -49,7 +49,7 @@ def trouble(name: str, error: BaseException | None, *, is_file: bool, writing: b
     for words, what in _TROUBLES.items():
         if words in lowered:
             return StoreLostError(f"{name}: {what}")
-    # Names of tables and columns are in the file: those that a reader misses are damaged.
+    # Names of tables and columns are in the file: for a reader, missing ones mean damage.
     if any(words in lowered for words in _DAMAGES) or ("no such" in lowered and not writing):
         return DamagedStoreError(f"{name} is damaged: {message}")
     return kind(f"{name}: {message}")

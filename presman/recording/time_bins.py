@@ -1,4 +1,4 @@
-"""Time bins: the figures of many polls put together by the database, so that a month is as soon drawn as an hour."""
+"""Time bins: the figures of many polls aggregated by the database, so that a month is drawn as fast as an hour."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -33,14 +33,14 @@ from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces,
 T = TypeVar("T")
 
 BinKey = tuple[str, int]
-"""Which bin: the store it is in and its number there, polls divided by the bin's width."""
+"""The key of a bin: its store and its number there, which is the poll's number divided by the width."""
 
 
 class TimeBin(NamedTuple):
-    """Polls in a row: the first and the last instant, how many, and in how many of them CPU is known.
+    """Consecutive polls: the first and the last instant, their number, and in how many CPU is `known`.
 
-    `queued` is the longest queue, None where no poll knows it, `busy` in how many polls there was one; `servers` the
-    most parallel servers in use; CPUs used and waited for are the mean of the polls that know them.
+    `queued` is the longest queue, None if no poll knows it; `busy` is the number of polls with a queue; `servers` is
+    the most parallel servers in use; CPUs used and waited for are means over the polls that know them.
     """
 
     key: BinKey
@@ -57,9 +57,9 @@ class TimeBin(NamedTuple):
 
 
 class GroupBin(NamedTuple):
-    """What a consumer group had in a bin, the mean of its polls, over all instances; None where it is not known.
+    """The figures of a consumer group in a bin, as means over its polls and sums over all instances; None if unknown.
 
-    CPUs used and waited for, I/O in MB per second, parallel servers, statements queued.
+    They are CPUs used and waited for, I/O in MB per second, parallel servers, statements queued.
     """
 
     key: BinKey
@@ -73,17 +73,17 @@ class GroupBin(NamedTuple):
 
 
 class PollGap(NamedTuple):
-    """A time without polls in which there should have been some."""
+    """A period in which polls are missing."""
 
     start: datetime
     end: datetime
 
 
 EventBins = dict[str, dict[BinKey, Counter[int]]]
-"""The waits for each event in each bin, by the upper bound of their bucket in microseconds, over all instances."""
+"""Waits by event, bin and upper bound of their bucket in microseconds, over all instances."""
 
 SPANS = 2_000
-"""Spans of polls that groups and waits are read of: of a longer stretch some, at equal distances."""
+"""The most spans of polls read for groups and waits: of a longer period only some, evenly spaced."""
 
 _BINS = text(
     "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
@@ -106,13 +106,13 @@ _WORST = (
 
 
 def width_of(polls: int, bins: int) -> int:
-    """Return how many polls a bin must have for about the wanted number of bins; from `SPAN` on, whole spans."""
+    """Return the polls of a bin for about the wanted number of bins; from `SPAN` on, whole spans."""
     width = max(1, -(-polls // bins))
     return width if width <= SPAN // 2 else -(-width // SPAN) * SPAN
 
 
 def time_bins(playback: Playback, start: datetime, end: datetime, width: int) -> list[TimeBin]:
-    """Return the polls between two instants, `width` by `width`."""
+    """Return the polls between two instants as bins of `width` polls."""
     parts = playback.parts(start, end)
     return [each for part in parts for each in playback.made(partial(_time_bin, part), part, _BINS, width=width)]
 
@@ -126,9 +126,9 @@ def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
 
 
 def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: datetime, width: int) -> list[GroupBin]:
-    """Return what each group had in each of the `bins`, which are `width` polls wide.
+    """Return the figures of each group in each of the `bins`, which are `width` polls wide.
 
-    A group that was there in some of a bin's polls only had nothing in the others.
+    In polls of a bin that lack a group, its figures count as 0.
     """
     keys = {each.key for each in bins}
     found: list[GroupBin] = []
@@ -141,10 +141,10 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
 
 
 _PER_POLL, _PER_KNOWN = ("servers", "queued"), ("used", "waiting", "io")
-"""Figures of a group whose means are of all polls, and of those in which CPU is known."""
+"""Figures of a group whose means are over all polls, and over those in which CPU is known."""
 
 _Sums = dict[int, dict[tuple[int, str], dict[str, float]]]
-"""By bin and group (container and name) what its figures add up to, over all instances."""
+"""The sums of figures over all instances, by bin and group (container and name)."""
 
 
 def _sums_by_bin(playback: Playback, part: PlaybackPart, width: int) -> _Sums:
@@ -169,33 +169,33 @@ def _group_bin(among: TimeBin, con_id: int, group: str, sums: Mapping[str, float
 
 
 def sampled(part: PlaybackPart) -> PlaybackPart:
-    """Return a part of which groups and waits are read of some spans only, at equal distances, where it has many."""
+    """Return a part that reads groups and waits from only some spans, evenly spaced, if it has many."""
     spans = part.last // SPAN - part.first // SPAN + 1
     return part._replace(step=max(1, -(-spans // SPANS)))
 
 
 def gaps(playback: Playback, start: datetime, end: datetime) -> list[PollGap]:
-    """Return the times between two instants in which three polls or more are missing."""
+    """Return the periods between two instants in which at least three polls are missing."""
     most = round(3e6 * usual_interval(playback, start, end))
     pairs = pairwise(poll_lines(playback, start, end).times)
     return [PollGap(instant(before), instant(at)) for before, at in pairs if at - before > most]
 
 
 def usual_interval(playback: Playback, start: datetime, end: datetime) -> float:
-    """Return the median of the seconds between polls; 1 where there are too few to tell."""
+    """Return the median of the seconds between polls; 1 if there are too few polls."""
     found = playback.each(lambda row: row["interval_us"] / 1e6, _USUAL, start, end)
     return sorted(found)[len(found) // 2] if found else 1.0
 
 
 def worst(playback: Playback, start: datetime, end: datetime, column: str) -> datetime | None:
-    """Return when a column of `polls` was largest, as `queued` or `waited_cpus`; None if it never was above 0."""
+    """Return when a column of `polls`, such as `queued` or `waited_cpus`, was largest; None if it was never above 0."""
     statement = text(_WORST.format(column))
     found = playback.each(lambda row: (a_number(row["amount"]), instant(row["at"])), statement, start, end)
     return max(found, key=itemgetter(0), default=(0, None))[1]
 
 
 def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) -> EventBins:
-    """Return the waits of each event in bins of `width` polls; none of those in which nobody waited for it."""
+    """Return the waits of each event in bins of `width` polls, without the bins that have no waits."""
     found: EventBins = defaultdict(lambda: defaultdict(Counter))
     for part in map(sampled, playback.parts(start, end)):
         for each in span_waits(playback, part):
@@ -205,7 +205,7 @@ def bucket_bins(playback: Playback, start: datetime, end: datetime, width: int) 
 
 
 def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple[int, int]]:
-    """Yield polls and the waits in them; where bins are of whole spans all waits of the span at its first poll."""
+    """Yield polls and the waits in them; if bins are whole spans, all waits of a span at its first poll."""
     begin, waits = found.span * SPAN, found.waits
     if width % SPAN == 0 and part.first <= begin and begin + SPAN - 1 <= part.last:
         waits = (sum(filter(None, waits)),)
@@ -216,11 +216,11 @@ def _mean(total: float | None, polls: int, scale: int = SCALE) -> float | None:
     return None if total is None or not polls else float(total) / scale / polls
 
 
-# ---- Incident rows: events and parallel statements of a stretch of time, counted and chosen by the database
+# ---- Incident rows: events and parallel statements of a period, counted and chosen by the database
 
 
 class EventMark(NamedTuple):
-    """Events of one kind close to each other: how many, the first and the last instant, what one of them says."""
+    """Events of one kind close to each other: their number, the first and the last instant, the text of one of them."""
 
     kind: str
     start: datetime
@@ -230,11 +230,11 @@ class EventMark(NamedTuple):
 
 
 class StatementSum(NamedTuple):
-    """The parallel executions of a SQL_ID by a user and group: how many, seconds queued and run, servers x seconds run.
+    """The parallel executions of a SQL_ID by user and group: their number, seconds queued and run, servers x seconds.
 
-    `statements` are those that did not come out of another group: what was in several groups is an execution in each.
-    `servers` is the most one had. What was outside of the stretch of time is not counted, but for `longest_wait`, in
-    seconds: that of a statement that waited in this time, from when it came.
+    A statement that was in several groups counts as an execution in each, but among `statements` only in its first.
+    `servers` is the most that one execution had. Times outside of the period do not count, except in `longest_wait`:
+    the most seconds since its arrival that a statement waiting in the period has waited.
     """
 
     sql_id: str
@@ -250,7 +250,7 @@ class StatementSum(NamedTuple):
 
 
 MOST_MARKS, MOST_SUMS = 20_000, 100_000
-"""Marks and sums that are read of a store: a report has places for some thousand, a month some ten thousand texts."""
+"""The most marks and sums read from a store: a report shows some thousand, a month has some ten thousand texts."""
 
 _IN_TIME = "database_id = :database_id AND at BETWEEN :start AND :end"
 _MARKS = text(
@@ -267,7 +267,7 @@ _CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
 
 
 def _within(start: str, end: str) -> str:
-    """Return SQL for the microseconds between two columns, as far as they are in the stretch; 0 where none is."""
+    """Return SQL for the microseconds between two columns that are within the period; 0 if none are."""
     low = f"CASE WHEN {start} < :start THEN :start ELSE {start} END"
     high = f"CASE WHEN {end} > :end THEN :end ELSE {end} END"
     return f"CASE WHEN {high} > {low} THEN {high} - {low} ELSE 0 END"
@@ -294,16 +294,16 @@ _BUSIEST = lives(
 
 
 def busiest_sql_ids(playback: Playback, start: datetime, end: datetime, most: int) -> list[str]:
-    """Return the SQL_IDs that held most servers x time between two instants, as they are kept: so many of each store.
+    """Return the SQL_IDs with the most servers x time between two instants, as stored: at most `most` of each store.
 
-    What they are of is not made: a stranger's file has hundreds of thousands of statements.
+    The statements themselves are not built: a forged file may have hundreds of thousands.
     """
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     return playback.each(lambda row: str(row["sql_id"]), _BUSIEST, start, end, **binds)
 
 
 def event_marks(playback: Playback, start: datetime, end: datetime, stretches: int) -> list[EventMark]:
-    """Return the events between two instants, those of a kind within one of `stretches` as one mark."""
+    """Return the events between two instants; those of a kind within one of `stretches` intervals are one mark."""
     low, high = microseconds(start), microseconds(end)
     binds = {"start": low, "end": high, "width": max(1, (high - low) // stretches + 1)}
     found: list[EventMark] = []
@@ -315,7 +315,7 @@ def event_marks(playback: Playback, start: datetime, end: datetime, stretches: i
 def _most_of(
     playback: Playback, part: PlaybackPart, make: Callable[[Row], T], statement: Any, most: int, what: str, **binds: Any
 ) -> list[T]:
-    """Run a statement that returns `most` rows at most, and note of which rows these are, if it does."""
+    """Run a query that returns at most `most` rows; if it returns that many, note which ones they are."""
     found = playback.made(make, part, statement, most=most, **binds)
     if len(found) == most:
         playback.cut_off(part, f"no more than {most:,} {what} are read")
@@ -328,26 +328,26 @@ def _mark(row: Row) -> EventMark:
 
 
 def first_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
-    """Return the first events between two instants, at most so many; `calm` leaves out comings and goings of queues."""
+    """Return the first events between two instants, at most `most`; `calm` omits beginnings and ends of queues."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
     return sorted(playback.each(event_of, statement, start, end, **binds))[:most]
 
 
 def events_of_kind(playback: Playback, kind: str, start: datetime, end: datetime, most: int) -> list[DatabaseEvent]:
-    """Return the first events of a kind between two instants, at most so many of each store."""
+    """Return the first events of a kind between two instants, at most `most` of each store."""
     binds = {"start": microseconds(start), "end": microseconds(end), "kind": kind, "most": most}
     return sorted(playback.each(event_of, _OF_KIND, start, end, **binds))
 
 
 def count_of_kind(playback: Playback, kind: str, start: datetime, end: datetime) -> int:
-    """Return how many events of a kind there are between two instants."""
+    """Return the number of events of a kind between two instants."""
     binds = {"start": microseconds(start), "end": microseconds(end), "kind": kind}
     return sum(playback.each(lambda row: int(row["many"]), _COUNTED, start, end, **binds))
 
 
 def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
-    """Return how many events there are of each kind."""
+    """Return the number of events of each kind."""
     found: Counter[str] = Counter()
     for each in marks:
         found[each.kind] += each.many
@@ -355,7 +355,7 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
 
 
 def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int) -> list[StatementLife]:
-    """Return the statements that wanted or held most servers x time between two instants, at most so many."""
+    """Return the statements that wanted or held the most servers x time between two instants, at most `most`."""
     binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     found = whole(playback.each(life_of, _MOST, start, end, **binds))
 
@@ -366,9 +366,9 @@ def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int)
 
 
 def statement_sums(playback: Playback, start: datetime, end: datetime) -> list[StatementSum]:
-    """Return the sums of the parallel statements between two instants by SQL_ID, most server time first.
+    """Return the sums of the parallel statements between two instants by SQL_ID, the most server time first.
 
-    A statement that was there at midnight is in the files of both days: the second tells of it from midnight on.
+    A statement that was there at midnight is in the files of both days: the second has its part after midnight.
     """
     binds = {"start": microseconds(start), "end": microseconds(end), "new_from": 0}
     sums: dict[tuple[str, str, str], StatementSum] = {}
@@ -391,7 +391,7 @@ def _sum(row: Row) -> StatementSum:
 
 
 def _added(one: StatementSum, other: StatementSum) -> StatementSum:
-    """Return two sums of the same statement as one."""
+    """Add two sums of the same statement."""
     return StatementSum(
         *one[:3], one.executions + other.executions, one.statements + other.statements, max(one.servers, other.servers),
         one.queued + other.queued, max(one.longest_wait, other.longest_wait), one.ran + other.ran,

@@ -11,7 +11,7 @@ from presman.base.formats import seconds_of
 _AGO = re.compile(r"-?\s*(\d+(?:\.\d+)?\s*[smhd])(?:\s+ago)?", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
 _LOST_SIGN = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$")
-"""An offset whose + became a blank, as it does in a URL."""
+"""An offset whose + became a blank, as happens in a URL."""
 
 _FRACTION = re.compile(r":\d\d[.,](\d{1,6})")
 
@@ -20,18 +20,18 @@ _LONGEST = 3660 * 86400.0
 FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, first or last"
 
 Note = Callable[[str], None]
-"""Hears which of two instants was taken, where clocks go back and words mean both."""
+"""Called with a sentence about the instant chosen, if clocks go back and words match two."""
 
 
 class TimeError(InputError):
-    """Words that are no instant; the text is one line."""
+    """Words that do not name an instant; the text is one line."""
 
 
 _PLAIN = re.compile(r"-\s*[\d.]+\s*[smhd]|[\d.]+\s*[smhd]\s+ago|\d\d:\d\d\S*|\d{4}-\d\d-\d\d.*", re.IGNORECASE)
 
 
 def is_time(words: str) -> bool:
-    """Tell whether words can mean nothing but an instant: 1:45 may be a session of instance 1, 01:45 is none.
+    """Return whether words can only mean an instant: 1:45 may be a session of instance 1, 01:45 cannot.
 
     >>> [is_time(each) for each in ("19:08", "-15m", "3m ago", "2026-11-22 03:12", "1:45", "first", "BATCH")]
     [True, True, True, True, False, False, False]
@@ -47,12 +47,12 @@ def instant_of(
     note: Note | None = None,
     since: datetime | None = None,
 ) -> datetime:
-    """Return the last instant in UTC that `words` mean, of a recording from `first` to `last`. Raises TimeError.
+    """Return the last instant in UTC that `words` mean, in a recording from `first` to `last`. Raises TimeError.
 
-    "3m ago" is three minutes before the last poll. A time of day is the last one not after the last poll. What has no
-    offset is in `zone`, that of the user where none is given. Of a time that comes twice it is the first, unless only
-    the second is in the recording, and not before `since`. A second lasts up to its end, which may be the last poll:
-    times are shown cut to the second, and who writes one back means what came in it.
+    "3m ago" is three minutes before the last poll. A time of day is its last occurrence not after the last poll. A time
+    without an offset is in `zone`, by default the user's. If clocks show a time twice, the first occurrence is taken,
+    unless only the second is in the recording and not before `since`. A time given to the second means the end of that
+    second, at most the last poll: shown times are truncated, and a user who enters one means what happened in it.
     """
     found = _begin_meant(words, first, last, zone, note, since)
     if ":" not in words or found > last:
@@ -86,10 +86,10 @@ def _begin_meant(
 def span_of(
     start: str, end: str, first: datetime, last: datetime, zone: tzinfo | None = None, note: Note | None = None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return from when to when two words mean, both included; None for "", an end that is open. Raises TimeError.
+    """Return the first and the last instant that `start` and `end` mean; None for "", an open end. Raises TimeError.
 
-    What ends at a time of day that the day of the last poll has yet to reach ends then, if it begins on that day: of a
-    recording up to 21:30, 20:00 to 23:00 is not 20:00 to yesterday's 23:00.
+    If the window begins on the day of the last poll, its end may be a later time of that day: in a recording up to
+    21:30, the window from 20:00 to 23:00 does not end at yesterday's 23:00.
     """
     notes: list[str] = []
     begins = _begin_meant(start, first, last, zone, note) if start else None
@@ -109,19 +109,19 @@ def span_of(
 
 
 def spelled_span(start: datetime | None, end: datetime | None) -> str:
-    """Return from when to when, in the user's zone; "" where both ends are open."""
+    """Return a window in words, in the user's zone; "" if both ends are open."""
     if start is None:
         return "" if end is None else f"up to {spelled_instant(end)}"
     return f"from {spelled_instant(start)} " + ("on" if end is None else f"to {spelled_instant(end)}")
 
 
 def spelled_instant(at: datetime) -> str:
-    """Return an instant to the second, in the user's zone; with its offset in an hour that comes twice."""
+    """Return an instant to the second, in the user's zone; with its offset if clocks show that time twice."""
     return f"{at.astimezone():%Y-%m-%d} {spelled_time(at)}"
 
 
 def spelled_time(at: datetime) -> str:
-    """Return the time of day of an instant, as :func:`spelled_instant` has it."""
+    """Return the time of day of an instant, formatted as in :func:`spelled_instant`."""
     local = at.astimezone()
     twice = len(instants_of(local.replace(tzinfo=None, fold=0))) > 1
     return f"{local:%H:%M:%S}" + (_offset(local) if twice else "")
@@ -135,19 +135,19 @@ def _of_day(clock: re.Match[str], low: datetime, last: datetime, zone: tzinfo | 
 
 
 def _zone_of(clock: re.Match[str]) -> tzinfo | None:
-    """Return the offset of a time of day, None where it has none."""
+    """Return the offset of a time of day, None if it has none."""
     return datetime.fromisoformat(f"2000-01-01T00:00{clock[4].upper()}").tzinfo if clock[4] else None
 
 
 def _naive(day: date, clock: re.Match[str]) -> datetime:
-    """Return a time of a day as clocks show it."""
+    """Return a time of a day as clocks show it, without a zone."""
     seconds = float(clock[3] or 0)
     whole = datetime(day.year, day.month, day.day, int(clock[1]), int(clock[2]), int(seconds))
     return whole + timedelta(seconds=seconds % 1)
 
 
 def _chosen_instant(at: datetime, zone: tzinfo | None, low: datetime, high: datetime, note: Note | None) -> datetime:
-    """Return which instant a time is: of two the first, unless only the second is from `low` to `high`."""
+    """Return the instant of a time: the first of two, unless only the second is from `low` to `high`."""
     found = instants_of(at, zone) if at.tzinfo is None else [at.astimezone(UTC)]
     if not found:
         raise TimeError(f"there is no {at:%H:%M} on {at:%Y-%m-%d}: clocks go forward then")

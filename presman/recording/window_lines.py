@@ -1,7 +1,7 @@
-"""Figures over a stretch of a recording: a line for each figure of the consumer groups, and the waits of each event.
+"""Figures over a period of a recording: a line for each figure of the consumer groups, and the waits of each event.
 
-Of rows that last for several polls each is read once, and no poll is analysed: an hour takes some milliseconds. Waits
-are counted some polls at a time, with the seconds they are of.
+A row that lasts for several polls is read once, and no poll is analysed: an hour takes some milliseconds. Waits are
+counted for several polls at a time, with the seconds that these cover.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ FIGURES: Mapping[str, str] = MappingProxyType(
         "timeouts": "c.queue_timeouts_total",
     }
 )
-"""What a line may show: SQL of rows `r` and cases `c`. `servers` is known wherever a group is there."""
+"""The figures of lines, as SQL of rows `r` and cases `c`. `servers` is known for every poll that has the group."""
 
 Who = tuple[int, int, str]
 """Instance, container, group."""
 
 
 class GroupLines(NamedTuple):
-    """Of each poll its number, its instant in seconds since 1970 and the seconds since the one before, NaN for none.
+    """Polls by number, with instants in seconds since 1970 and the seconds since the previous poll, NaN without one.
 
-    `values` has of each line its values at these polls, NaN where one is not known, by figure and who it is of.
+    `values` has the values of each line at these polls, NaN if unknown, by figure and group.
     """
 
     polls: array[int]
@@ -78,7 +78,7 @@ _POLLS = text(
 
 
 _MOST_GROUPS = 1_000
-"""Consumer groups whose figures are read: a plan has 28 at most, a container database those of some hundred others."""
+"""The most consumer groups whose figures are read: a plan has at most 28, a container database some hundred plans."""
 
 _GROUPS = text(
     "SELECT COUNT(*) FROM (SELECT DISTINCT con_id, consumer_group FROM group_cases WHERE database_id = :database_id) c"
@@ -86,7 +86,7 @@ _GROUPS = text(
 
 
 def has_groups(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the groups of a part may be read: not if there are more than a database has, which is reported."""
+    """Whether the groups of a part may be read. If there are more than any database has, report that instead."""
     groups = _groups_of(playback, part)
     if groups > _MOST_GROUPS:
         playback.left_out(part, f"it has {groups:,} consumer groups, and their figures are left out")
@@ -99,11 +99,11 @@ def _groups_of(playback: Playback, part: PlaybackPart) -> int:
 
 
 AT_ONCE, _VALUES_AT_ONCE = 20_000, 400_000
-"""Polls of which figures are read at once, and these times groups: each is a line of ten figures."""
+"""The most polls whose figures are read at once, and the most polls x groups: each has ten figures."""
 
 
 def pieces(playback: Playback, part: PlaybackPart, most: int) -> list[PlaybackPart]:
-    """Return the stretches of a part that have polls, each of `most` numbers of polls at most, in order of time."""
+    """Return the pieces of a part that have polls, each of at most `most` poll numbers, in order of time."""
     found: list[list[int]] = []
     for poll, *_ in playback.streamed(part, _POLLS):
         if not _is_among(poll, part):
@@ -118,10 +118,10 @@ def pieces(playback: Playback, part: PlaybackPart, most: int) -> list[PlaybackPa
 def group_lines_in_turn(
     playback: Playback, start: datetime, end: datetime, figures: Sequence[str], step: int = 1
 ) -> Iterator[GroupLines]:
-    """Yield the lines of all groups piece by piece, so that those of a month are never there all at once.
+    """Yield the lines of all groups piece by piece, so that a month of them is never in memory at once.
 
-    They are of every `step`th 32 polls. From the second piece on the first poll is the last one of the piece before:
-    counters have grown since.
+    They contain every `step`th span of 32 polls. From the second piece on, the first poll repeats the last one of the
+    previous piece: counters have grown since then.
     """
     found: GroupLines | None = None
     for part in playback.parts(start, end):
@@ -146,13 +146,13 @@ def group_lines(playback: Playback, start: datetime, end: datetime, figures: Seq
 
 
 def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> GroupLines:
-    """Return the lines of all groups in a piece of a part."""
+    """Return the lines of all groups in one piece."""
     polls = {poll: (float(at), nan if seconds is None else float(seconds))
              for poll, at, seconds in playback.rows(part, _POLLS)
              if is_number(at) and (seconds is None or is_number(seconds)) and _is_among(poll, part)}  # fmt: skip
     rows = playback.rows(part, _rows_of(figures)) if has_groups(playback, part) else []
-    drawn = _drawn(playback, part, rows) if rows else {}
-    values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows, where they are damaged
+    drawn = _row_indexes(playback, part, rows) if rows else {}
+    values = list(zip(*rows, strict=True))[3:] or [()] * len(figures)  # no rows if they are damaged
     columns = [[*(value if is_number(value) else nan for value in column), nan] for column in values]
     inside = [poll in polls for poll in range(part.first, part.last + 1)]
     known = {}
@@ -172,12 +172,12 @@ def _rows_of(figures: Sequence[str]) -> TextClause:
 
 
 def _is_among(poll: object, part: PlaybackPart) -> bool:
-    """Whether a poll is one of those that were asked for: by a damaged index others may come."""
+    """Whether a poll is one of those requested: a damaged index may return others."""
     return isinstance(poll, int) and part.first <= poll <= part.last
 
 
-def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
-    """Return for each group the index of its row at each poll, -1 where it has none."""
+def _row_indexes(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...]]) -> dict[Who, array[int]]:
+    """Return for each group the index of its row at each poll, -1 if it has none."""
     drawn: dict[Who, array[int]] = {}
     line_of = {}
     for case_id, inst_id, con_id, group in playback.rows(part, _CASES):
@@ -189,7 +189,7 @@ def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...
                 line_of[case_id][first - part.first] = index
                 continue
             begin, end = max(0, first - part.first), min(last, part.last) - part.first + 1
-            if begin < end:  # else no recorder wrote it, and the line would become shorter
+            if begin < end:  # otherwise no recorder wrote it, and the line would get shorter
                 line_of[case_id][begin:end] = array("l", [index]) * (end - begin)
         except (TypeError, KeyError, IndexError):  # values that no recorder wrote
             continue
@@ -197,7 +197,7 @@ def _drawn(playback: Playback, part: PlaybackPart, rows: Sequence[tuple[Any, ...
 
 
 def _add(found: GroupLines, more: GroupLines) -> None:
-    """Put the lines of a later stretch behind those found."""
+    """Append the lines of a later piece to those found."""
     before, now = len(found.times), len(more.times)
     found.polls.extend(more.polls)
     found.times.extend(more.times)
@@ -216,7 +216,7 @@ _WAITS = text(
 )
 
 _MOST_EVENTS, _MOST_BUCKETS = 300, 10_000
-"""Events of which a recorder keeps histograms, and their buckets by upper bound: a database has 90, and 3,000."""
+"""The most events with histograms, and the most buckets by upper bound: a database has 90 and 3,000."""
 
 _KINDS = text(
     "SELECT COUNT(DISTINCT event), COUNT(*)"
@@ -225,7 +225,7 @@ _KINDS = text(
 
 
 def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
-    """Whether the histograms of a part may be read: not if there are more than a database has, which is reported."""
+    """Whether the histograms of a part may be read. If there are more than any database has, report that instead."""
     ((events, buckets),) = playback.rows(part, _KINDS) or [(0, 0)]
     is_sane = bool(events <= _MOST_EVENTS and buckets <= _MOST_BUCKETS)
     if not is_sane:
@@ -234,7 +234,7 @@ def has_histograms(playback: Playback, part: PlaybackPart) -> bool:
 
 
 class PollLines(NamedTuple):
-    """Of each poll its instant in microseconds since 1970, and of each figure a line, NaN where it is not known."""
+    """The instants of polls in microseconds since 1970, and a line for each figure, NaN if unknown."""
 
     times: array[int]
     values: Mapping[str, array[float]]
@@ -249,7 +249,7 @@ _LINES = text(
 
 
 def poll_lines(playback: Playback, start: datetime, end: datetime) -> PollLines:
-    """Return of the polls between two instants what is known without reading them: a month of them in 20 MB."""
+    """Return what is known of the polls between two instants without decoding them: a month takes 20 MB."""
     found = PollLines(array("q"), {figure: array("d") for figure in _OF_ALL})
     for part in playback.parts(start, end):
         for at, *values in playback.streamed(part, _LINES):
@@ -270,14 +270,14 @@ def _is_known(value: Any) -> bool:
 
 
 class LatencyBin(NamedTuple):
-    """Waits by the upper bound of their bucket in microseconds, over all instances, in so many seconds."""
+    """The waits of a period of `seconds`, by the upper bound of their bucket in microseconds, over all instances."""
 
     seconds: float
     waits: Mapping[int, int]
 
 
 class LazySequence(Sequence[T]):
-    """Values that are made each time they are asked for: all at once would take hundreds of megabytes."""
+    """Values that are built on each access: all at once would take hundreds of megabytes."""
 
     def __init__(self, make: Callable[[int], T], many: int) -> None:
         self._make = make
@@ -291,14 +291,14 @@ class LazySequence(Sequence[T]):
 
 
 class BinnedWaits:
-    """The waits for an event in the making: the seconds of each bin, and of each bucket the waits in all bins."""
+    """Collects the waits of an event: the seconds of each bin, and the waits of each bucket in all bins."""
 
     def __init__(self) -> None:
         self._seconds: dict[int, float] = defaultdict(float)
         self._waits: dict[int, array[float]] = defaultdict(lambda: array("d"))
 
     def add(self, polls: Sequence[_Poll | None], sums: Mapping[int, Sequence[int]]) -> None:
-        """Add what was waited in the polls of a span, None for those in which that is not known."""
+        """Add the waits in the polls of a span; a poll is None if its waits are unknown."""
         for poll in polls:
             if poll is not None:
                 self._seconds[poll.bin] += poll.seconds
@@ -313,8 +313,8 @@ class BinnedWaits:
         """Return the bins in order of time."""
         numbers = sorted(self._seconds)
 
-        def made(place: int) -> LatencyBin:
-            number = numbers[place]
+        def made(index: int) -> LatencyBin:
+            number = numbers[index]
             counts = ((upper, int(by_bin[number])) for upper, by_bin in self._waits.items() if number < len(by_bin))
             return LatencyBin(self._seconds[number], {upper: waits for upper, waits in counts if waits})
 
@@ -322,7 +322,7 @@ class BinnedWaits:
 
 
 class _Poll(NamedTuple):
-    """A poll: the bin it is in, and the seconds since the one before."""
+    """A poll: its bin, and the seconds since the previous poll."""
 
     bin: int
     seconds: float
@@ -331,9 +331,9 @@ class _Poll(NamedTuple):
 def latency_bins(
     playback: Playback, start: datetime, end: datetime, width: int, step: int = 1
 ) -> dict[str, Sequence[LatencyBin]]:
-    """Return by event the polls between two instants, or every `step`th 32 of them, `width` at a time, in time's order.
+    """Return bins of `width` polls between two instants by event, or of every `step`th 32 polls, in order of time.
 
-    A poll counts for an event whose waits are known at it, and how long it was since the poll before.
+    A poll counts for an event if the event's waits in it, and the time since the previous poll, are known.
     """
     found: dict[str, BinnedWaits] = defaultdict(BinnedWaits)
     before = 0
@@ -351,9 +351,9 @@ def latency_bins(
 
 
 class SpanWaits(NamedTuple):
-    """The waits of a bucket of one instance in the polls of a span; of those it was known from `first` to `last` on.
+    """The waits of a bucket of one instance in the polls of a span; the bucket was there from `first` to `last`.
 
-    `known` is 0 where it is not known how many came in the first of these.
+    `known` is 0 if the number of waits in the first of these polls is unknown.
     """
 
     span: int
@@ -366,7 +366,7 @@ class SpanWaits(NamedTuple):
 
 
 def span_waits(playback: Playback, part: PlaybackPart) -> Iterator[SpanWaits]:
-    """Yield the waits of a part by span and event, without rows that no recorder wrote: anything may stand in them."""
+    """Yield the waits of a part by span and event, without rows that no recorder can have written."""
     for span, event, upper, first, last, known, *waits in (
         playback.streamed(part, _WAITS) if has_histograms(playback, part) else ()
     ):
@@ -382,9 +382,9 @@ def _is_whole(*values: Any) -> bool:
 def _summed(
     polls: Sequence[_Poll | None], buckets: Iterable[SpanWaits]
 ) -> tuple[list[_Poll | None], dict[int, list[int]]]:
-    """Return the polls of a span at which the waits of an event are known, None in place of the others, and the waits.
+    """Return the polls of a span in which the waits of an event are known, with None in place of others, and the waits.
 
-    Those are by the upper bound of their bucket, poll by poll, over all instances.
+    The waits are by upper bound of their bucket, poll by poll, over all instances.
     """
     present = unknown = 0
     sums: dict[int, list[int]] = {}

@@ -23,17 +23,17 @@ from presman.recording.store import Store
 from presman.recording.store_errors import RecordingError
 from presman.rows.snapshot import Snapshot
 
-# ---- Snapshot writer: the chain of frames of one database. Each poll is a block at once; a whole chain becomes one
+# ---- Snapshot writer: the chain of frames of one database. Each poll is first its own block; a full chain becomes one
 
 
 CHAIN = 256
-"""Polls of a chain: what one damaged byte can cost, some twenty minutes at five seconds."""
+"""Polls of a chain, all of which one damaged byte can destroy: some twenty minutes at five seconds."""
 
 _NEW_BLOCK = insert(BLOCKS)
 
 
 class SnapshotWriter:
-    """Writes snapshots. After a transaction that failed a new one is needed; it begins a new chain."""
+    """Writes snapshots. After a failed transaction, create a new one, which begins a new chain."""
 
     def __init__(self, database_id: int) -> None:
         self._database_id = database_id
@@ -46,7 +46,7 @@ class SnapshotWriter:
         self._first_at = 0
 
     def write(self, snapshot: Snapshot, poll: int, connection: Connection) -> None:
-        """Write a snapshot; the last one of a chain makes one block of the chain."""
+        """Write a snapshot; with the last one of a chain, join the chain into one block."""
         at = microseconds(snapshot.at)
         frame = self._encoder.add(snapshot)
         if not self._frames:
@@ -59,7 +59,7 @@ class SnapshotWriter:
             self._write(poll, [frame], at, at, connection)
 
     def finish(self, last_at: datetime | None, connection: Connection) -> None:
-        """Make one block of what there is of a chain: the recording ends here."""
+        """Join the unfinished chain into one block at the end of a recording."""
         if len(self._frames) > 1 and last_at is not None:
             self._write(self._first_poll, self._frames, self._first_at, microseconds(last_at), connection)
         self._begin()
@@ -76,7 +76,7 @@ class SnapshotWriter:
 
 
 def join_last_chain(database_id: int, connection: Connection) -> None:
-    """Make one block of the polls that a recorder left behind which was killed; what is damaged stays as it is."""
+    """Join the polls left by a killed recorder into one block; damaged ones stay as they are."""
     c = BLOCKS.c
     last = select(c.chain).where(c.database_id == database_id).order_by(c.poll.desc()).limit(1).scalar_subquery()
     rows = connection.execute(
@@ -105,11 +105,11 @@ _NEW_POLL, _NEW_EVENT = insert(POLLS), insert(EVENTS)
 
 
 class RecordingWriter:
-    """Appends the polls of one database to a store. Raises RecordingError, StoreLostError where it may come back.
+    """Appends the polls of one database to a store. Raises RecordingError, StoreLostError if the store may come back.
 
-    When `append` returns, the poll is kept whatever becomes of the process. When it raises, nothing of it was written,
-    and it may be tried again. `every` are the seconds between two polls, as far as they are known. `before` wrote the
-    file of the day before. Used by one thread.
+    When `append` returns, the poll is stored even if the process is killed. When it raises, nothing was written, and it
+    may be retried. `every` is the seconds between two polls, None if unknown. `before` is the writer of the previous
+    day's file. Not thread-safe.
     """
 
     _lives: StatementLives
@@ -132,7 +132,7 @@ class RecordingWriter:
         self._pending: list[DatabaseEvent] = []
 
     def append(self, snapshot: Snapshot, reading: Reading) -> int:
-        """Write a poll; return its number, which counts the polls of this database in the store."""
+        """Write a poll; return its number among the polls of this database in the store."""
         found = self._watch.add(reading, snapshot) if self._last_at != snapshot.at else []
         self._pending += found
         self._last_at = snapshot.at
@@ -154,14 +154,14 @@ class RecordingWriter:
         return self._poll - 1
 
     def note(self, event: DatabaseEvent) -> None:
-        """Take an event that is in no reading; it is written with the next poll."""
+        """Add an event that is in no reading; it is written with the next poll."""
         self._pending.append(event)
 
     def lose(self, reason: str) -> None:
-        """Tell who looks at the store that the database cannot be reached. Raises RecordingError.
+        """Record that the database cannot be reached, for readers of the store. Raises RecordingError.
 
-        What is written is ended as by `close`: when the database comes back it may have been removed for its age, and
-        polls that are read with the help of removed ones would be lost.
+        The recording is ended as by `close`: by the time the database comes back, old polls may have been removed, and
+        polls that depend on removed ones would be lost.
         """
         try:
             with self._store.transaction() as connection:
@@ -189,7 +189,7 @@ class RecordingWriter:
         self._lives.close(connection)
 
     def _prepare(self, connection: Connection) -> None:
-        """Find the database and the end of what is there."""
+        """Find the database and the end of its recording."""
         found = connection.execute(
             select(DATABASES.c.database_id, DATABASES.c.name).where(DATABASES.c.target == self._target)
         ).first()

@@ -241,7 +241,7 @@ class ServerProcesses(Struct, frozen=True):
 
     clustered: bool
     complete: bool
-    _known: dict[tuple[int, int], dict[int, bool]] = field(default_factory=dict)
+    _serves_gv: dict[tuple[int, int], dict[int, bool]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -250,20 +250,20 @@ class ServerProcesses(Struct, frozen=True):
         """Return the servers in these rows. `several` is whether there may be more than one instance."""
         if not (several or any(row.parallel == "YES" for row in instances)):
             return ALL_STATEMENTS
-        known: dict[tuple[int, int], dict[int, bool]] = {}
+        found: dict[tuple[int, int], dict[int, bool]] = {}
         for session in sessions:
             named = _SERVER.search(session.program)
             if named:
-                known.setdefault((session.inst_id, session.sid), {})[session.serial] = is_gv_name(named[1])
+                found.setdefault((session.inst_id, session.sid), {})[session.serial] = is_gv_name(named[1])
         for process in processes:
-            known.setdefault((process.inst_id, process.sid), {})[process.serial] = serves_gv(process)
-        return cls(clustered=True, complete=bool(processes), _known=known)
+            found.setdefault((process.inst_id, process.sid), {})[process.serial] = serves_gv(process)
+        return cls(clustered=True, complete=bool(processes), _serves_gv=found)
 
     def serves_gv_query(self, inst_id: int, sid: int, serial: int) -> bool | None:
         """Return whether this server works for a GV$ query, None if not known."""
         if not self.clustered:
             return False
-        serials = self._known.get((inst_id, sid), {})
+        serials = self._serves_gv.get((inst_id, sid), {})
         if serial in serials:
             return serials[serial]
         # A listing without SERIAL# has 0 in its place.

@@ -92,7 +92,7 @@ class DatabaseRecorder:
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.HISTOGRAMS)
         self.is_over = False
         """Whether nothing more will be written."""
-        self._has_ended = threading.Event()
+        self._finished = threading.Event()
         """Set once `is_over` is. If a signal interrupts `join`, a live thread counts as ended from then on."""
         self._thread = threading.Thread(target=self._keep_writing, name="presman-recorder", daemon=True)
 
@@ -105,7 +105,7 @@ class DatabaseRecorder:
         except RuntimeError as error:
             self._post(no_room(error))
             self.is_over = True
-            self._has_ended.set()
+            self._finished.set()
             return
         self.sampler.begin()
 
@@ -118,7 +118,7 @@ class DatabaseRecorder:
 
     def finish(self, patience: float) -> bool:
         """Wait up to `patience` seconds until all polls are written; return whether they are."""
-        return (self._has_ended.wait(patience) or self.is_over) and not self._waiting
+        return (self._finished.wait(patience) or self.is_over) and not self._waiting
 
     @property
     def waiting(self) -> int:
@@ -175,7 +175,7 @@ class DatabaseRecorder:
             self._report("not_written", f"cannot be written: {self.output_trouble}", "error")
         finally:
             self.is_over = True  # this succeeds even without memory, the report may not
-            self._has_ended.set()
+            self._finished.set()
 
     def _write_all(self) -> None:
         pause = FIRST_PAUSE

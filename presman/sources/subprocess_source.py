@@ -61,7 +61,7 @@ class Channel:
         """Send a value. Raises ChannelEndedError."""
         self._send(_written(value, _WRITERS))
 
-    def entrust(self, value: Any) -> None:
+    def send_with_secrets(self, value: Any) -> None:
         """Send a value including its secrets, which nothing else ever serializes. Raises ChannelEndedError."""
         self._send(_written(value, {**_WRITERS, Secret: lambda secret: (Secret, (secret.reveal(),))}))
 
@@ -186,7 +186,7 @@ class ProcessSource:
         self._channel = Channel(self._child.line)
         self._is_opening, self._is_previewing = True, preview is not None
         try:
-            self._channel.entrust(self._recipe)
+            self._channel.send_with_secrets(self._recipe)
             self._channel.send(("open", ()))
             if preview is not None:
                 self._channel.send(("preview", (preview,)))
@@ -312,7 +312,7 @@ class ProcessSource:
     def _hung(self) -> SourceError:
         """End a process that does not answer, and return the error."""
         if self._child is not None:
-            self._child.tell(signal.SIGUSR1)
+            self._child.send_signal(signal.SIGUSR1)
             _await_log(self._logged)
             self._child.end()
         self._close_channel()

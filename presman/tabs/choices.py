@@ -28,7 +28,7 @@ class DrillScope(Struct, frozen=True):
     alike: Hashable = ()
 
     @property
-    def is_place(self) -> bool:
+    def is_location(self) -> bool:
         """Whether it is only an instance or a container."""
         return not (self.group or self.event or self.sql_id)
 
@@ -44,7 +44,7 @@ def breadcrumb(tab: str, scopes: Sequence[DrillScope], page: str = "", *, severa
 
 
 def _title(scope: DrillScope, before: DrillScope | None) -> str:
-    is_whole_instance = scope.is_place and scope.con_id is None
+    is_whole_instance = scope.is_location and scope.con_id is None
     known = None if before is None else before.inst_id
     return scope.title if is_whole_instance or scope.inst_id in {None, known} else f"{scope.title} on {scope.inst_id}"
 

@@ -39,7 +39,7 @@ from presman.tabs import title, top
 from presman.tabs.alerts import unseen_queue
 from presman.tabs.choices import DrillScope, breadcrumb
 from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
-from presman.tabs.sessions import folded_and_not_listed, nobody_blocked
+from presman.tabs.sessions import folded_and_not_listed, without_blockers
 from presman.tabs.table_notes import CPU_LEGEND, statements_folded, unavailable
 
 
@@ -84,7 +84,7 @@ def name_of(row: Any) -> str:
 
 
 def contents_of(scope: DrillScope, reading: Reading) -> ScopeContents:
-    """Return the contents of a scope. A statement belongs to it if its coordinator does or, for an event, a server."""
+    """Return the contents of a scope. A statement belongs to it by its coordinator or, for an event, by a server."""
     sessions = tuple(row for row in reading.sessions if _has(scope, row) and scope.event in {"", row.event})
     at_work = {_coordinator(row) for row in sessions} if scope.event else None
     queue = tuple(row for row in reading.queue if _has(scope, row) and _is_one_of(row, at_work))
@@ -134,7 +134,7 @@ def _coordinator(row: SessionReading) -> tuple[int, int, int]:
 
 def _groups(scope: DrillScope, reading: Reading) -> tuple[GroupReading, ...]:
     """Return the groups of an instance or a container, () for a scope within a group."""
-    if not scope.is_place:
+    if not scope.is_location:
         return ()
     rows: Sequence[GroupReading] = reading.instance_groups(scope.inst_id or CLUSTER)
     found = tuple(row for row in rows if scope.con_id in {None, row.con_id})
@@ -176,7 +176,7 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
 def unseen_groups(moment: Moment) -> str:
     """Return why the groups of an instance or a container cannot be seen, "" if they can or if none are listed."""
     scope = moment.choices.scope
-    return unavailable("V$RSRC_CONSUMER_GROUP")(moment) if scope is not None and scope.is_place else ""
+    return unavailable("V$RSRC_CONSUMER_GROUP")(moment) if scope is not None and scope.is_location else ""
 
 
 @once
@@ -264,7 +264,7 @@ def _not_counted(moment: Moment) -> str:
     return f", {beside} of them not counted (did not queue)" if beside else ""
 
 
-def nobody(moment: Moment) -> str:
+def no_sessions(moment: Moment) -> str:
     """Return the sentence shown if there are no sessions."""
     if _is_statement(moment):
         return "No session runs it at this moment; Esc, then Enter on the statement shows all about it."
@@ -318,9 +318,9 @@ TAB = Tab(
         Rows(
             SESSIONS,
             sessions,
-            nobody_blocked,
+            without_blockers,
             session_note,
-            unavailable=lambda moment: unavailable("V$SESSION")(moment) or nobody(moment),
+            unavailable=lambda moment: unavailable("V$SESSION")(moment) or no_sessions(moment),
         ),
     ),
     notes=(

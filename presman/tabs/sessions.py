@@ -26,7 +26,7 @@ def shown(moment: Moment) -> Sequence[SessionReading]:
     return collapse_sessions(moment.reading.sessions, unfolded=moment.choices.unfolded)
 
 
-def nobody_blocked(moment: Moment) -> set[str]:
+def without_blockers(moment: Moment) -> set[str]:
     """Return the column of blockers if no session is blocked."""
     return set() if any(row.blocker for row in moment.reading.sessions) else {"blocked_by"}
 
@@ -64,7 +64,7 @@ def folded_and_not_listed(moment: Moment, rows: Sequence[SessionReading], unlist
 
 TAB = Tab(
     parts=(
-        Rows(SESSIONS, shown, nobody_blocked, session_note, unavailable=unavailable("V$SESSION")),
+        Rows(SESSIONS, shown, without_blockers, session_note, unavailable=unavailable("V$SESSION")),
         Rows(CPU_WAITERS, waiters, hidden, optional=True, filterable=False, unavailable=unavailable("V$SESSION")),
     ),
     detail_level=DetailLevel.IDLE_SESSIONS,

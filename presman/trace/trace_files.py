@@ -59,7 +59,7 @@ class TraceFile:
         try:
             self._read = _reader(self._file)
             self._head = self._probe()
-            _refuse_strangers(self._head)
+            _reject_other_files(self._head)
         except BaseException:
             self.close()
             raise
@@ -130,7 +130,7 @@ def _guarded(read: Callable[[int], bytes], size: int) -> bytes:
         raise TraceError(f"cannot be read: {error.strerror or error}") from error
 
 
-def _refuse_strangers(head: bytes) -> None:
+def _reject_other_files(head: bytes) -> None:
     if not head:
         raise TraceError("empty")
     for magic, what in _PACKED:

@@ -3,13 +3,13 @@
 import os
 
 os.environ.setdefault("ESCDELAY", "15")
-"""Milliseconds until an Esc is the key and not the beginning of another's name; Textual reads it when it is imported.
+"""Milliseconds after which an Esc is the key Esc and not the start of an escape sequence. Textual reads it on import.
 
-Its own 100 are felt at each Esc. A terminal sends the name of a key in one piece; whoever has a line that tears them
-sets ESCDELAY, as for any full-screen program.
+Textual's default of 100 is a noticeable delay at each Esc. A terminal sends an escape sequence in one piece; users
+with a connection that splits them can set ESCDELAY, as for any full-screen program.
 """
 
 os.environ.setdefault("TEXTUAL_FPS", "120")
-"""Frames a second at most. A frame is painted only when something has changed, at the next tick of this clock: with
-Textual's 60 a key waits 8 ms for it on average, with 120 half of that, at the same CPU time and bytes.
+"""Maximum frames per second. A frame is painted only if something has changed, at the next tick of this clock. With
+Textual's 60 a key waits 8 ms on average, with 120 half of that, for the same CPU time and bytes.
 """

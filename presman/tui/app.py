@@ -1,4 +1,4 @@
-"""The monitor: what its keys do, and how it is run."""
+"""The monitor: its keys, and the functions that run it."""
 
 from __future__ import annotations
 
@@ -43,32 +43,32 @@ class MonitorApp(FrameApp):
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in all_keys.APP_KEYS if each.key.keys]
 
     where_key_works = staticmethod(all_keys.where)
-    """Keys of tabs are bound only after a while, and are known before."""
+    """Keys of tabs are known at once, although they are bound only after a while."""
 
     @property
     def has_data(self) -> bool:
-        """Whether there is something to look at."""
+        """Whether there is data to show."""
         return self.monitor.reading is not None
 
     @property
     def is_page_open(self) -> bool:
-        """Whether a page stands in place of the tab."""
+        """Whether a page is shown in place of the tab."""
         return self.reader.is_open
 
     @property
     def grid(self) -> Grid | None:
-        """The table that keys are about, None where there is none."""
+        """The table that keys apply to, None if there is none."""
         return self.panels.grid
 
     @property
     def needle(self) -> str:
-        """What the page, else the tab is filtered by."""
+        """The filter of the page, else of the tab."""
         return self.reader.needle if self.reader.is_open else self.monitor.choices.filter
 
-    # ---- the view as it was saved
+    # ---- the saved view
 
     def put_back(self) -> None:
-        """Set what was saved, before anything is painted."""
+        """Restore the saved view before anything is painted."""
         saver = self.view_saver
         if saver is None:
             return
@@ -79,18 +79,18 @@ class MonitorApp(FrameApp):
         saver.note(self, _view_of(self))
 
     def note_view(self) -> None:
-        """Save what is set now, if it has changed."""
+        """Save the current view if it has changed."""
         if self.view_saver is not None and self.begun:
             self.view_saver.note(self, _view_of(self))
 
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let keys do nothing but quit until there is something to act on."""
+        """Disable all keys but quit until there is data."""
         return self.begun or action == "quit" or (action == "key" and parameters[:1] == ("leave",))
 
     async def action_tab_key(self, keys: str) -> None:
-        """Do what a key of the present tab does, or say which tab has it."""
+        """Run the action of a key of the current tab, or notify the user which tab has it."""
         key = next((key for key in all_keys.tab_keys(self) if key.keys == keys), None)
         if key is None:
             is_here = any(key.keys == keys for key in self.panels.present.tab.keys)
@@ -101,7 +101,7 @@ class MonitorApp(FrameApp):
         self.call_after_refresh(self.repaint)
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
-        """Have the keys of some tabs answered, on the others too; without names those of all tabs."""
+        """Bind the keys of some tabs (default: all), on the other tabs too, so that they are answered there."""
         for keys in sorted({key.keys for name in names or all_keys.TAB_NAMES for key in tab(name).keys}):
             self.bind(keys, all_keys.tab_key_action(keys), show=False)
 
@@ -110,20 +110,20 @@ class MonitorApp(FrameApp):
         return all_keys.keys_of(self)
 
     def keys_here(self) -> list[Labelled]:
-        """Return the keys that do something here, the most needed first."""
+        """Return the available keys, the most useful first."""
         return all_keys.offered(self)
 
-    # ---- what widgets ask for
+    # ---- messages of widgets
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Remember where the focus is, and offer the keys that do something there."""
+        """Remember where the focus is, and offer the keys that are available there."""
         if self.begun:
             self.panels.note_use(event.widget)
         if self.monitor.reading is not None:
             self.paint_lines()
 
     async def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Go into what a row stands for, or show the page about it."""
+        """Drill down into a row, or show its page."""
         if event.row is None:
             no_row(self)
             return
@@ -131,7 +131,7 @@ class MonitorApp(FrameApp):
         await self.attempt(to_moment(self, event.row) if is_event else enter(self, event.row, event.grid))
 
     async def on_input_line_typed(self, event: InputLine.Typed) -> None:
-        """Filter by what is typed; go to the time or the name that was typed."""
+        """Filter by the typed text, or go to the typed time or name."""
         if event.line == "filter":
             set_filter(self, event.text, done=event.done)
             if event.done:
@@ -143,16 +143,16 @@ class MonitorApp(FrameApp):
             await self.attempt(go(self, event.text))
 
     def on_heat_map_read(self, event: HeatMap.Read) -> None:
-        """Go to the poll whose cell was clicked."""
+        """Go to the poll of the clicked cell."""
         if event.steps:
             self.moments.step(event.steps)
 
     def on_chart_instant_clicked(self, event: Chart.InstantClicked) -> None:
-        """Go to the time that was clicked."""
+        """Go to the clicked time."""
         self.moments.click(event.at)
 
     def on_query_wanted(self, event: QueryWanted) -> None:
-        """Have a query asked that runs on demand only."""
+        """Request an on-demand query."""
         self.feed.request(event.query, event.binds, lasting=event.lasting)
 
     def on_page_wanted(self, event: PageWanted) -> None:
@@ -162,7 +162,7 @@ class MonitorApp(FrameApp):
     # ---- palette
 
     def more_commands(self) -> Iterable[SystemCommand]:
-        """Return the keys of the present tab, and what has no key."""
+        """Return the keys of the current tab, and the commands without a key."""
         for key in all_keys.tab_keys(self):
             run = partial(self._run, all_keys.tab_key_action(key.keys))
             yield SystemCommand(f"{key.label} ({key.shown})", key.help, run)
@@ -179,9 +179,9 @@ class MonitorApp(FrameApp):
 
 
 def _view_of(app: MonitorApp) -> SavedView:
-    """Return what the user has set."""
+    """Return the view that the user has set."""
     choices = app.monitor.choices
-    refresh = choices.refresh if app.replayed is None else None  # that of a replay is its recording's
+    refresh = choices.refresh if app.replayed is None else None  # a replay has that of its recording
     return SavedView(
         app.theme, refresh, None, choices.window, choices.by_instance, choices.unfolded, app.is_ascii,
         **set_in_tables(app.panels.all_grids),
@@ -189,12 +189,12 @@ def _view_of(app: MonitorApp) -> SavedView:
 
 
 def feed_of(make_sampler: MakeSampler, notifier: Notifier | None = None) -> Callable[[Post, float], SamplerFeed]:
-    """Return what makes the feed of a sampler."""
+    """Return a function that creates the feed of a sampler."""
     return lambda post, refresh: SamplerFeed(make_sampler, post, refresh, notifier)
 
 
 def sampler_feed(target: LiveTarget, carry_out: CarryOut | None = None) -> Callable[[Post, float], SamplerFeed]:
-    """Return what makes the feed of a target, polled as often as the screen wants; `carry_out` only for actions."""
+    """Return a function that creates the feed of a target, polled at the refresh interval; `carry_out` runs actions."""
 
     def make_sampler(on_event: Callable[[Event], None]) -> tuple[Sampler, Callable[[], object]]:
         from presman.services.live import sampler_of
@@ -206,7 +206,7 @@ def sampler_feed(target: LiveTarget, carry_out: CarryOut | None = None) -> Calla
 
 
 class MonitorEnd(NamedTuple):
-    """How the monitor ended: its exit code, the target to watch next ("" for none), whether to go back to the fleet."""
+    """The result of the monitor: exit code, the target to watch next ("" for none), whether to go back to the fleet."""
 
     code: int
     target: str
@@ -229,13 +229,13 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     home: bool = False,
     tour: bool = False,
 ) -> MonitorEnd:
-    """Show the monitor until the user quits or wants another of the `targets`.
+    """Show the monitor until the user quits or chooses another of the `targets`.
 
-    `make_feed` is called before the first frame, its start comes after that; `name` is the target without secrets.
-    `packs` are the licensed packs the user has; `gateway` leads to actions and is given only where they were allowed.
-    `ascii_only` is for terminals that have no other signs; without a `theme`, those of 16 colours get one of their own.
-    `fixed` names what comes before what is kept of the last time; `bell` rings at new alerts; `notice` is shown at
-    first; `home` tells that there is a fleet to go back to; `tour` shows around.
+    `make_feed` is called before the first frame, and the feed started after it; `name` is the target without secrets.
+    `packs` are the licensed packs of the user; `gateway` gives access to actions and is None unless they are allowed.
+    `ascii_only` is for terminals without other signs; without a `theme`, terminals of 16 colours get their own.
+    `fixed` names the settings that override the saved view; `bell` rings at new alerts; `notice` is shown at the start;
+    `home` means that there is a fleet to go back to; `tour` shows the tour of the demo.
     """
     name = clean(name)
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)

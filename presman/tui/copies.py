@@ -1,4 +1,4 @@
-"""Copies: what can be taken of a statement, its SQL_ID, text, session, commands, and what is on show of it. Pure."""
+"""Copies: what can be copied of a statement: its SQL_ID, text, session, commands, and what the screen shows. Pure."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -12,13 +12,13 @@ from presman.tabs.drill_down import Statement, statement_of
 from presman.tui.pages.advice_lines import commands_to_copy, not_offered, why_no_command, without_command
 
 MOST_COMMANDS = 9
-"""Commands that have a key: 1 to 9."""
+"""Most commands with a key: 1 to 9."""
 
 
 class Copyable(NamedTuple):
-    """One thing to copy: the key that takes it, what it is, its text, "" where there is none and `why_not` says why.
+    """A choice to copy: its key, its description, and its text, "" if there is none for the reason `why_not`.
 
-    A `command` comes with whom it `affects`.
+    For a `command`, `affects` is whom it affects.
     """
 
     key: str
@@ -30,7 +30,7 @@ class Copyable(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What is on show of a statement: the letter that copies it, what it is called, and its text."""
+    """A part of the screen on a statement: the letter that copies it, its name, and its text."""
 
     key: str
     what: str
@@ -40,9 +40,9 @@ class Shown(NamedTuple):
 def copies(
     row: Any, reading: Reading, texts: SqlTexts, shown: Shown, *, old: str = "", recorded: bool = False
 ) -> tuple[Copyable, ...]:
-    """Return what can be copied of the statement that a row is about, the SQL_ID first; nothing of other rows.
+    """Return what can be copied of the statement of a row, the SQL_ID first; () for other rows.
 
-    `old` is why no command is offered at all, "" where commands are.
+    `old` is why no command is offered at all, "" if commands are.
     """
     statement = statement_of(row)
     if statement is None or (not statement.sql_id and isinstance(row, SessionReading)):
@@ -66,12 +66,12 @@ def _session(statement: Statement) -> Iterator[Copyable]:
 
 
 def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
-    """Return the commands for a row, then whom else the queue could use, each with why there is no command for him.
+    """Return the commands for a row, then the other candidates, each with the reason why it has no command.
 
-    Where there is neither, a line says why.
+    If there is neither, a line says why.
     """
     offered = [] if old else commands_to_copy(row, reading)
-    found = [Copyable("", each.kind.value, each.text, command=each, affects=whom) for each, whom in offered]
+    found = [Copyable("", each.kind.value, each.text, command=each, affects=affected) for each, affected in offered]
     if not old:
         found += [_without_command(each) for each in not_offered(row, reading)]
     why = f"no command is offered while {old}" if old else why_no_command(row, reading)
@@ -82,7 +82,7 @@ def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
 
 
 def _without_command(each: Candidate) -> Copyable:
-    """Return the session of who is not offered to be ended, and why."""
+    """Return the session of a candidate without a command, and the reason."""
     statement = statement_of(each.statement)
     session = "" if statement is None else statement.session_name
     return Copyable("", "sid,serial", session, affects=without_command(each))

@@ -1,4 +1,4 @@
-"""Keys and the mouse from a terminal, without looking for them ten times a second."""
+"""Driver for the keys and mouse of a terminal, without polling ten times a second."""
 
 import asyncio
 import os
@@ -24,11 +24,11 @@ from presman.tui.textual_internals import KeyParser, end_input, key_parser
 _CHUNK = 4096
 
 _ROUNDS = 3
-"""How often to look, after something came, whether an Esc is the key or begins the name of another."""
+"""Number of checks after input whether an Esc is the key or the start of an escape sequence."""
 
 
 class WakingEvent(Event):
-    """An event with a file descriptor to wait for: `fileno` is readable while it is set."""
+    """An event with a file descriptor: `fileno` is readable while the event is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,23 +37,23 @@ class WakingEvent(Event):
         finalize(self, _close, self._reader, self._writer)
 
     def fileno(self) -> int:
-        """Return the file to wait for."""
+        """Return the file descriptor to wait for."""
         return self._reader
 
     def set(self) -> None:
-        """Set the event, and wake who waits."""
+        """Set the event, and wake the waiting thread."""
         super().set()
         os.write(self._writer, b"\0")
 
     def clear(self) -> None:
-        """Have it not happened."""
+        """Clear the event."""
         super().clear()
         with suppress(BlockingIOError):
             os.read(self._reader, _CHUNK)
 
 
 def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
-    """Handle a signal when the app does nothing else: in the middle of a write Textual's handler waits for itself."""
+    """Handle a signal in the event loop: Textual's handler would deadlock in the middle of a write."""
     try:
         asyncio.get_running_loop().call_soon_threadsafe(handler, number, frame)
     except RuntimeError:
@@ -61,7 +61,7 @@ def _between_messages(handler: Callable[[int, Any], Any], number: int, frame: An
 
 
 def _is_terminal(terminal: int) -> bool:
-    """Whether a terminal still is one."""
+    """Return whether a file descriptor still is a terminal."""
     try:
         termios.tcgetattr(terminal)
     except termios.error:
@@ -75,10 +75,10 @@ def _close(*files: int) -> None:
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for Unix, but its thread sleeps until a key comes.
+    """Textual's driver for Unix, with a thread that sleeps until a key comes.
 
-    Textual's own wakes ten times a second, which was a sixth of all that the monitor cost when nobody touched it, and
-    never sleeps once its input has ended.
+    Textual's thread wakes ten times a second, which was a sixth of the CPU time of an idle monitor, and spins once its
+    input has ended.
     """
 
     exit_event: WakingEvent
@@ -96,16 +96,16 @@ class TerminalDriver(LinuxDriver):
             signal.signal(signal.SIGCONT, partial(_between_messages, partial(self._go_on, go_on)))
 
     def start_application_mode(self) -> None:
-        """Begin to use the terminal, and have it put back whatever happens."""
+        """Start using the terminal, and ensure that it is restored whatever happens."""
         terminal_guard.screen_on()
         self._is_on = True
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.attrs_before = terminal_guard.settings_before() or self.attrs_before
 
     def stop_application_mode(self) -> None:
-        """Leave the terminal as it was, or, to a screen that follows at once, as it is.
+        """Restore the terminal, or leave it as it is for a screen that follows at once.
 
-        What is typed between the two is for the next one; the terminal would write it into what is painted.
+        Keys typed in between belong to the next screen; a restored terminal would echo them into the picture.
         """
         self._is_on = False
         if self._hands_on:
@@ -117,9 +117,9 @@ class TerminalDriver(LinuxDriver):
         return bool(getattr(self._app, "hands_on", False))
 
     def go_to_shell(self) -> bool:
-        """Put the terminal back and stop, with all that runs presman (make, a script), until the shell says go on.
+        """Restore the terminal and stop the process group (presman, a make or script around it) until it is resumed.
 
-        Return False where no shell would: presman leads the session, or was begun by somebody out of it.
+        Return False if no shell would: presman is the session leader, or its parent is outside of the session.
         """
         session, leads = os.getsid(0), os.getpgrp() == os.getpid()
         if os.getpgrp() == session or (leads and os.getsid(os.getppid()) != session):
@@ -128,14 +128,14 @@ class TerminalDriver(LinuxDriver):
         before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
         os.killpg(0, signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, before)
-        os.kill(os.getpid(), signal.SIGSTOP)  # SIGCONT will wake it: _go_on takes the terminal again
+        os.kill(os.getpid(), signal.SIGSTOP)  # until SIGCONT: _go_on takes the terminal again
         return True
 
     def _go_on(self, handler: Callable[[int, Any], Any], number: int, frame: Any) -> None:
-        """Go on after SIGCONT. Textual's handler sets up everything again, which is right only after Ctrl-Z.
+        """Resume after SIGCONT. Textual's handler sets up everything again, which is right only after Ctrl-Z.
 
-        After a SIGSTOP, of which nobody had notice, what there is must end first, or its threads never do. SIGCONT also
-        comes when the terminal is closed, behind SIGHUP: then there is nothing to go on with.
+        After a SIGSTOP, which gives no warning, the application mode must be stopped first, or its threads never end.
+        SIGCONT also follows SIGHUP when the terminal is closed: then there is nothing to resume.
         """
         if self._is_on:
             if not _is_terminal(self.fileno):
@@ -143,18 +143,18 @@ class TerminalDriver(LinuxDriver):
             self.suspend_application_mode()
         if self._app.is_running:
             handler(number, frame)
-            self._app.refresh()  # of a screen as large as before Textual paints only what has changed
+            self._app.refresh()  # if the size is the same, Textual paints only changes
 
     def close(self) -> None:
-        """Write what is left to write; then the terminal is as it was."""
+        """Write the remaining output; then the terminal is as it was."""
         super().close()
         if not self._hands_on:
             terminal_guard.screen_off()
 
     def run_input_thread(self) -> None:
-        """Pass on what the terminal sends until the event is set. Runs in a thread of its own."""
+        """Pass on the input of the terminal until the event is set. Runs in a thread of its own."""
         parser = key_parser(getattr(self, "_debug", False))
-        if parser is None:  # Textual has another one: so be it its way
+        if parser is None:  # another version of Textual: use its own way
             super().run_input_thread()
         else:
             self._listen(parser)
@@ -163,7 +163,7 @@ class TerminalDriver(LinuxDriver):
         decode = getincrementaldecoder("utf-8")("replace").decode
 
         def take(data: bytes) -> Iterable[Message]:
-            text = decode(data)  # half a character is no text yet
+            text = decode(data)  # an incomplete character is no text yet
             return parser.feed(text) if text else ()
 
         listen(self.fileno, self.exit_event, parser, take, self.process_message)
@@ -176,9 +176,9 @@ def listen(
     take: Callable[[bytes], Iterable[Message]],
     pass_on: Callable[[Any], None],
 ) -> None:
-    """Pass on what `take` makes of what comes through a file, until `over` is set; sleep meanwhile.
+    """Pass on what `take` returns for the input of a file, until `over` is set. Sleep while there is none.
 
-    `take` is given b"" when the file has ended.
+    `take` gets b"" at the end of the file.
     """
     rounds = 0
     with SelectSelector() as selector:
@@ -199,7 +199,7 @@ def listen(
 
 
 def _read(file: int) -> bytes:
-    """Return the bytes that came; none if the sender is gone."""
+    """Return the available bytes, b"" if the sender is gone."""
     try:
         return os.read(file, _CHUNK)
     except OSError:

@@ -1,4 +1,4 @@
-"""Exports that keys begin: a CSV file of a measure, and a recording that a thread writes."""
+"""Exports started by keys: a CSV file of a measure, and a recording written by a thread."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 class CsvRecording:
-    """One growing CSV file at a time, in a folder (None: where presman was started)."""
+    """One growing CSV file at a time, in a folder (None: the working directory)."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._file: CsvExport | None = None
         self._path = Path()
         self.measure = ""
-        """What is being written, "" while nothing is."""
+        """The measure that is being written, "" for none."""
 
     @property
     def detail_level(self) -> DetailLevel:
-        """What has to be read at each poll for what is being written."""
+        """What each poll must read for the measure that is being written."""
         return DetailLevel.NARROW if self._file is None else self._file.detail_level
 
     def toggle(self, name: str, measure: str, reading: Reading) -> tuple[str, bool]:
-        """Begin with this reading of the database `name`, or end; return what to say, and if it went well."""
+        """Start with this reading of the database `name`, or stop; return a notice, and whether it succeeded."""
         if self._file is not None:
             return self.end(), True
         from presman.output.csv_export import CsvExport
@@ -52,12 +52,12 @@ class CsvRecording:
         return self._begun(), True
 
     def end(self) -> str:
-        """End the file, and return what to say."""
+        """End the file, and return a notice."""
         self.close()
         return f"CSV export ended: {self._path}"
 
     def _open(self, name: str) -> Path | TextIO:
-        """Return what is written to. Raises OSError."""
+        """Return the file to write to, or its path. Raises OSError."""
         self._path = (self._folder or Path.cwd()) / name
         return self._path
 
@@ -65,7 +65,7 @@ class CsvRecording:
         return f"Appending {self.measure} to {self._path} at each poll; e ends it"
 
     def write(self, reading: Reading) -> str:
-        """Append a reading; if that fails, end, and return what to say."""
+        """Append a reading; if that fails, end the file and return a notice."""
         if self._file is None:
             return ""
         from presman.output.csv_file import OutputError
@@ -85,9 +85,9 @@ class CsvRecording:
 
 
 def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
-    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time; "" is no measure.
+    """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time. `measure` may be "".
 
-    Of a recording or a spool it has the name without the folders.
+    The name of a recording or spool is used without its folders.
 
     >>> file_name("recording:/var/lib/presman/erp.presman", "report", datetime(2026, 11, 20).astimezone(), "html")
     'presman-erp-report-20261120-000000.html'
@@ -103,16 +103,16 @@ def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> s
 Pair = tuple["Snapshot | None", "Snapshot"]
 
 MOST_WAITING = 16
-"""Polls of the past that wait in memory to be written: an hour of them may be gigabytes."""
+"""Most polls of the past that wait in memory to be written: an hour of them may be gigabytes."""
 
 _PATIENCE = 5.0
-"""Seconds that the end waits for what is not written yet."""
+"""Seconds that closing waits for unwritten polls."""
 
 
 class PollRecording:
-    """One growing file at a time, in a folder (None: where presman was started).
+    """One growing file at a time, in a folder (None: the working directory).
 
-    `say` is called in the thread with what somebody should know.
+    `say` is called in the thread with notices for the user.
     """
 
     def __init__(self, folder: Path | None, notify: Callable[[str], object]) -> None:
@@ -123,22 +123,22 @@ class PollRecording:
         self._is_loading = False
         self._last: Snapshot | None = None
         self.number = 0
-        """Counts the files: tells whether one is still the one that was begun."""
+        """Number of files so far: shows whether the file is still the one that was started."""
         self.path: Path | None = None
-        """Where it is written, None while nothing is."""
+        """The path of the file, None while none is written."""
 
     @property
     def is_on(self) -> bool:
-        """Whether polls are written."""
+        """Whether polls are being written."""
         return self._thread is not None
 
     @property
     def is_behind(self) -> bool:
-        """Whether more polls wait to be written than should be in memory: each may have megabytes."""
+        """Whether too many polls wait in memory to be written: each may have megabytes."""
         return self._queue.qsize() >= MOST_WAITING
 
     def begin(self, name: str, kind: str) -> Path:
-        """Begin a file for the database `name`; until `loaded` is called what arrives is for `past`, too."""
+        """Start a file for the database `name`. Until `loaded` is called, polls that arrive belong to `past`."""
         self.path = (self._folder or Path.cwd()) / file_name(name, "", datetime.now(UTC), "presman")
         self._queue, self._is_loading, self._last = SimpleQueue(), True, None
         self.number += 1
@@ -149,17 +149,17 @@ class PollRecording:
         return self.path
 
     def past(self, pair: Pair) -> None:
-        """Write a poll of the past; they come in order."""
+        """Write a poll of the past; call it in order."""
         if self.is_on:
             self._last = pair[1]
             self._queue.put(pair)
 
     def loaded(self) -> None:
-        """Write what arrives from now on: all that was before is on its way."""
+        """Write polls as they arrive from now on: all earlier ones have been passed to `past`."""
         self._is_loading = False
 
     def write(self, snapshot: Snapshot | None, reading: Reading) -> None:
-        """Write a poll that arrived, with the forecasts that are shown of it."""
+        """Write a poll that arrived, with its forecasts."""
         from presman.forecast.shown import with_shown
 
         if self.is_on and snapshot is not None and not self._is_loading:
@@ -193,26 +193,26 @@ class PollRecording:
 
 
 def taking(measure: str, poll_recording: PollRecording) -> str:
-    """Return what is being written, for the top line: the `measure` of a CSV file, a recording; "" for nothing."""
+    """Return what is being written, for the top line: the `measure` of a CSV file, a recording, or ""."""
     parts = (f"CSV {measure}" if measure else "", "recording" if poll_recording.is_on else "")
     return " + ".join(each for each in parts if each)
 
 
 SOON = 0.05
-"""Seconds until it is looked again whether there is room for more polls to write."""
+"""Seconds between checks whether there is room for more polls to write."""
 
 
 class PastPolls(NamedTuple):
-    """The polls that were written: how many, and the instant of the first."""
+    """The polls that were written: their number, and the instant of the first."""
 
     polls: int
     first: datetime
 
 
 async def write_past(monitor: Monitor, poll_recording: PollRecording, latest: Reading) -> PastPolls | None:
-    """Write the minutes up to the poll that is the newest when there is no other one any more.
+    """Write the polls of the past minutes up to the newest one, including those that arrive meanwhile.
 
-    None where the file was ended meanwhile.
+    Return None if the file was ended meanwhile.
     """
     mine = poll_recording.number
     earliest = latest.at - timedelta(minutes=monitor.choices.window)

@@ -1,4 +1,4 @@
-"""Feed from the sampler's thread to the screen: turns snapshots into readings there, posts messages here."""
+"""Feed to the screen: turns snapshots into readings in the sampler's thread, and posts messages to the app."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Post = Callable[[Message], object]
 
 @dataclass(eq=False)
 class Arrived(Message):
-    """A poll succeeded. The reading was made of `snapshot`.
+    """A poll succeeded. The reading was made from `snapshot`.
 
-    Of the very first poll a part may come before it is `whole`, as soon as there is something to see; it began to be
-    read `age` seconds ago. In a replay `keys` counts the keys that asked for a poll until this one was shown.
-    `foresight` is what its forecasts are made of.
+    A part of the very first poll may arrive before it is `whole`, as soon as there is something to show; that poll
+    started `age` seconds ago. In a replay, `keys` counts the keys that asked for a poll until this one was shown.
+    `foresight` is the basis of its forecasts.
     """
 
     reading: Reading
@@ -44,7 +44,7 @@ class Arrived(Message):
 
 @dataclass(eq=False)
 class Lost(Message):
-    """The source has been lost for `lasting` seconds; the next attempt is in `retry_in` seconds, None for none."""
+    """The source has been lost for `lasting` seconds; the next attempt is in `retry_in` seconds, None if never."""
 
     text: str
     retry_in: float | None
@@ -57,14 +57,14 @@ class Ended(Message):
 
 @dataclass(eq=False)
 class Failed(Message):
-    """A snapshot could not be turned into a reading; the ones before stay on screen."""
+    """A snapshot could not be turned into a reading; the previous reading stays on screen."""
 
     error: Exception
 
 
 @dataclass(eq=False)
 class Acted(Message):
-    """A command was carried out, or was not; `text` says what became of it. One that was not `tried` is in no log."""
+    """The result of a command, in `text`. A command that was not `tried` is not in the log."""
 
     command: Command
     done: bool
@@ -73,10 +73,10 @@ class Acted(Message):
 
 
 class Feed:
-    """What the app needs of whatever brings the readings. What a feed does not take up it does nothing about."""
+    """The interface of all feeds of readings. By default the requests do nothing."""
 
     def start(self) -> None:
-        """Begin to post."""
+        """Start posting."""
 
     def stop(self) -> None:
         """End within half a second."""
@@ -88,27 +88,27 @@ class Feed:
         """Poll at once."""
 
     def act(self, command: Command) -> None:
-        """Have a command carried out. Raises PermissionError where actions are not allowed."""
+        """Run a command. Raises PermissionError if actions are not allowed."""
 
     def focus(self, focus: Focus | None) -> None:
-        """Read one session closely from now on, at once; None ends that."""
+        """Read one session in detail from now on, beginning at once; None ends that."""
 
     def set_detail_level(self, detail_level: DetailLevel) -> None:
         """Read so much at each poll from now on."""
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        """Ask the query of that name, which runs on demand only, at once, or (`lasting`) at each poll from now on."""
+        """Run the on-demand query of that name at once, or (`lasting`) at each poll from now on."""
 
 
 MakeSampler = Callable[[Callable[["Event"], None]], "tuple[Sampler, Callable[[], object]]"]
-"""Makes a sampler, from where it posts to, and what has it begin to post."""
+"""Creates a sampler that posts to a function, and returns it with the function that starts the posting."""
 
 MakeFeed = Callable[[Post, float], Feed]
-"""Makes a feed from where it posts to and the refresh interval."""
+"""Creates a feed from the function it posts to and the refresh interval."""
 
 
 class SamplerFeed(Feed):
-    """A feed of readings from a sampler's snapshots. Nothing of the analysis is imported before the first comes."""
+    """A feed of readings from a sampler's snapshots. The analysis is not imported before the first snapshot."""
 
     def __init__(self, make_sampler: MakeSampler, post: Post, refresh: float, notifier: Notifier | None = None) -> None:
         self._notifier = notifier
@@ -118,7 +118,7 @@ class SamplerFeed(Feed):
         self.set_refresh(refresh)
 
     def start(self) -> None:
-        """Begin to listen to the sampler."""
+        """Start listening to the sampler."""
         self._begin()
 
     def stop(self) -> None:
@@ -134,11 +134,11 @@ class SamplerFeed(Feed):
         self._sampler.poll_now()
 
     def act(self, command: Command) -> None:
-        """Have a command carried out."""
+        """Run a command."""
         self._sampler.act(command)
 
     def focus(self, focus: Focus | None) -> None:
-        """Read one session closely."""
+        """Read one session in detail."""
         self._sampler.focus(focus)
 
     def set_detail_level(self, detail_level: DetailLevel) -> None:
@@ -148,13 +148,13 @@ class SamplerFeed(Feed):
         self._sampler.set_detail_level(detail_level)
 
     def request(self, name: str, binds: Mapping[str, str], *, lasting: bool) -> None:
-        """Ask a query that runs on demand only."""
+        """Run an on-demand query."""
         from presman.rows.queries import by_query
 
         self._sampler.request(by_query()[name], binds, lasting=lasting)
 
     def _receive(self, event: Event) -> None:
-        """Called in the sampler's thread, so that the screen does not wait for the analysis."""
+        """Analyse an event and post the result. Runs in the sampler's thread, so that the screen does not wait."""
         from presman.services.live import Readings
 
         self._readings = self._readings or Readings(self._notifier, foresees=True)
@@ -162,7 +162,7 @@ class SamplerFeed(Feed):
 
 
 def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
-    """Return the message to the screen; `lasting` is for how many seconds a source has been lost."""
+    """Return the message for the screen; `lasting` is for how many seconds a source has been lost."""
     from presman.polling.poll_events import ActionResult, SourceLost
     from presman.services import live
 
@@ -180,7 +180,7 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
 
 
 class WatchedFeed(SamplerFeed):
-    """A feed of what a database of a fleet reads. `stop` leaves the database to the fleet."""
+    """A feed from a database that a fleet polls. `stop` leaves the database to the fleet."""
 
     def __init__(self, database: WatchedDatabase, post: Post, refresh: float) -> None:
         self._database = database
@@ -188,11 +188,11 @@ class WatchedFeed(SamplerFeed):
         super().__init__(lambda _: (database.sampler, self._listen), post, refresh)
 
     def _listen(self) -> None:
-        """Post what there is, and from now on all that comes."""
+        """Post the newest data, and from now on all that follows."""
         self._database.listen(self._on_event, self._refresh)
 
     def stop(self) -> None:
-        """Post no more; the database is polled as before."""
+        """Stop posting; the fleet keeps polling the database."""
         self._stopped = True
         self._database.leave()
 
@@ -207,29 +207,29 @@ class WatchedFeed(SamplerFeed):
         self._database.set_detail_level(detail_level)
 
     def _on_event(self, live_event: LiveEvent) -> None:
-        """Called in the database's thread."""
+        """Post the message of an event. Runs in the database's thread."""
         if not self._stopped:
             self._post(message_of(live_event, self._database.member().since or 0.0))
 
 
 class ActionGateway(Protocol):
-    """The way to actions, given to the monitor only where they were allowed."""
+    """Access to actions, given to the monitor only if they are allowed."""
 
     @property
     def carry_out(self) -> CarryOut:
-        """What the sampler's thread calls with a confirmed command."""
+        """The function that the sampler's thread calls with a confirmed command."""
 
     def note(self, database: str, command: Command, text: str) -> str:
-        """Write a line about a command into the log of what was done; return why that cannot be done, "" if it is."""
+        """Write a line on a command into the log of actions; return why that failed, "" if it did not."""
 
     def has_actions(self, row: Any, reading: Reading) -> bool:
-        """Whether something can be done with a row."""
+        """Return whether a row has actions."""
 
     def refusal(self, row: Any, reading: Reading) -> str:
-        """Return why nothing can be done with a session or statement, "" where something can or the row is neither."""
+        """Return why a session or statement has no actions, "" if it has or if the row is neither."""
 
     def ask(self, app: App[Any], row: Any, reading: Reading, send: Callable[[Command], None]) -> None:
-        """Ask what to do with a row, and `send` what was confirmed."""
+        """Ask the user for an action on a row, and `send` it once confirmed."""
 
     def arrive(self, reading: Reading) -> None:
-        """Tell whoever is asked what is known now."""
+        """Update an open dialog with a new reading."""

@@ -1,4 +1,4 @@
-"""First look at a source: what of its first poll is there soon, understood where the source is, for the first frame."""
+"""First look at a source: the early part of its first poll, analysed in the source's process, for the first frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Enough(Exception):  # noqa: N818 - nothing is wrong
-    """The snapshot shows what there is to see at first."""
+    """The snapshot has enough for the first frame."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__()
@@ -24,9 +24,9 @@ class _Enough(Exception):  # noqa: N818 - nothing is wrong
 
 
 class PreviewReader(Struct, frozen=True):
-    """Reads as the first poll does, with the given packs and time limit, and returns the Reading.
+    """Reads like the first poll, with the given packs and time limit, and returns the Reading.
 
-    It is called in the process of the source: what understands a poll need not be imported before the first frame.
+    It is called in the process of the source: the monitor need not import the analysis before the first frame.
     """
 
     scope: Scope
@@ -34,12 +34,12 @@ class PreviewReader(Struct, frozen=True):
     budget: float
 
     def __call__(self, source: Source) -> Reading:
-        """Return what there is to see. Raises SourceError."""
+        """Return the early reading. Raises SourceError."""
         from presman.analysis.assemble import analyse
 
-        return analyse(None, self._look(source))
+        return analyse(None, self._poll(source))
 
-    def _look(self, source: Source) -> Snapshot:
+    def _poll(self, source: Source) -> Snapshot:
         from presman.polling.poller import Poller
 
         source.scope = self.scope

@@ -1,4 +1,4 @@
-"""The fleet's screen with its keys, and how it is run. What is painted and when: :mod:`presman.tui.fleet_frame`."""
+"""The fleet's screen with its keys, and the function that runs it. Painting: :mod:`presman.tui.fleet_frame`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def show_help(app: FleetFrame) -> None:
 
 
 def escape(app: FleetFrame) -> None:
-    """Close the help, or end its filter or that of the table."""
+    """Close the help, or clear its filter or that of the table."""
     if app.is_page_open and not app.frame.page.needle:
         app.read(None)
     else:
@@ -42,7 +42,7 @@ def escape(app: FleetFrame) -> None:
 
 
 async def leave(app: FleetFrame) -> None:
-    """Close the help; from the table, quit."""
+    """Close the help or, from the table, quit."""
     if app.is_page_open:
         app.read(None)
     else:
@@ -56,7 +56,7 @@ def refresh(app: FleetFrame, direction: int) -> None:
 
 
 def poll_now(app: FleetFrame) -> None:
-    """Poll all at once."""
+    """Poll all databases at once."""
     app.fleet.poll_now()
     app.notify("Polling all; lost databases are tried again.", timeout=2)
 
@@ -74,7 +74,7 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 
 def can_go_back(app: FleetFrame) -> bool:
-    """While the help is open, or something is filtered or about to be."""
+    """Return whether the help, a filter or the input line of one is open."""
     return app.is_page_open or bool(app.view.filter or app.typed_in)
 
 
@@ -127,7 +127,7 @@ _OFFERED = (
 
 
 def offered(app: FleetFrame) -> list[Labelled]:
-    """Return what the bottom line offers here and now, the most needed first."""
+    """Return the keys that the bottom line currently offers, the most useful first."""
     return [each.labelled(app) for each in _OFFERED if each.when(app)]
 
 
@@ -138,10 +138,10 @@ NOTES = (
 
 
 def help_lines(keys: Sequence[Key]) -> list[Line]:
-    """Return the page."""
-    from presman.tui.pages.content import help_page  # it takes imports that the first frame does not wait for
+    """Return the help page."""
+    from presman.tui.pages.content import help_page  # its imports would delay the first frame
 
-    states = [(state.text, state.level, told) for state, told in STATES.items()]
+    states = [(state.text, state.level, meaning) for state, meaning in STATES.items()]
     return help_page("Fleet", keys, keys_in_table(), [FLEET], NOTES, states)
 
 
@@ -160,23 +160,23 @@ class FleetApp(FleetFrame):
         return FLEET_KEYS
 
     def keys_here(self) -> list[Labelled]:
-        """Return the keys that do something here, the most needed first."""
+        """Return the available keys, the most useful first."""
         return offered(self)
 
     async def action_key(self, name: str) -> None:
-        """Do what a key does, or say why it does nothing."""
+        """Run the action of a key, or notify the user why it is not available."""
         await super().action_key(name)
         self.frame.keys.show(self.keys_here())
 
     def on_input_line_typed(self, event: InputLine.Typed) -> None:
-        """Filter by what is typed."""
+        """Filter by the typed text."""
         self.filter(event.text, done=event.done)
         if event.done:
             self.note_view()
 
 
 class FleetEnd(NamedTuple):
-    """How the screen ended: its exit code, and the database to open, None to quit."""
+    """The result of the screen: its exit code, and the database to open, None to quit."""
 
     code: int
     chosen: Member | None

@@ -1,4 +1,4 @@
-"""The frame of the fleet's screen: its lines, what is painted when, what is set. Keys: :mod:`presman.tui.fleet_app`."""
+"""The frame of the fleet's screen: its lines, painting, and saved view. Keys: :mod:`presman.tui.fleet_app`."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ _SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "�
 
 
 def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:
-    """Return the first line, left of the state: whose fleet, how many in which state, how often polled."""
+    """Return the first line, left of the state: the fleet's name, the databases by state, the refresh interval."""
     found = counts(members)
     runs: list[Run] = [(f" {name}", "title"), (f"  {counted(len(members), 'database')}", "")]
     for state in ConnectionState:
         if found[state]:
             runs.append((f"  {state.glyph} {found[state]} {state.value.lower()}", state.level))
-    if hurt := [each.key_figures.alerts for each in members if each.key_figures and each.key_figures.alerts]:
-        runs.append((f"  ▲ {counted(sum(hurt), 'alert')} in {len(hurt)}", "warn"))
+    if alerts := [each.key_figures.alerts for each in members if each.key_figures and each.key_figures.alerts]:
+        runs.append((f"  ▲ {counted(sum(alerts), 'alert')} in {len(alerts)}", "warn"))
     return [*runs, (f"  every {interval:g}s", "dim")]
 
 
 def first_line(name: str, members: Sequence[Member], interval: float, state: Run, width: int) -> Line:
-    """Return the first line in `width` cells, the state at its right end; what has no room is left out from behind."""
+    """Return the first line in `width` cells, the state at its right end; the last parts are dropped if need be."""
     runs = facts(name, members, interval)
     room = width - length((state,)) - 2
     while len(runs) > 1 and length(runs) > room:
@@ -61,7 +61,7 @@ def fleet_state(members: Sequence[Member], trouble: str, *, paused: float | None
 
 
 def fleet_alerts(members: Sequence[Member], trouble: str) -> list[Alert]:
-    """Return what is wrong, database by database, the worst first, for the line of alerts."""
+    """Return the alerts by database, the worst first, for the line of alerts."""
     found = [Alert("bad", "✕", trouble, trouble)] if trouble else []
     for member in by_trouble(members):
         severity, mark = _SEVERITIES.get(rank(member), ("good", ""))
@@ -76,7 +76,7 @@ def fleet_alerts(members: Sequence[Member], trouble: str) -> list[Alert]:
 
 
 def about_lines(member: Member | None, to_do: str) -> list[Line]:
-    """Return all about the database under the cursor: its state and figures, what is wrong, what to do."""
+    """Return the lines on the database under the cursor: its state and figures, its alerts, what to do."""
     if member is None:
         return []
     state = member.connection
@@ -92,7 +92,7 @@ def about_lines(member: Member | None, to_do: str) -> list[Line]:
 
 
 def about_in_short(member: Member | None, to_do: str) -> list[Line]:
-    """Return the same in lines that are cut where there is no room: without the figures, which stand in the table."""
+    """Return the same in lines that may be cut, without the figures, which the table has."""
     return [line if index else line[:2] for index, line in enumerate(about_lines(member, to_do))]
 
 
@@ -112,7 +112,7 @@ def _figures(member: Member) -> str:
 
 
 class FleetScreen(Screen[None], PlainBackground):
-    """Textual repaints a whole screen when the focus moves; here only the focused widget looks different."""
+    """The fleet's screen. It avoids Textual's full repaint when the focus moves: only the focused widget changes."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
@@ -124,7 +124,7 @@ class FleetScreen(Screen[None], PlainBackground):
         self.page, self.keys = Page(), KeysLine(id="keys")
 
     def compose(self) -> ComposeResult:
-        """Lay it out."""
+        """Lay out the screen."""
         yield self.top
         yield self.grid
         yield self.about
@@ -133,7 +133,7 @@ class FleetScreen(Screen[None], PlainBackground):
         yield self.keys
 
     def read(self, lines: Sequence[Line] | None) -> None:
-        """Put a page in place of the table, or (None) the table back."""
+        """Show a page in place of the table, or (None) the table again."""
         reading = lines is not None
         self.page.display = reading
         self.grid.display = self.about.display = not reading
@@ -145,7 +145,7 @@ class FleetScreen(Screen[None], PlainBackground):
             self.grid.focus()
 
     def paint_message(self) -> bool:
-        """Say plainly when the terminal is too small; return whether it is."""
+        """Show a message if the terminal is too small; return whether it is."""
         lines = too_small(self.app.size)
         self.message.show_lines(lines)
         self.set_class(bool(lines), "-message")
@@ -154,9 +154,9 @@ class FleetScreen(Screen[None], PlainBackground):
 
 @dataclass
 class FleetView:
-    """Filter and cursor. `cursor` is the name of a database, None for the worst, `row` that at the top of the screen.
+    """Filter and cursor. `cursor` is the name of a database, None for the worst; `row` is the one at the top.
 
-    `theme` is the one of the command line.
+    `theme` is the one given on the command line.
     """
 
     filter: str = ""
@@ -166,13 +166,13 @@ class FleetView:
 
 
 TICK = 1.0
-"""Seconds between two pictures: figures come from many databases at any time, and ages count."""
+"""Seconds between repaints: figures arrive from many databases at any time, and ages grow."""
 
 FIRST_TICKS, SHORT_TICK = 20, 0.25
-"""At first pictures come sooner, so many of them."""
+"""The number of first repaints, and the shorter interval between them in seconds."""
 
 _SETTLED = 10.0
-"""Seconds by when what stays has been made."""
+"""Seconds after which all lasting objects exist."""
 
 
 class FleetFrame(KeyedApp):
@@ -200,20 +200,20 @@ class FleetFrame(KeyedApp):
         self._clock = clock
         self._members: list[Member] = []
         self.paused_at: float | None = None
-        """Since when the table is frozen, None while it is not."""
+        """When the table was frozen, None if it is not."""
         self._ticks, self._is_page_open = 0, False
         self.view_saver: ViewSaver = ViewSaver(["theme"] if view.theme else [])
         self.take_theme(view.theme)
 
-    # ---- making the screen
+    # ---- the screen
 
     def get_default_screen(self) -> FleetScreen:
-        """Return the screen everything stands on."""
+        """Return the base screen."""
         return FleetScreen()
 
     @property
     def frame(self) -> FleetScreen:
-        """The screen everything stands on, also while a dialog is above it."""
+        """The base screen, also while a dialog is above it."""
         frame = self.screen_stack[0]
         assert isinstance(frame, FleetScreen)
         return frame
@@ -229,7 +229,7 @@ class FleetFrame(KeyedApp):
         return self._is_page_open
 
     def on_mount(self) -> None:
-        """Show what there is, as it was left; begin to poll as soon as the first frame is on the screen."""
+        """Show the fleet with the saved view; start polling as soon as the first frame is painted."""
         self.animation_level = "none"
         self.view_saver.put_back_colours(self)
         grid, view = self.grid, self.view
@@ -252,11 +252,11 @@ class FleetFrame(KeyedApp):
         self.set_timer(_SETTLED, self.settle)
 
     def on_resize(self) -> None:
-        """Say plainly when the terminal is too small."""
+        """Show a message if the terminal is too small."""
         self.call_after_refresh(self.repaint)
 
     def on_unmount(self) -> None:
-        """Keep the view."""
+        """Save the view."""
         self.note_view()
 
     # ---- painting
@@ -268,7 +268,7 @@ class FleetFrame(KeyedApp):
             self.repaint()
 
     def repaint(self) -> None:
-        """Draw everything from the fleet as it is now; the table stays as it is while it is paused."""
+        """Draw everything from the current state of the fleet; the table does not change while it is paused."""
         try:
             if self.paused_at is None:
                 self._members = by_trouble(self.fleet.members())
@@ -291,20 +291,20 @@ class FleetFrame(KeyedApp):
         self.frame.top.show_lines([first, alert_line(fleet_alerts(self._members, trouble), width, listed=True)])
 
     def paint_about(self) -> None:
-        """Draw all about the database under the cursor."""
+        """Draw the lines on the database under the cursor."""
         row = self.grid.row
         to_do = "" if row is None else self.fleet.to_do(row.name)
         self.frame.about.show(about_lines(row, to_do), about_in_short(row, to_do))
 
-    # ---- what keys do
+    # ---- actions of keys
 
     def pause(self) -> None:
-        """Freeze the table, or let it go on."""
+        """Freeze the table, or resume."""
         self.paused_at = self._clock() if self.paused_at is None else None
         self.repaint()
 
     def filter(self, needle: str, *, done: bool) -> None:
-        """Show only rows, or lines of the help, that match; once that is `done`, go back to them."""
+        """Show only matching rows, or matching lines of the help; once it is `done`, give the focus back."""
         if self.is_page_open:
             self.frame.page.set_filter(needle)
         else:
@@ -324,20 +324,20 @@ class FleetFrame(KeyedApp):
         self.repaint()
 
     def note_view(self) -> None:
-        """Take note of what is set, and keep it."""
+        """Save the current view."""
         if self.screen_stack:
             tables = set_in_tables({"fleet": self.grid})
             interval, is_ascii = self.fleet.interval, self.is_ascii
             self.view_saver.note(self, SavedView(self.theme, fleet_refresh=interval, ascii_only=is_ascii, **tables))
 
-    # ---- what widgets ask for
+    # ---- messages of widgets
 
     def on_grid_moved(self) -> None:
-        """Say all about the database that the cursor is on now."""
+        """Show the lines on the database that the cursor has moved to."""
         self.paint_about()
 
     def on_grid_opened(self, event: Grid.Opened) -> None:
-        """End, to open a database."""
+        """End this screen to open a database."""
         if event.row is None:
             self.notify("There is no row here.")
             return

@@ -1,4 +1,4 @@
-"""Following of one statement: through sorting and refresh, from the queue to its servers, until it is over."""
+"""Following of one statement across sorting and refreshes, from the queue until it has ended."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 def followable(row: object) -> QueuedStatement | RunningStatement | None:
-    """Return the statement that a row is; of folded ones the first."""
+    """Return the statement of a row, the first one of a folded row."""
     if isinstance(row, CollapsedStatements):
         return row.same[0]
     return row if isinstance(row, QueuedStatement | RunningStatement) else None
 
 
 class FollowedStatement:
-    """A statement that is followed. `row` is it as it was last seen, None once it is over."""
+    """A statement that is followed. `row` is its last row, None once it has ended."""
 
     def __init__(self, row: QueuedStatement | RunningStatement) -> None:
-        self._who = row.executing()
+        self._execution = row.executing()
         self.row: QueuedStatement | RunningStatement | None = row
         self.name = f"{row.sql_id or 'the statement'} of {row.group} ({row.inst_id}:{row.sid})"
 
     def take(self, reading: Reading) -> str:
-        """Take the next reading; return the news about the statement: that it has started, or is over."""
+        """Take the next reading; return a notice if the statement has started or ended."""
         before, self.row = self.row, self._row_now(reading)
         if isinstance(before, QueuedStatement) and isinstance(self.row, RunningStatement):
             waited = f" after {duration(before.waited)} in the queue" if before.waited is not None else ""
@@ -42,15 +42,15 @@ class FollowedStatement:
 
     def _row_now(self, reading: Reading) -> QueuedStatement | RunningStatement | None:
         rows: Iterable[QueuedStatement | RunningStatement] = (*reading.queue, *reading.running)
-        return next((row for row in rows if row.executing() == self._who), None)
+        return next((row for row in rows if row.executing() == self._execution), None)
 
     def select(self, grids: Iterable[Grid]) -> Grid | None:
-        """Put the cursor on it in the table that it stands in, also where it is folded; return that table."""
+        """Put the cursor on the statement in its table, also on a folded row; return that table."""
         table = QUEUE if isinstance(self.row, QueuedStatement) else RUNNING
         grid = next((each for each in grids if each.table is table), None)
         if grid is None or self.row is None:
             return None
         shown = {statement_identity(each) for each in grid.rows.shown}
-        folded = isinstance(self.row, QueuedStatement) and self._who not in shown
-        grid.select(kind_of(self.row) if folded and isinstance(self.row, QueuedStatement) else self._who)
+        folded = isinstance(self.row, QueuedStatement) and self._execution not in shown
+        grid.select(kind_of(self.row) if folded and isinstance(self.row, QueuedStatement) else self._execution)
         return grid

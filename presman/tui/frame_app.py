@@ -1,4 +1,4 @@
-"""The frame of the monitor: what comes in from the feed, and when what is painted. Keys: :mod:`presman.tui.app`."""
+"""The frame of the monitor: messages of the feed, and painting. Keys: :mod:`presman.tui.app`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from presman.tui.following import FollowedStatement
 
 SETTLED = 4.0
-"""Seconds after the first reading by when everything that stays has been made."""
+"""Seconds after the first reading when all lasting objects exist."""
 
 
 class FrameApp(KeyedApp):
@@ -63,7 +63,7 @@ class FrameApp(KeyedApp):
         self.folder = folder
         self.is_reporting = False
         self.replayed: Callable[[], RecordingSource] | None = None
-        """What makes the source of a replay, None where a database is watched."""
+        """Creates the source of a replay; None for a live database."""
         self.recording = self.csv_recording()
         self.poll_recording = PollRecording(
             folder, lambda text: self.call_from_thread(self.notify, text, severity="error")
@@ -72,15 +72,15 @@ class FrameApp(KeyedApp):
         self.take_theme(theme)
 
     def csv_recording(self) -> CsvRecording:
-        """Return what writes a CSV file when a key asks for it."""
+        """Return the writer of the CSV file that a key starts."""
         return CsvRecording(self.folder)
 
-    # ---- making the screen
+    # ---- the screen
 
     def get_default_screen(self) -> MonitorScreen:
-        """Return the screen everything stands on, with the panel of the first tab: the first frame has all of it.
+        """Return the base screen, with the panel of the first tab, so that the first frame is complete.
 
-        The feed starts here: what has been read already is understood while the screen is being laid out.
+        The feed starts here: it analyses what has already been read while the screen is being laid out.
         """
         self.put_back()
         panel = self.panels.make(self.monitor.choices.tab)
@@ -92,18 +92,18 @@ class FrameApp(KeyedApp):
 
     @property
     def frame(self) -> MonitorScreen:
-        """The screen everything stands on, also while a dialog is above it."""
+        """The base screen, also while a dialog is above it."""
         frame = self.screen_stack[0]
         assert isinstance(frame, MonitorScreen)
         return frame
 
     def on_mount(self) -> None:
-        """Begin once everything stands."""
+        """Begin once all widgets are mounted."""
         self.animation_level = "none"
         self.frame.call_later(self._begin)
 
     def _begin(self) -> None:
-        """Draw the data that came meanwhile."""
+        """Draw the data that has arrived meanwhile."""
         if self.is_leaving:  # quit before the first frame
             return
         self.begun = True
@@ -114,27 +114,27 @@ class FrameApp(KeyedApp):
         self.show_notice()
 
     def _paint(self) -> None:
-        """Paint the first frame, for what was drawn is laid out now; the terminal guard is started when that is out."""
+        """Paint the first frame, which is now laid out; then start the terminal guard."""
         if not self.is_leaving:
             self.frame.begin()
             self.call_after_refresh(terminal_guard.start)
 
     def on_unmount(self) -> None:
-        """Let go of the database and of the export."""
+        """Close the feed and the exports."""
         self.feed.stop()
         self.recording.close()
         self.poll_recording.close()
         self.note_view()
 
     def on_resize(self) -> None:
-        """Say plainly when the terminal is too small."""
+        """Show a message if the terminal is too small."""
         if self.begun:
             self.call_after_refresh(self.repaint)
 
     # ---- events of the feed
 
     def on_arrived(self, event: feeds.Arrived) -> None:
-        """Take a new reading; while the view is frozen only keep it."""
+        """Take a new reading; while the view is frozen, only store it."""
         monitor = self.monitor
         if not event.whole:
             monitor.preview(event.reading, event.age)
@@ -167,7 +167,7 @@ class FrameApp(KeyedApp):
             self.set_interval(TIDY, self.panels.forget_unseen)
 
     def _follow(self, following: FollowedStatement, reading: Reading) -> None:
-        """Keep the cursor on the statement that is followed; tell when it starts, and when it is over."""
+        """Keep the cursor on the followed statement; notify the user when it starts and when it ends."""
         if news := following.take(reading):
             self.notify(news, timeout=12)
             self.bell()
@@ -179,30 +179,30 @@ class FrameApp(KeyedApp):
                 grid.focus()
 
     def on_lost(self, event: feeds.Lost) -> None:
-        """Keep the last data on screen, and say that it grows old."""
+        """Keep the last data on screen, and show that it is out of date."""
         if self.monitor.link.state is not LinkState.LOST:
             self.moments.lose(event.text)
         self.monitor.lose(event.text, event.retry_in, event.lasting)
         self.repaint()
 
     def on_ended(self) -> None:
-        """Say that at its end."""
+        """Show that the source has ended."""
         self.monitor.end()
         self.repaint()
 
     def on_failed(self, event: feeds.Failed) -> None:
-        """Show that a poll could not be understood; the screen lives on."""
+        """Report that a poll could not be analysed; the screen keeps running."""
         self.complain(event.error)
 
     def on_acted(self, event: feeds.Acted) -> None:
-        """Tell what became of a command."""
+        """Notify the user of the result of a command."""
         if not event.tried and self.gateway is not None:
             self.gateway.note(self.monitor.name, event.command, event.text)
         text = f"{event.command.kind.value}: {event.text}\n{event.command.text}"
         self.notify(text, severity="information" if event.done else "error", timeout=12)
 
     def read_enough(self) -> None:
-        """Have each poll read what the present tab shows and what is being written."""
+        """Make each poll read what the current tab shows and what is being written."""
         self.feed.set_detail_level(self.panels.present.tab.detail_level | self.recording.detail_level)
 
     # ---- painting
@@ -212,11 +212,11 @@ class FrameApp(KeyedApp):
             self.frame.tick(self.monitor, taking(self.recording.measure, self.poll_recording))
 
     def repaint(self) -> None:
-        """Draw everything from the state. A panel that fails says so and takes nothing else with it."""
+        """Draw everything from the state. A panel that fails reports that and does not affect the rest."""
         if not self.begun or self.is_leaving:
             return
         try:
-            self.monitor.look()
+            self.monitor.assess()
             self.paint_lines()
             leaving, is_page_open = "goes back to the fleet" if self.home else "quits", self.reader.is_open
             if self.frame.paint_message(self.monitor, leaving, is_page_open=is_page_open):
@@ -236,4 +236,4 @@ class FrameApp(KeyedApp):
         self.show_around()
 
     def bind_tab_keys(self, names: Iterable[str] = ()) -> None:
-        """Have the keys of some tabs answered; without names those of all tabs."""
+        """Bind the keys of some tabs, by default of all."""

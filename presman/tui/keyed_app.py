@@ -1,4 +1,4 @@
-"""Keys of an app, and what they do: the same for the monitor and for the screen of a fleet."""
+"""Keys of an app and their actions, common to the monitor and the fleet's screen."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ if TYPE_CHECKING:
 
 Run = Callable[[Any], "Awaitable[None] | None"]
 When = Callable[[Any], bool]
-"""What a key does, and when it does: of the app that has it."""
+"""The action of a key on its app, and the condition under which it is available."""
 
 
 TIDY = 15.0
-"""Seconds between two rounds of the garbage collector once all that stays is made."""
+"""Seconds between two runs of the garbage collector once all lasting objects exist."""
 
 NO_DATA = "Nothing has been read yet."
 PAGE_IS_OPEN = "A page is open: q goes back to the tables."
 
 
 def always(_app: object) -> bool:
-    """Whenever."""
+    """Return True."""
     return True
 
 
 def has_data(app: KeyedApp) -> bool:
-    """Once there is something to look at."""
+    """Return whether there is data to show."""
     return app.has_data
 
 
 def has_tables(app: KeyedApp) -> bool:
-    """While tables are on show, and no page."""
+    """Return whether tables are shown, not a page."""
     return app.has_data and not app.is_page_open
 
 
 def no_tables(app: KeyedApp) -> str:
-    """Return why no table is on show."""
+    """Return why no table is shown."""
     return PAGE_IS_OPEN if app.is_page_open else NO_DATA
 
 
 class AppKey(Struct, frozen=True, dict=True):
-    """A key of an app. `when` tells whether it does something here and now; `why_not` is shown if not.
+    """A key of an app. `when` returns whether it is available now; `why_not` is shown if not.
 
-    `relabel` gives the label of the moment, where that changes.
+    `relabel` returns the current label if that changes.
     """
 
     key: Key
@@ -70,12 +70,12 @@ class AppKey(Struct, frozen=True, dict=True):
     relabel: Callable[[Any], str] | None = None
 
     def worded(self, words: str, label: str = "", **changes: Any) -> AppKey:
-        """Return the key with another help, and perhaps another label and other fields."""
+        """Return the key with another help text, and optionally another label and other fields."""
         return replace(self, key=self.key._replace(help=words, label=label or self.key.label), **changes)
 
     @property
     def action(self) -> str:
-        """The action as Textual calls it."""
+        """The action in Textual's notation."""
         return f"key('{self.key.name}')"
 
     @property
@@ -84,48 +84,48 @@ class AppKey(Struct, frozen=True, dict=True):
         return Binding(self.key.keys, self.action, self.key.label, show=False)
 
     def labelled(self, app: Any) -> Labelled:
-        """Return the key as the bottom line offers it."""
+        """Return the key as an entry of the bottom line."""
         label = self.relabel(app) if self.relabel else self.key.label
         return Labelled(self.key.shown, label, self.action)
 
 
 class KeyedApp(TerminalApp):
-    """An app with keys, a command palette of them, and a view that is saved after each that changed something."""
+    """An app with keys, a command palette of them, and a view that is saved after each key that changes it."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (160, "-wide")]  # noqa: RUF012 - Textual declares it so
     is_served: ClassVar[bool] = False
-    """Whether somebody looks from a browser: then nothing is written where presman runs, nor another target shown."""
+    """Whether the user is in a browser: then presman writes no files on its host and shows no other target."""
 
     view_saver: ViewSaver | None = None
-    """What saves the view that the user set; None saves nothing."""
+    """Saves the view that the user has set; None saves nothing."""
 
     own_keys: Mapping[str, AppKey] = MappingProxyType({})
     """Keys of this app alone, by name."""
 
     notice = ""
-    """A notice to show at the start; it goes before one about the saved view."""
+    """A notice to show at the start; it has priority over one on the saved view."""
 
     begun = True
-    """Whether the first frame is there: before it no key has anything to act on."""
+    """Whether the first frame has been painted: before it no key is available."""
 
     where_key_works: Callable[[str], str] = staticmethod(lambda _keys: "")
-    """Says of a key that works elsewhere where that is, "" of others."""
+    """Returns where a key works that does not work here, "" for other keys."""
 
-    # ---- what each app says of itself
+    # ---- what each app defines
 
     @property
     def has_data(self) -> bool:
-        """Whether there is something to look at."""
+        """Whether there is data to show."""
         return True
 
     @property
     def is_page_open(self) -> bool:
-        """Whether a page stands in place of the tables."""
+        """Whether a page is shown in place of the tables."""
         return False
 
     @property
     def grid(self) -> Grid | None:
-        """The table that keys are about, None where there is none."""
+        """The table that keys apply to, None if there is none."""
         return None
 
     def all_keys(self) -> Sequence[AppKey]:
@@ -133,49 +133,49 @@ class KeyedApp(TerminalApp):
         return ()
 
     def keys_here(self) -> list[Labelled]:
-        """Return the keys that do something here, the most needed first."""
+        """Return the available keys, the most useful first."""
         return []
 
     def put_back(self) -> None:
-        """Set what was saved, before anything is painted."""
+        """Restore the saved view before anything is painted."""
 
     def note_view(self) -> None:
-        """Save what is set now, if it has changed."""
+        """Save the current view if it has changed."""
 
     def repaint(self) -> None:
         """Draw everything from the state."""
 
     def show_notice(self) -> None:
-        """Show the notice of the start, else what is wrong with the saved view."""
+        """Show the notice of the start, else the problem with the saved view."""
         if notice := self.notice or (self.view_saver.trouble if self.view_saver is not None else ""):
             self.notify(notice, severity="warning", timeout=12)
 
     def settle(self) -> None:
-        """Take it that what stays has been made: from now on only what came since is looked through for garbage."""
+        """Exempt all objects created so far from garbage collection, because they last."""
         textual_internals.settle_garbage()
         self.set_interval(TIDY, textual_internals.tidy_garbage)
 
     @property
     def needle(self) -> str:
-        """What the page, else the tables are filtered by."""
+        """The filter of the page, else of the tables."""
         return ""
 
     @property
     def typed_in(self) -> list[Widget]:
-        """The lines that are typed in now: a filter, a name, a time."""
+        """The open input lines: a filter, a name, a time."""
         return [line for line in self.query("InputLine") if line.display]
 
-    # ---- doing what they ask for
+    # ---- running actions
 
     async def attempt(self, doing: Awaitable[object]) -> None:
-        """Wait until something is done; a fault in that is reported, and the screen lives on."""
+        """Await `doing`; report an error in it, and keep the screen running."""
         try:
             await doing
         except Exception as error:
             self.complain(error)
 
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
-        """Do what a key or a click asks for; a fault in that is reported, and the screen lives on."""
+        """Run the action of a key or a click; report an error in it, and keep the screen running."""
         try:
             done = await super().run_action(*arguments, **named)
             self.note_view()
@@ -185,7 +185,7 @@ class KeyedApp(TerminalApp):
         return done
 
     async def action_key(self, name: str) -> None:
-        """Do what a key does, or say why it does nothing."""
+        """Run the action of a key, or notify the user why it is not available."""
         key = self.own_keys.get(name) or next(each for each in self.all_keys() if each.key.name == name)
         if not key.when(self):
             why_not = key.why_not if isinstance(key.why_not, str) else key.why_not(self)
@@ -197,7 +197,7 @@ class KeyedApp(TerminalApp):
             await done
 
     def on_key(self, event: KeyPress) -> None:
-        """Say of a key that nothing here has that it does nothing, or where it works: so nobody thinks it was lost."""
+        """Notify the user of an unknown key, or where it works, so that it does not seem to be lost."""
         if not self.begun or self.is_leaving or event.key in self.active_bindings:
             return
         others = "Esc goes back" if self.typed_in or len(self.screen_stack) > 1 else "? lists the keys"
@@ -205,7 +205,7 @@ class KeyedApp(TerminalApp):
         self.notify(self.where_key_works(event.key) or f"{shown} is no key here: {others}.")
 
     def on_clicked(self, event: Clicked) -> None:
-        """Do what was clicked on the line of tabs or of keys."""
+        """Run the action that was clicked on the line of tabs or of keys."""
         self._run(event.action)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002 - Textual passes it
@@ -218,7 +218,7 @@ class KeyedApp(TerminalApp):
         yield SystemCommand("themes", "Choose one of all themes.", self.action_change_theme)
 
     def more_commands(self) -> Iterable[SystemCommand]:
-        """Return what else the palette offers."""
+        """Return the other commands of the palette."""
         return ()
 
     def _run(self, action: str) -> None:

@@ -1,4 +1,4 @@
-"""The state of the monitor: the data, the poll on show, the user's choices. Knows no widget."""
+"""The state of the monitor: the data, the poll on screen, the user's choices. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from presman.forecast.forecaster import Foresight
 
 _COSTS = 9
-"""Polls whose usual cost is shown."""
+"""Polls that the usual cost is taken from."""
 
 
 class Monitor:
     """One database being watched: the newest reading, the one on screen, the link, and the user's choices.
 
-    `latest` is the newest reading and `reading` the one on screen: the same but while the view is frozen or somebody
-    looks back. `alerts` are those of the screen, `to_do` is the one thing to do.
+    `latest` is the newest reading and `reading` the one on screen. They differ only while the view is frozen or
+    scrolled back. `alerts` are those of the reading on screen, `to_do` is the one thing to do.
     """
 
     def __init__(self, name: str, refresh: float, packs: tuple[str, ...], clock: Callable[[], float]) -> None:
@@ -45,47 +45,47 @@ class Monitor:
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
         self.foresight: Foresight | None = None
-        """What the forecasts of the newest reading are made of, None where it has none."""
+        """The basis of the forecasts of the newest reading, None if it has none."""
         self._costs: list[float] = []
         self.events: Sequence[DatabaseEvent] = ()
-        """What happened, oldest first."""
+        """The events, oldest first."""
         self._events_then: Sequence[DatabaseEvent] = ()
-        """What was known of that when the view was paused."""
+        """The events known when the view was paused."""
         self.timeline = Timeline()
         """The polls so far."""
 
     @property
     def cost(self) -> float | None:
-        """Seconds that a poll usually takes."""
+        """The usual duration of a poll in seconds."""
         return sorted(self._costs)[(len(self._costs) - 1) // 2] if self._costs else None
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the screen shows something else than the newest reading."""
+        """Whether the screen does not follow the newest reading."""
         return self.choices.paused is not None or self.choices.behind > 0
 
     @property
     def why_no_command(self) -> str:
-        """Why no command is offered to copy at all: what is on screen is old. "" where commands are offered."""
+        """Why no command can be copied: the data on screen is old. "" if commands can be copied."""
         if self.link.state is LinkState.LOST:
             return "the connection is lost"
         return "the view is paused, or back in time" if self.is_frozen else ""
 
     @property
     def containers(self) -> bool:
-        """Whether this is known to be a container database."""
+        """Whether the database is known to be a container database."""
         return self.reading is not None and self.reading.header.cdb
 
     def choose(self, **changes: Any) -> None:
         """Change some of the user's choices."""
         self.choices = replace(self.choices, **changes)
 
-    # ---- what comes in
+    # ---- incoming data
 
     def preview(self, reading: Reading, age: float) -> None:
-        """Take what of the first poll is there, until it is whole: it is shown, and not kept.
+        """Take the early part of the first poll: it is shown until the poll is complete, but not kept.
 
-        It began to be read `age` seconds ago.
+        That poll started `age` seconds ago.
         """
         if self.latest is None:
             now = self.clock()
@@ -93,11 +93,11 @@ class Monitor:
             self.link = Link(LinkState.LIVE, since=now, fresh=max(self._begun, now - age))
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
-        """Take a new reading; while the view is frozen only keep it."""
+        """Take a new reading; while the view is frozen, only store it."""
         now = self.clock()
         fresh = self._begun if reading.stale is None else now - reading.poll_seconds - reading.stale
         if self.cost is None and self.latest is not None and self.latest.at == reading.at:
-            fresh = min(fresh, self.link.fresh)  # what was seen of it is as old as it was
+            fresh = min(fresh, self.link.fresh)  # a part of it was read earlier
         self.latest = reading
         self.timeline.add(reading, snapshot)
         self.link = Link(LinkState.LIVE, since=now, fresh=fresh)
@@ -108,37 +108,37 @@ class Monitor:
             self.reading = reading
 
     def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
-        """Take a reading of another time, with the polls and charts that lead to it."""
+        """Take a reading of another time, with the polls and charts before it."""
         self.timeline = timeline
         self.choose(behind=0, paused=None)
         self.arrive(reading, snapshot)
 
     def recall(self, timeline: Timeline | None) -> None:
-        """Take a timeline that goes further back to the same newest poll; None where that cannot be had."""
+        """Take a timeline that ends at the same newest poll and goes further back; None if it is not available."""
         if timeline is None:
             self.timeline.watch.lacks_past = False
         else:
             self.timeline = timeline
 
     def replays(self, text: str) -> None:
-        """Note that a recording is on show, and what it does."""
+        """Note that a recording is shown, and its state."""
         self.link = replace(self.link, state=LinkState.REPLAY, text=text)
 
     def lose(self, text: str, retry_in: float | None, lasting: float = 0.0) -> None:
-        """Note that the link has been lost for some seconds: the last data stay on show and grow old."""
+        """Note that the link has been lost for `lasting` seconds: the last data stay on screen."""
         now = self.clock()
         since = self.link.since if self.link.state is LinkState.LOST else now - lasting
         retry_at = None if retry_in is None else now + retry_in
         self.link = Link(LinkState.LOST, text, since, self.link.fresh, retry_at)
 
     def end(self) -> None:
-        """Note that at its end."""
+        """Note that the source has ended."""
         self.link = replace(self.link, state=LinkState.ENDED)
 
     # ---- time
 
     def pause(self) -> None:
-        """Freeze the view where it is, or go on."""
+        """Freeze the view, or resume."""
         if self.is_frozen:
             self.live()
         elif self.reading is not None:
@@ -147,12 +147,12 @@ class Monitor:
             self.choose(paused=self.clock())
 
     def live(self) -> None:
-        """Show the newest poll and go on with each."""
+        """Show the newest poll, and each that follows."""
         self.choose(behind=0, paused=None)
         self.reading = self.latest
 
     def step(self, polls: int) -> bool:
-        """Step through the polls; past the newest it is live again. Returns whether anything changed."""
+        """Step through the polls; the newest one is live again. Return whether anything changed."""
         behind = max(0, min(len(self.timeline) - 1, self.choices.behind - polls))
         if behind == self.choices.behind:
             return False
@@ -167,10 +167,10 @@ class Monitor:
             self.reading = self.timeline.reading(behind) or self.reading
             self.choose(behind=behind, paused=None)
 
-    # ---- what is drawn
+    # ---- what is shown
 
-    def look(self) -> None:
-        """Work out what is wrong at the instant on screen, and what to do: of what is old no command is offered."""
+    def assess(self) -> None:
+        """Compute the alerts and the to-do of the instant on screen; no command is offered for old data."""
         from presman.analysis.advice.to_do import to_do
 
         self.alerts = alerts(self.reading, self.link)
@@ -179,12 +179,12 @@ class Monitor:
             self.to_do = self.to_do._replace(commands=(), affects="")
 
     def moment(self) -> Moment | None:
-        """Return the instant on screen with all that a tab is drawn from; None before the first poll."""
+        """Return the instant on screen with all data of a tab; None before the first poll."""
         if self.reading is None or self.latest is None:
             return None
         line, number = self.timeline, self.reading.number
         choices, newest, events = self.choices, self.latest.at, self.events
-        if choices.paused is not None:  # nothing moves, whatever is drawn again: what came since is not there yet
+        if choices.paused is not None:  # nothing changes when the screen is redrawn: newer polls do not exist yet
             choices, newest, events = replace(choices, behind=0), self.reading.at, self._events_then
         return Moment(
             self.reading,
@@ -199,26 +199,26 @@ class Monitor:
         )
 
 
-# ---- Moments: what can be gone to in the past of a live database: times, and what happened. A replay has its own.
+# ---- Moments: the times and events in the past of a live database that the user can go to. A replay has its own.
 
 _MINUTES_BACK = "15"
-"""Where one goes who asks for no time: what a DBA who is called looks at first."""
+"""The default time to go to: what a DBA on call looks at first."""
 
 _IN_MESSAGE = 4
-"""Events of one poll that are named when one goes there."""
+"""Most events of one poll that the notice names."""
 
 
 def beyond(at: datetime, first: datetime, last: datetime, last_one: str) -> str:
-    """Return that no poll is at an instant before the first or after the last one, whose name is given; else ""."""
+    """Return a notice if an instant is before the first poll or after the last one, named `last_one`; else ""."""
     from presman.recording.time_words import spelled_instant
 
-    if at < first.replace(microsecond=0):  # a time is typed in whole seconds
+    if at < first.replace(microsecond=0):  # times are typed in whole seconds
         return f"No poll before {spelled_instant(first)}: this is the first."
     return f"No poll after {spelled_instant(last)}: this is {last_one}." if at > last else ""
 
 
 class Moments:
-    """The moments of the polls that are kept, and the events that are found as polls come."""
+    """The moments of the polls that are kept, and the events found as polls arrive."""
 
     def __init__(self, monitor: Monitor, notify: Callable[..., None], repaint: Callable[[], None]) -> None:
         self.monitor = monitor
@@ -227,7 +227,7 @@ class Moments:
         self._history = EventHistory()
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
-        """Find what happened up to a poll."""
+        """Find the events up to a poll."""
         if snapshot is not None:
             self._history.add(reading, snapshot)
             self.monitor.events = tuple(self._history.events)
@@ -240,13 +240,13 @@ class Moments:
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
-        """From when to when one can go; None before the first poll."""
+        """The first and last instant that the user can go to; None before the first poll."""
         monitor = self.monitor
         first = None if monitor.latest is None else monitor.timeline.first()
         return None if first is None or monitor.latest is None else (first, monitor.latest.at)
 
     def jump(self, words: str) -> None:
-        """Go to the time that words mean, or say that they mean none. A number is minutes before the newest poll."""
+        """Go to the time that `words` describe, or notify the user of a mistake. A number means minutes ago."""
         from presman.recording.time_words import instant_of
 
         words = words.strip() or _MINUTES_BACK
@@ -258,17 +258,17 @@ class Moments:
                 self.notify(str(error), severity="error", timeout=8)
 
     def step(self, polls: int) -> None:
-        """Step through the polls; past the newest it is live again."""
+        """Step through the polls; the newest one is live again."""
         if self.monitor.step(polls):
             self.repaint()
 
     def click(self, at: datetime) -> None:
-        """Go to an instant of a chart, whose newest stretch ends after the newest poll."""
+        """Go to an instant on a chart, which may be after the newest poll."""
         if self.span is not None:
             self.go_to(min(at, self.span[1]))
 
     def go_to(self, at: datetime) -> None:
-        """Show the last poll not after an instant; where there is none, say so."""
+        """Show the last poll not after an instant, or notify the user that there is none."""
         if self.span is None:
             return
         self.monitor.look_back(self.monitor.timeline.behind(at))
@@ -277,27 +277,27 @@ class Moments:
             self.notify(text, timeout=8)
 
     def to_event(self, direction: int) -> None:
-        """Go to what happened next (1) or before (-1)."""
+        """Go to the next (1) or previous (-1) event."""
         event = self.event(direction)
         if event is None:
-            self.notify("Nothing else happened after this." if direction > 0 else self._nothing_before())
+            self.notify("Nothing else happened after this." if direction > 0 else self._no_earlier_event())
         else:
             self.show(event)
 
     def show(self, event: DatabaseEvent) -> None:
-        """Go to what happened, and say what it was, with what else happened by that poll, each up to its figures."""
+        """Go to an event, and notify the user of it and of the other events of that poll, each without its figures."""
         self.go_to(event.at)
         events = [each.text.partition("; ")[0] for each in self.monitor.events if each.at == event.at]
         more = [f"+{len(events) - _IN_MESSAGE} more: E lists them"] if len(events) > _IN_MESSAGE else []
         self.notify(" · ".join([*events[:_IN_MESSAGE], *more]), timeout=8)
 
     def event(self, direction: int) -> DatabaseEvent | None:
-        """Return what happened next (1) or before (-1) the poll on show, as far back as polls are kept."""
+        """Return the next (1) or previous (-1) event from the poll on screen, as far back as polls are kept."""
         reading, span = self.monitor.reading, self.span
         if reading is None or span is None:
             return None
         return beside(self.monitor.events, reading.at, direction, span[0])
 
-    def _nothing_before(self) -> str:
+    def _no_earlier_event(self) -> str:
         first = "" if self.span is None else f" The oldest poll kept is from {clock(self.span[0])}."
         return f"Nothing happened before this.{first}"

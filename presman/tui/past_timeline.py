@@ -1,7 +1,8 @@
-"""Past timeline: what whoever had watched a recording up to an instant would have of the time before it.
+"""Past timeline: the history that a monitor would have had at an instant of a recording.
 
-A jump shows at once what the figures tell: charts of groups, statements and their lives. What only the polls tell (what
-sessions did, histograms, how the queue usually is) is taken up behind it, a poll at a time.
+After a jump, the part that comes from the recorded figures is shown at once: charts of groups, statements and their
+lives. The part that only the polls contain (activity of sessions, histograms, the usual queue) is read afterwards, one
+poll at a time.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ CHARTED_FIGURES = ("used", "waiting", "io", "servers", "queued")
 
 
 class Recall:
-    """The hour before a jump to the poll at `index`, watched once more: one poll with each step."""
+    """Replays the hour before a jump to the poll at `index`, one poll per step."""
 
     def __init__(self, playback: Playback, index: int) -> None:
         self._playback = playback
@@ -28,11 +29,11 @@ class Recall:
         self._timeline: Timeline | None = None
 
     def move(self, indexes: int) -> None:
-        """Take note that polls have other indexes than before: the oldest ones were removed."""
+        """Shift the position by `indexes`, after the oldest polls were removed."""
         self._next = max(0, self._next + indexes)
 
     def step(self, until: int) -> Timeline | None:
-        """Take up the next poll; return the timeline when it has all up to the index `until` that can be read."""
+        """Add the next poll; return the timeline once it has all readable polls up to the index `until`."""
         try:
             pair = self._playback.pair(self._next)
             if self._timeline is None:
@@ -48,7 +49,7 @@ class Recall:
 
 
 def timeline_before(playback: Playback, previous: Snapshot | None, at: datetime) -> Timeline:
-    """Return a timeline whose charts show the hour before an instant, from the figures: nothing is analysed again."""
+    """Return a timeline with charts of the hour before an instant, from recorded figures without new analysis."""
     found = Timeline()
     if previous is not None:
         found.begin(previous)
@@ -58,7 +59,7 @@ def timeline_before(playback: Playback, previous: Snapshot | None, at: datetime)
 
 
 def fill(series: Series, lines: GroupLines) -> None:
-    """Fill empty charts with the lines of groups; the cluster's are the sums over its instances."""
+    """Fill empty charts with the lines of groups; those of the cluster are the sums over its instances."""
     instances = {inst_id for _, (inst_id, _, _) in lines.values}
     several = len(instances) > 1
     found: dict[Key, Sequence[float]] = {}
@@ -75,5 +76,5 @@ def fill(series: Series, lines: GroupLines) -> None:
 
 
 def summed(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Return two lines as one; where only one has a value (the other is NaN) that one."""
+    """Return the sum of two lines; where one of them is NaN, the value of the other."""
     return [b if isnan(a) else a if isnan(b) else a + b for a, b in zip(one, other, strict=True)]

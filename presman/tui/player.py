@@ -1,4 +1,4 @@
-"""Player: a recording as a feed: played at any speed, stopped, stepped, jumped in. Its thread reads and analyses."""
+"""Player: a recording as a feed, with speeds, pause, steps and jumps. Its thread reads and analyses."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from presman.tui.past_timeline import Recall
     from presman.tui.timeline import Timeline
 
-# ---- What the player tells the app.
+# ---- Messages of the player to the app.
 
 
 @dataclass(eq=False)
 class PlaybackLoaded(Message):
-    """The recording is open: from when to when it is, what it holds in short, and what happened in what is replayed."""
+    """The recording is open: its first and last instant, its summary `strip`, and the events of the replayed part."""
 
     first: datetime
     last: datetime
@@ -45,10 +45,10 @@ class PlaybackLoaded(Message):
 
 @dataclass(eq=False)
 class Jumped(Message):
-    """Another time is on show: the reading, what it was made of, and the charts before it.
+    """Another time is on screen: the reading, its snapshot, and the timeline before it.
 
-    `message` says that no poll is at the time that was asked for, "" where there is one. `keys` counts the keys that
-    asked for a poll until this one was shown.
+    `message` says that there is no poll at the requested time, "" if there is one. `keys` counts the keys that asked
+    for a poll until this one was shown.
     """
 
     timeline: Timeline
@@ -61,35 +61,35 @@ class Jumped(Message):
 
 @dataclass(eq=False)
 class Recalled(Message):
-    """What of the time before the polls on show the figures do not tell, up to the newest; None if it cannot be had."""
+    """The complete timeline before a jump, including what only polls contain; None if it cannot be read."""
 
     timeline: Timeline | None
 
 
 @dataclass(eq=False)
 class Passed(Message):
-    """Polls were passed over that cannot be read."""
+    """Unreadable polls were skipped."""
 
     text: str
 
 
 @dataclass(eq=False)
 class Stopped(Message):
-    """It plays no more: the end is reached, or what comes is damaged (`text`); `keys` counts those that asked."""
+    """Playing has stopped at the end or at damaged polls (`text`); `keys` counts the keys that asked for a poll."""
 
     text: str
     keys: int = 0
 
 
 STRETCHES = 400
-"""Stretches into which the whole recording is summed up for the scrub bar."""
+"""Stretches of the summary of the whole recording on the scrub bar."""
 
 _SUMMED_UP = 10.0
-"""Seconds between two times that the whole of a growing recording is summed up for the scrub bar."""
+"""Seconds between two summaries of a growing recording for the scrub bar."""
 
 
 class Following:
-    """Looks whether a recording has grown, and tells what it holds."""
+    """Checks whether a recording has grown, and posts its summary."""
 
     def __init__(self, post: Post) -> None:
         self._post = post
@@ -97,7 +97,7 @@ class Following:
         self.trouble = ""
 
     def sum_up(self, source: RecordingSource) -> None:
-        """Tell what the recording holds."""
+        """Post the summary of the recording."""
         playback = source.playback
         assert playback.first is not None
         assert playback.last is not None
@@ -107,7 +107,7 @@ class Following:
         self._post(PlaybackLoaded(playback.first, playback.last, strip, events, message))
 
     def newest(self, source: RecordingSource, shown: datetime | None) -> tuple[int, int] | None:
-        """Return the indexes of the poll on show, which may have moved, and of the newest; None where none is newer."""
+        """Return the indexes of the poll on screen, which may have moved, and of the newest; None if none is newer."""
         from presman.sources import SourceError
 
         try:
@@ -121,46 +121,46 @@ class Following:
         last = source.playback.last
         if not indexes or shown is None or last is None or last <= shown:
             return None
-        return source.playback.index(shown), indexes.stop - 1  # what is too old may have been removed meanwhile
+        return source.playback.index(shown), indexes.stop - 1  # old polls may have been removed meanwhile
 
 
 def ends_of(source: RecordingSource) -> tuple[datetime, datetime]:
-    """Return the instants of the first and the last poll that are replayed."""
+    """Return the instants of the first and the last replayed poll."""
     playback, indexes = source.playback, source.indexes
     return playback.at(min(indexes.start, len(playback) - 1)), playback.at(max(0, indexes.stop - 1))
 
 
 SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""How many times as fast as it was; the second is usual."""
+"""Factors of the original speed; the default is 1.0."""
 
 
 _LONGEST_PAUSE = 2.0
-"""Seconds between two polls at most, however long nothing was recorded."""
+"""Maximum number of seconds between two polls, even if nothing was recorded for longer."""
 
 FOLLOWING = 1.0
-"""Seconds between two looks whether a recording that is followed has grown."""
+"""Seconds between two checks whether a followed recording has grown."""
 
 _PATIENCE = 0.5
-"""Seconds that the end waits for what is being read."""
+"""Seconds that `stop` waits for a poll that is being read."""
 
 _LATEST = 0.5
-"""Seconds by which polls may be late and be caught up with."""
+"""Maximum delay in seconds that playing catches up with."""
 
 _CALM = 0.3
-"""Seconds after a jump in which nothing else is done: it is being painted."""
+"""Seconds after a jump without other work, while the screen is being painted."""
 
 _BREATH = 0.005
-"""Seconds between two polls that are taken up behind a jump: keys are answered meanwhile."""
+"""Seconds between two polls that are recalled after a jump, so that keys are answered."""
 
 
 _LAST = 1 << 60
-"""An index behind every end."""
+"""An index beyond every end."""
 
 
 class _Wanted(NamedTuple):
-    """What is to be shown next, whether that is a jump, and the time that was asked for, if one was.
+    """What to show next, whether that is a jump, and the requested time, if any.
 
-    Where the target is the last poll, `more` counts the polls to go on, or back, from there.
+    If the target is the last poll, `more` is the number of polls to move from there.
     """
 
     target: int
@@ -172,9 +172,9 @@ class _Wanted(NamedTuple):
 class Player(Feed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
-    With `follow` it begins at the end, and goes on as the recording grows; else at the time that the words `begin`
-    name, and stands there, or with "" plays from the first poll on. What is asked of a feed but to play has no meaning
-    where all has passed.
+    With `follow` it begins at the end and continues as the recording grows. Otherwise it stands at the time that the
+    words `begin` describe or, if they are "", plays from the first poll on. Other requests to a feed have no effect on
+    the past.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Player(Feed):
         self._begin = begin
         self._shown_at: datetime | None = None
         self.trouble = ""
-        """Why a recording that is followed cannot be read, "" while it can."""
+        """Why a followed recording cannot be read, "" while it can."""
         self._at_end = False
         self._make_source = make_source
         self._post = post
@@ -193,17 +193,17 @@ class Player(Feed):
         self._stopping = False
         self._source: RecordingSource | None = None
         self._over = threading.Event()
-        """There is no thread yet, or none any more."""
+        """Set while there is no thread."""
         self._over.set()
         self._target: int | datetime | None = None
         self._more = 0
-        """Where the last keys lead to, and how many polls on from there; None once that is being shown."""
+        """The target of the last keys, None once it is being shown, and the polls to move from there."""
         self._shown = self._aim = -1
-        """The index of the poll on show, and of the one that is being shown next."""
+        """The index of the poll on screen, and of the one to be shown next."""
         self.keys = self._keys = 0
-        """Keys that asked for another poll, and those of them that what is on show answers."""
+        """The number of keys that asked for another poll, and of those that the poll on screen answers."""
         self.heading: datetime | None = None
-        """The instant that the last key leads to, None where it is on show or a step leads there."""
+        """The instant that the last key goes to, None if it is on screen or a step goes there."""
         self._recall: Recall | None = None
         self._forecaster: Forecaster | None = None
         self._due_at = 0.0
@@ -214,11 +214,11 @@ class Player(Feed):
 
     @property
     def is_following(self) -> bool:
-        """Whether the newest poll is on show, and the next one will be."""
+        """Whether the newest poll is on screen, and the next one will be shown when it arrives."""
         return self._follow and self._at_end and self.playing
 
     def start(self) -> None:
-        """Begin to play. Raises RuntimeError where no thread can be had."""
+        """Start playing. Raises RuntimeError if no thread can be started."""
         self._over.clear()
         try:
             threading.Thread(target=self._run, name="presman-player", daemon=True).start()
@@ -227,7 +227,7 @@ class Player(Feed):
             raise
 
     def stop(self) -> None:
-        """End."""
+        """End the thread."""
         self._stopping = True
         self._asked.set()
         if self._source is not None:
@@ -235,26 +235,26 @@ class Player(Feed):
         self._over.wait(_PATIENCE)
 
     def act(self, command: Command) -> None:  # noqa: ARG002
-        """Refuse: what is on show has passed."""
+        """Raise PermissionError: a recording has no actions."""
         raise PermissionError("this is a recording: no actions on the past")
 
     def play(self, *, on: bool) -> None:
-        """Play on, or stop where it is."""
+        """Play, or stop at the current poll."""
         with self._lock:
             self.playing = on
         self._asked.set()
 
     def faster(self, direction: int) -> None:
-        """Choose the next speed up (1) or down (-1)."""
+        """Switch to the next higher (1) or lower (-1) speed."""
         index = min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)
         with self._lock:
             self.speed = SPEEDS[index]
         self._asked.set()
 
     def step(self, polls: int) -> None:
-        """Go some polls forward or back, and stay there."""
+        """Move by `polls`, forward or back, and stop there."""
         with self._lock:
-            # Of many presses at once each counts from where the one before leads.
+            # Each of several quick key presses counts from the target of the one before.
             if isinstance(self._target, datetime) or self._target == _LAST:
                 self._more += polls
             else:
@@ -263,13 +263,13 @@ class Player(Feed):
             self._head_for(None)
 
     def jump(self, at: datetime) -> None:
-        """Show the last poll not after an instant; go on playing if it does."""
+        """Show the last poll not after an instant; if it plays, it goes on from there."""
         with self._lock:
             self._target, self._more = at, 0
             self._head_for(at)
 
     def to_end(self, at: datetime | None = None) -> None:
-        """Show the last poll, of about an instant; of a recording that is followed, from then on each that comes."""
+        """Show the last poll, at about `at`. A followed recording then shows each new poll."""
         with self._lock:
             self._target, self._more = _LAST, 0
             self.playing = self.playing or self._follow
@@ -334,11 +334,11 @@ class Player(Feed):
         self._post(Stopped(text, self._keys))
 
     def _next(self, playback: Playback) -> _Wanted | None:
-        """Wait for what is to be shown next; None at the end. Meanwhile what was before a jump is recalled."""
-        shown = max(self._due_at, time.monotonic() - _LATEST)  # what painting took does not slow it down
+        """Wait for the next poll to show and return it, None at the end. Recall the time before a jump meanwhile."""
+        shown = max(self._due_at, time.monotonic() - _LATEST)  # the time for painting does not slow it down
         rest = _CALM
         while True:
-            self._asked.clear()  # first: whoever asks from now on wakes it again
+            self._asked.clear()  # first, so that any later request wakes it again
             if self._stopping:
                 return None
             if (wanted := self._take_wanted(playback)) is not None:
@@ -356,7 +356,7 @@ class Player(Feed):
                 self._recall_more()
 
     def _take_wanted(self, playback: Playback) -> _Wanted | None:
-        """Return where the keys until now lead to: from now on others count from there."""
+        """Return the target of the keys so far, from which later keys count."""
         with self._lock:
             self._keys = self.keys
             if self._target is None:
@@ -367,7 +367,7 @@ class Player(Feed):
         return wanted
 
     def _due(self, playback: Playback) -> float | None:
-        """Return how many seconds the poll on show stays there, None: until somebody asks for another."""
+        """Return how many seconds the poll on screen stays, None until a key asks for another one."""
         if not self.playing:
             return None
         if self._shown + 1 < len(playback):
@@ -376,13 +376,13 @@ class Player(Feed):
         return FOLLOWING if self._follow else 0.0
 
     def _recall_more(self) -> None:
-        """Take up one more poll of the time before a jump, and tell when that was the last."""
+        """Recall one more poll of the time before a jump, and post the timeline after the last one."""
         from presman.recording.store_errors import RecordingError
 
         assert self._recall is not None
         try:
             timeline = self._recall.step(self._shown)
-        except RecordingError:  # what is on show stays there
+        except RecordingError:  # the poll on screen stays
             self._recall = None
             self._post(Recalled(None))
             return
@@ -391,7 +391,7 @@ class Player(Feed):
             self._post(Recalled(timeline))
 
     def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
-        """Show a poll; in place of a damaged one the nearest that can be read, in the direction one goes."""
+        """Show a poll. A damaged one is replaced by the nearest readable one in the direction of movement."""
         from presman.recording.statement_lives import forecaster_before, with_recorded_goals
         from presman.recording.store_errors import RecordingError
         from presman.tui.past_timeline import Recall, timeline_before
@@ -400,7 +400,7 @@ class Player(Feed):
         try:
             index, pair = _readable(source, wanted, back=wanted < self._shown)
             if pair is None or (not jumped and index < wanted):
-                self._shown = wanted  # one that is followed grows on
+                self._shown = wanted  # a followed recording keeps growing
                 if not self._follow:
                     self._end("Every poll from here on is damaged.")
                 return
@@ -411,7 +411,7 @@ class Player(Feed):
                 self._forecaster = forecaster_before(playback, previous)
             reading = self._forecaster.read(reading, previous, current, None)
             reading, foresight = with_recorded_goals(playback, source.goals, reading), self._forecaster.foresight
-        except RecordingError as error:  # a store that is lost may return: who follows goes on looking
+        except RecordingError as error:  # a lost store may come back: following continues
             self._shown = wanted
             if jumped or not self._follow:
                 self._end(str(error))
@@ -432,9 +432,9 @@ class Player(Feed):
 
 
 def _wanted(target: int | datetime, more: int, playback: Playback, index: int) -> _Wanted:
-    """Return what is to be shown when somebody asks for an index or an instant, or polls on from there (`more`).
+    """Return what to show for a requested index or instant, moved by `more` polls.
 
-    `index` is on show meanwhile.
+    `index` is the poll on screen.
     """
     if isinstance(target, int):
         return _Wanted(target, jumped=target != index + 1, more=more)
@@ -444,7 +444,7 @@ def _wanted(target: int | datetime, more: int, playback: Playback, index: int) -
 
 
 def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:
-    """Return a poll behind the one before it, or the nearest that can be read, and its index; None where none can."""
+    """Return the index of a poll, or of the nearest readable one, and its pair of snapshots, None if there is none."""
     from presman.recording.playback import LostPollError
 
     try:
@@ -455,13 +455,13 @@ def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int,
 
 
 def _passed(wanted: int, shown: int) -> str:
-    """Say how many polls are damaged between the one that was wanted and the one on show."""
+    """Return a notice of how many polls between the requested one and the one on screen are damaged."""
     many = counted(abs(shown - wanted), "poll")
     return f"{many} {'before' if shown > wanted else 'after'} this cannot be read: the recording is damaged there."
 
 
 def _first(source: RecordingSource, words: str) -> int:
-    """Return the index to begin at: of the last poll not after the time that was named. Raises InputError."""
+    """Return the index to begin at: that of the last poll not after the time that `words` name. Raises InputError."""
     from presman.recording.time_words import instant_of
 
     playback, indexes = source.playback, source.indexes

@@ -1,4 +1,4 @@
-"""The monitor on a recording: the same screens, with keys that play it and a bar to see where one is."""
+"""The monitor on a recording: the same screens, with keys for playing and a bar with the position."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def toggle(app: ReplayApp) -> None:
-    """Play, or stop where it is."""
+    """Play, or stop at the current poll."""
     app.player.play(on=not app.player.playing)
     app.say_state()
 
@@ -63,11 +63,11 @@ REPLAY_KEYS = (
            time_keys.ask_time, has_data),
     time_keys.JUMP, time_keys.NEXT_EVENT, time_keys.PREVIOUS_EVENT,
 )  # fmt: skip
-"""Those named like keys of a live database take their place."""
+"""Those with the name of a key for live databases replace it."""
 
 
 _WHOLE = 10.0
-"""Seconds between two polls from which on they are shown as whole ones."""
+"""Seconds between two polls from which they are shown without decimals."""
 
 
 class RecordedMoments(Moments):
@@ -81,15 +81,15 @@ class RecordedMoments(Moments):
         """Do nothing: the events were recorded."""
 
     def lose(self, text: str) -> None:
-        """Do nothing: what can be lost is the recording."""
+        """Do nothing: a recording has no connection to lose."""
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
-        """From when to when the recording is; None until it is open."""
+        """The first and last instant of the recording; None until it is open."""
         return self._replay.span
 
     def step(self, polls: int) -> None:
-        """Go some polls forward or back."""
+        """Move by `polls`, forward or back."""
         self._replay.in_turn(partial(self._replay.player.step, polls))
 
     def go_to(self, at: datetime) -> None:
@@ -97,21 +97,21 @@ class RecordedMoments(Moments):
         self._replay.player.jump(at)
 
     def to_event(self, direction: int) -> None:
-        """Go to what happened next (1) or before (-1), once it is known where from."""
+        """Go to the next (1) or previous (-1) event, once the time to start from is known."""
         self._replay.in_turn(partial(super().to_event, direction), by_time=True)
 
     def show(self, event: DatabaseEvent) -> None:
-        """Go to what happened, and stay there."""
+        """Go to an event, and stop there."""
         self._replay.player.play(on=False)
         super().show(event)
 
     def event(self, direction: int) -> DatabaseEvent | None:
-        """Return what happened next (1) or before (-1) the poll on show, or that which the last key leads to."""
+        """Return the next (1) or previous (-1) event from the poll on screen, or from the target of the last key."""
         reading = self.monitor.reading
         at = self._replay.player.heading or (reading.at if reading is not None else None)
         return None if at is None else beside(self.monitor.events, at, direction)
 
-    def _nothing_before(self) -> str:
+    def _no_earlier_event(self) -> str:
         return "Nothing happened before this."
 
 
@@ -137,17 +137,17 @@ class ReplayApp(MonitorApp):
         self.replayed = make_source
         self._answered = 0
         self._later: list[Callable[[], None]] = []
-        """Keys that wait for the poll which a step before them leads to: they count from its time."""
+        """Requests that wait for the poll of an earlier step, because they count from its time."""
         self.scrub = ScrubBar()
 
     @property
     def player(self) -> Player:
-        """What plays the recording."""
+        """The player of the recording."""
         assert isinstance(self.feed, Player)
         return self.feed
 
     async def on_playback_loaded(self, event: PlaybackLoaded) -> None:
-        """Show the bar, and say what of the recording cannot be read."""
+        """Show the bar, and notify the user of unreadable parts of the recording."""
         self.span, self.monitor.events = (event.first, event.last), event.events
         self.scrub.load(event.first, event.last, event.strip, event.events)
         if not self.scrub.is_attached:
@@ -157,7 +157,7 @@ class ReplayApp(MonitorApp):
 
     def on_arrived(self, event: Arrived) -> None:
         """Take the next poll of the recording."""
-        event.prevent_default()  # Textual would call what this overrides once more
+        event.prevent_default()  # Textual would also call the overridden method
         super().on_arrived(event)
         self.say_state()
         self._arrive(event.keys)
@@ -178,24 +178,24 @@ class ReplayApp(MonitorApp):
         self._arrive(event.keys)
 
     def on_recalled(self, event: Recalled) -> None:
-        """Show what was before a jump also where only the polls tell it."""
+        """Add the history before a jump that only the polls contain."""
         self.monitor.recall(event.timeline)
         self.say_state(paint=False)
         self.repaint()
 
     def on_passed(self, event: Passed) -> None:
-        """Say which polls cannot be read."""
+        """Notify the user of unreadable polls."""
         self.notify(event.text, severity="warning", timeout=12)
 
     def on_stopped(self, event: Stopped) -> None:
-        """Say that it plays no more."""
+        """Show that playing has stopped."""
         if event.text:
             self.notify(event.text, severity="warning", timeout=10)
         self.say_state()
         self._arrive(event.keys)
 
     def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
-        """Ask for another poll, once those before have said where from; `by_time` needs to know the time there."""
+        """Ask for another poll after earlier requests; `by_time` means that it depends on the time of their poll."""
         is_under_way = self.player.keys != self._answered and self.player.heading is None
         if self._later or (by_time and is_under_way):
             self._later.append(partial(self.in_turn, ask, by_time=by_time))
@@ -203,7 +203,7 @@ class ReplayApp(MonitorApp):
             ask()
 
     def _arrive(self, keys: int) -> None:
-        """Note that a poll is on show, which answers some keys, and wake those that waited for it."""
+        """Note that a poll is on screen, which answers `keys`, and run the requests that waited for it."""
         self._answered = keys
         if keys == self.player.keys:
             self.player.heading = None
@@ -212,7 +212,7 @@ class ReplayApp(MonitorApp):
                 ask()
 
     def say_state(self, *, paint: bool = True) -> None:
-        """Say at the top whether it plays, how fast, where it is and how often was polled; move the mark of the bar."""
+        """Show at the top whether it plays, its speed, position and poll interval; move the mark of the bar."""
         reading = self.monitor.reading
         if reading is None:
             return
@@ -241,21 +241,21 @@ def run_replay(
 ) -> MonitorEnd:
     """Show a recording until the user quits.
 
-    With `follow` it begins at the end and goes on as the recording grows, else it stands at the time that the words
-    `begin` name; `home` tells that there is a fleet to go back to, `fixed` what comes before what is kept of the last
-    time.
+    With `follow` it begins at the end and continues as the recording grows, else it begins at the time that the words
+    `begin` describe. `home` means that there is a fleet to go back to, `fixed` names the settings that override the
+    saved view.
     """
     app = ReplayApp(make_source, name=clean(name), theme=theme, follow=follow, begin=begin)
     return shown(app, [*fixed, "refresh"], home=home, ascii_only=ascii_only)
 
 
-# ---- Scrub bar: the whole recording on two lines, queue and throttle over time, the poll on show and the events.
+# ---- Scrub bar: the whole recording on two lines: queue and throttle over time, the position and the events.
 
 _HEADS = ("queue     ", "throttled ")
 
 
 class ScrubBar(LineView):
-    """Two lines over the keys; `show` draws them for an instant."""
+    """Two lines above the keys; `show` draws them for an instant."""
 
     ground = "panel"
 
@@ -266,7 +266,7 @@ class ScrubBar(LineView):
         self._span: tuple[datetime, datetime] | None = None
 
     def load(self, first: datetime, last: datetime, strip: Sequence[Stretch], events: Sequence[DatabaseEvent]) -> None:
-        """Take what the recording holds."""
+        """Take the summary of the recording."""
         self._span, self._strip, self._events = (first, last), strip, events
 
     def show(self, at: datetime, *, reads_past: bool = False) -> None:
@@ -283,7 +283,7 @@ def scrub_lines(
     width: int,
     reads_past: bool = False,
 ) -> list[Line]:
-    """Return the two lines: the longest queue and the throttled percent of each stretch, the mark, the bounds."""
+    """Return the two lines: the longest queue and the throttled percentage of each stretch, the mark, the ends."""
     first, last = span
     bounds = f" {first.astimezone():%m-%d %H:%M} – {last.astimezone():%m-%d %H:%M} "
     happened = bisect_right(events, at, key=lambda each: each.at)
@@ -300,14 +300,14 @@ def scrub_lines(
 
 @lru_cache(maxsize=2)
 def _sparks(strip: tuple[Stretch, ...], room: int) -> tuple[str, str]:
-    """Return queue and throttle in `room` cells each: they stay while the mark moves."""
+    """Return queue and throttle in `room` cells each, cached: they do not change while the mark moves."""
     queued = _fitted([None if each.queued is None else float(each.queued) for each in strip], room)
     throttled = _fitted([each.throttled if each.polls else None for each in strip], room)
     return spark(queued, room).ljust(room), spark(throttled, room, 100.0).ljust(room)
 
 
 def _fitted(values: Sequence[float | None], width: int) -> list[float | None]:
-    """Return the highest of the values that fall into each of `width` cells."""
+    """Return the highest value in each of `width` cells."""
     found: list[float | None] = []
     for cell in range(width):
         start = cell * len(values) // width

@@ -1,6 +1,6 @@
-"""View as a user set it, saved between runs: one private file for all targets, read with suspicion.
+"""View settings of a user, saved between runs: one private file for all targets, strictly validated.
 
-Filters are not saved: rows that are missing for what somebody typed last night are not looked for.
+Filters are not saved: nobody would think of yesterday's filter as the reason for missing rows.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from presman.tui.widgets.grid import Grid
 
 LARGEST = 65_536
-"""Bytes of such a file that are read."""
+"""Most bytes of the file that are read."""
 
 _MOST = 100
-"""Tables and columns that are believed to be there at most."""
+"""Most tables and columns that are accepted."""
 
 _FILE = "view.json"
 
 _Name = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")]
-"""A name as a file may have it: nothing in it steers a terminal."""
+"""A valid name in the file: without control characters."""
 
 _WHERE = re.compile(r"\$\.(\w+)")
-"""Where the setting stands that msgspec does not take."""
+"""Finds the setting that msgspec rejects."""
 
 _Seconds = Annotated[float, Meta(ge=0.5, le=3600)]
 _Columns = Annotated[tuple[_Name, ...], Meta(min_length=1, max_length=_MOST)]
 
 
 class SavedView(Struct, frozen=True, dict=True):
-    """What a user set by keys, None or empty where he did not.
+    """The settings that a user made with keys; None or empty for all others.
 
-    `refresh`, of a monitor, and `fleet_refresh` in seconds, `window` in minutes. Tables go by panel and key
-    (``parallel/queue``): what each is sorted by and whether that is descending, and its columns in order.
+    `refresh` (of a monitor) and `fleet_refresh` are in seconds, `window` is in minutes. Tables are named by panel and
+    key (``parallel/queue``): each has its sort key with whether it is descending, and its columns in order.
     """
 
     theme: _Name | None = None
@@ -58,19 +58,19 @@ class SavedView(Struct, frozen=True, dict=True):
 
 
 def path() -> Path:
-    """Return the file. Raises OSError."""
+    """Return the path of the file. Raises OSError."""
     return state_folder() / _FILE
 
 
 def load() -> tuple[SavedView, str]:
-    """Return what is kept, and why a file that is there was not used ("" if it was, or there is none)."""
+    """Return the saved view, and why an existing file was not used ("" if it was, or if there is none)."""
     try:
         content = read_private(path(), LARGEST)
     except FileNotFoundError:
         return SavedView(), ""
     except OSError as error:
         return SavedView(), f"The kept settings are not used: {error.filename or 'its file'}: {error.strerror}."
-    import json  # the first frame does not wait for it where nothing is kept
+    import json  # only if there is a file: the first frame need not wait for it
 
     try:
         return convert(json.loads(content), SavedView), ""
@@ -83,9 +83,9 @@ def load() -> tuple[SavedView, str]:
 
 
 def save_changes(before: SavedView, now: SavedView) -> SavedView:
-    """Keep what differs between two views, of tables those of `now`; return all that is kept. Raises OSError.
+    """Save the differences between two views, and the tables of `now`; return the whole saved view. Raises OSError.
 
-    What another presman has kept meanwhile stays.
+    Settings that another presman has saved meanwhile are kept.
     """
     kept = load()[0]
     changed = {name: value for name, value in asdict(now).items() if value != getattr(before, name)}
@@ -99,7 +99,7 @@ def save_changes(before: SavedView, now: SavedView) -> SavedView:
 
 
 def save(view: SavedView) -> None:
-    """Write what is kept. Raises OSError."""
+    """Write the saved view. Raises OSError."""
     import json
 
     given = {name: value for name, value in asdict(view).items() if value is not None and value != {}}
@@ -107,7 +107,7 @@ def save(view: SavedView) -> None:
 
 
 def put_back_table(kept: SavedView, name: str, grid: Grid) -> None:
-    """Sort a table and choose its columns as they were kept, as far as it has those."""
+    """Restore the saved order and columns of a table, as far as it has these columns."""
     key, descending = kept.sorts.get(name) or (grid.rows.sort_key, grid.rows.descending)
     if not key or any(column.key == key and column.sort for column in grid.table.columns):
         grid.rows.sort_key, grid.rows.descending = key, descending
@@ -115,9 +115,9 @@ def put_back_table(kept: SavedView, name: str, grid: Grid) -> None:
 
 
 def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
-    """Return how tables are sorted, None as it is at first, and which columns were chosen.
+    """Return the sort order of tables, None for the default, and the chosen columns.
 
-    The order of the data from its end is for one look: that of other targets has what is worst at its beginning.
+    A reversed order of the data is not saved: other targets have their worst rows at the beginning.
     """
     sorts, columns = {}, {}
     for name, grid in grids.items():
@@ -127,9 +127,9 @@ def set_in_tables(grids: Mapping[str, Grid]) -> dict[str, Any]:
 
 
 class ViewSaver:
-    """Saves what is set, the same for all targets. `fixed` names what comes before what was saved.
+    """Saves the view, one for all targets. `fixed` names the settings that override the saved ones.
 
-    `trouble` says why a file that is there was not used.
+    `trouble` is why an existing file was not used.
     """
 
     def __init__(self, fixed: Collection[str] = ()) -> None:
@@ -139,7 +139,7 @@ class ViewSaver:
         self._complained = False
 
     def put_back_colours(self, app: TerminalApp) -> None:
-        """Give an app the theme and the signs that were kept."""
+        """Restore the saved theme and signs of an app."""
         if self.saved.theme in app.available_themes and "theme" not in self._fixed:
             app.theme = self.saved.theme
         if self.saved.ascii_only is not None:
@@ -147,12 +147,12 @@ class ViewSaver:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What was saved of the user's choices in a monitor, by name."""
+        """The saved choices of a monitor, by name."""
         found = {name: getattr(self.saved, name) for name in ("refresh", "window", "by_instance", "unfolded")}
         return {name: value for name, value in found.items() if value is not None and name not in self._fixed}
 
     def note(self, app: TerminalApp, now: SavedView) -> None:
-        """Save what has changed since the last time, the first time nothing; a failure is reported once."""
+        """Save the changes since the last call; the first call saves nothing. A failure is reported once."""
         before, self._noted = self._noted, now
         if before is None or now == before:
             return
@@ -165,7 +165,7 @@ class ViewSaver:
             self._complained = True
 
     def forget(self) -> str:
-        """Do away with what is saved, and return what to say of it; what is on the screen stays as it is."""
+        """Delete the saved view and return a notice; the screen does not change."""
         self.saved = SavedView()
         try:
             path().unlink()

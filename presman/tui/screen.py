@@ -1,4 +1,4 @@
-"""The screen everything stands on: lines above and below, and a body with the panel or the page."""
+"""The base screen: lines above and below, and a body with the panel or the page."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -20,7 +20,7 @@ LEAST = (60, 8)
 
 
 def too_small(size: Size, leaving: str = "quits") -> list[Line]:
-    """Say plainly that a terminal is too small, nothing of one that is not; `leaving` is what q does."""
+    """Return a message that a terminal is too small, [] if it is not; `leaving` is what q does."""
     if size.width >= LEAST[0] and size.height >= LEAST[1]:
         return []
     return [
@@ -32,7 +32,7 @@ def too_small(size: Size, leaving: str = "quits") -> list[Line]:
 
 
 class MonitorScreen(PatientScreen, PlainBackground):
-    """Textual repaints a whole screen when the focus moves; here only the focused widget looks different."""
+    """The monitor's screen. It avoids Textual's full repaint when the focus moves: only the focused widget changes."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
@@ -43,12 +43,12 @@ class MonitorScreen(PatientScreen, PlainBackground):
         self.body = Container(*body, id="body")
 
     def fit(self, size: Size, widths: Sequence[tuple[int, str]], heights: Sequence[tuple[int, str]]) -> None:
-        """Take the classes of a size before Textual reports it: whoever is styled once need not be styled again."""
+        """Set the classes of a size before Textual reports it, so that widgets are styled only once."""
         for length, names in ((size.width, widths), (size.height, heights)):
             self.add_class(max((least, name) for least, name in names if least <= length)[1])
 
     def compose(self) -> ComposeResult:
-        """Lay out the lines, and the first panel between them; the others come when there is time."""
+        """Lay out the lines, with the first panel between them; other panels are mounted later."""
         yield self._top
         yield self._state
         yield self._tabs
@@ -57,7 +57,7 @@ class MonitorScreen(PatientScreen, PlainBackground):
         yield self._keys
 
     def paint_top(self, monitor: Monitor, exporting: str) -> None:
-        """Draw the line of facts, the state, the line of alerts and that of what to do."""
+        """Draw the line of facts, the state, the line of alerts and the to-do line."""
         top = _top_line(monitor, exporting)
         self._top.show(top, monitor.alerts, monitor.to_do)
         self._state.show(top)
@@ -71,12 +71,12 @@ class MonitorScreen(PatientScreen, PlainBackground):
         self.body.set_class(monitor.link.state is LinkState.LOST, "-old")
 
     def tick(self, monitor: Monitor, exporting: str) -> None:
-        """Let the figures that count by the second go on."""
+        """Update the figures that change every second."""
         if is_ticking(_top_line(monitor, exporting)):
             self.paint_top(monitor, exporting)
 
     def paint_message(self, monitor: Monitor, leaving: str = "quits", *, is_page_open: bool = False) -> bool:
-        """Draw what stands in place of the body; return whether something does. `leaving` is what q does."""
+        """Draw a message in place of the body; return whether there is one. `leaving` is what q does."""
         lines = too_small(self.app.size, leaving) or ([] if is_page_open else self._message_of(monitor, leaving))
         self._message.show_lines(lines)
         self.set_class(bool(lines), "-message")
@@ -88,8 +88,8 @@ class MonitorScreen(PatientScreen, PlainBackground):
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
             again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."
-            told = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
-            lines = [((f"  {line}", style),) for text, style in told for line in wrap(text, width - 3)]
+            texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
+            lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
             return [(), (("  ✕ No data", "bad"),), *lines]
         return []
 

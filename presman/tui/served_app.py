@@ -1,7 +1,7 @@
-"""The monitor for somebody who looks through a browser: it can write nothing, go nowhere else, and act on nothing.
+"""The monitor in a browser: it writes no files, opens no other target, and has no actions.
 
-It is never given what leads to actions, nor config.ini's other targets, and keeps nothing of what is set by keys: who
-looks is not who runs presman.
+It never gets access to actions or to config.ini's other targets, and saves no settings, because the user in the browser
+is not the user who runs presman.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 GRACE = 5.0
-"""Seconds that the app may take to end after nobody looks any more."""
+"""Seconds that the app may take to end after the browser is gone."""
 
 
 class BrowserDriver(WebDriver):
-    """Textual's driver for browsers, but it ends with whoever serves it, and its thread sleeps until something comes.
+    """Textual's driver for browsers, but it ends with its server, and its thread sleeps until input comes.
 
-    Textual's own goes on when its input ends, with a session in the database and nobody to look; it writes files from
-    another thread into the middle of what it paints; and it looks for keys ten times a second.
+    Textual's driver keeps running when its input ends, with a database session and no user; it writes files from
+    another thread into the middle of a frame; and it polls for keys ten times a second.
     """
 
     exit_event: WakingEvent
@@ -54,22 +54,22 @@ class BrowserDriver(WebDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.exit_event = WakingEvent()
-        self._one_writes = Lock()
+        self._write_lock = Lock()
         self._last = Timer(GRACE, os._exit, (1,))
         self._last.daemon = True
 
     def write(self, data: str) -> None:
-        """Show something."""
+        """Send output to the browser."""
         self._send(packet(b"D", data.encode("utf-8", "replace")))
 
     def write_meta(self, data: dict[str, object]) -> None:
-        """Tell who serves something."""
+        """Send a control message to the server."""
         self._send(meta_packet(data))
 
     def deliver_binary(
         self, binary: BinaryIO | TextIO, *, delivery_key: str, save_path: Path, **options: str | None
     ) -> None:
-        """Have the browser download a file: all of it goes to who serves, at once. `options` are Textual's."""
+        """Make the browser download a file, which is sent to the server in one piece. `options` are Textual's."""
         binary.seek(0)
         with binary:
             content = binary.read()
@@ -79,9 +79,9 @@ class BrowserDriver(WebDriver):
         self.send_message(DeliveryComplete(key=delivery_key, path=None, name=options.get("name")))
 
     def run_input_thread(self) -> None:
-        """Pass on what the browser sends until the event is set. Runs in a thread of its own."""
+        """Pass on the input of the browser until the event is set. Runs in a thread of its own."""
         parser = key_parser()
-        if parser is None:  # Textual has another one: so be it its way
+        if parser is None:  # another version of Textual: use its own way
             super().run_input_thread()
             return
         packets = PacketReader()
@@ -91,7 +91,7 @@ class BrowserDriver(WebDriver):
             if not data:
                 yield self._end_unwatched()
             for kind, payload in packets.feed(data):
-                if kind == b"D" and (text := decode(payload)):  # "" would be the end
+                if kind == b"D" and (text := decode(payload)):  # "" would mean the end
                     yield from parser.feed(text)
                 elif kind == b"M":
                     meta = json.loads(payload)
@@ -101,30 +101,30 @@ class BrowserDriver(WebDriver):
         listen(sys.__stdin__.fileno(), self.exit_event, parser, take, self.process_message)
 
     def close(self) -> None:
-        """Take note that the app has ended by itself."""
+        """Note that the app has ended by itself."""
         self._last.cancel()
         super().close()
 
     def _end_unwatched(self) -> Message:
-        """Return what ends the app, since nobody looks; where it is deaf the process ends without it."""
+        """Return the message that ends the app without a browser; if the app does not react, the process exits."""
         self._last.start()
         return ExitApp()
 
     def _send(self, whole: bytes) -> None:
         left = memoryview(whole)
-        with self._one_writes, suppress(BrokenPipeError):  # nobody reads: the end of the input says so, too
-            while left:  # a signal may come between
+        with self._write_lock, suppress(BrokenPipeError):  # the server is gone: the end of the input shows that, too
+            while left:  # a signal may interrupt the write
                 left = left[os.write(self.fileno, left) :]
 
 
 # ---- The app.
 
 LARGEST = 32_000_000
-"""Bytes after which a file is sent as it is: it is held in memory on its way."""
+"""Bytes after which a file is ended and sent: it is held in memory until then."""
 
 
 class CsvDownload(CsvRecording):
-    """One growing CSV file at a time, without a name on disk; at its end `send` is given it and its name."""
+    """One growing CSV file at a time, without a name on disk; at its end it is passed to `send` with its name."""
 
     def __init__(self, send: Callable[[TextIO, str], object]) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class CsvDownload(CsvRecording):
         self._name = ""
 
     def write(self, reading: Reading) -> str:
-        """Append a reading; if that fails or the file is full, end, and return what to say."""
+        """Append a reading; if that fails or the file is full, end it and return a notice."""
         problem = super().write(reading)
         if not problem and self._content is not None and self._content.tell() > LARGEST:
             return f"{LARGEST // 1_000_000} MB are reached. {self.end()}"
@@ -149,7 +149,7 @@ class CsvDownload(CsvRecording):
         return f"CSV export ended: your browser downloads {self._name}"
 
     def close(self) -> None:
-        """End the file; what was not sent is gone."""
+        """End the file without sending it."""
         super().close()
         if self._content is not None:
             self._content.close()
@@ -170,15 +170,15 @@ class ServedMonitor(MonitorApp):
     is_served: ClassVar[bool] = True
 
     def csv_recording(self) -> CsvRecording:
-        """Return what writes a CSV file for the browser to download."""
+        """Return the writer of a CSV file for the browser to download."""
         return CsvDownload(self.send_csv)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return what speaks to the browser."""
+        """Return the driver for browsers."""
         return BrowserDriver
 
     def send_csv(self, content: TextIO, name: str) -> None:
-        """Have the browser download a file."""
+        """Make the browser download a file."""
         self.deliver_text(content, save_filename=name, mime_type="text/csv")
 
 
@@ -187,9 +187,9 @@ class ServedReplay(ReplayApp, ServedMonitor):
 
 
 def run_served(target: LiveTarget, *, theme: str | None = None) -> int:
-    """Show the monitor to a browser until who looks has enough or is gone, and return the exit code.
+    """Show the monitor in a browser until its user quits or is gone, and return the exit code.
 
-    What is not said here is as :func:`presman.tui.app.run_monitor` has it.
+    For everything else see :func:`presman.tui.app.run_monitor`.
     """
     app = ServedMonitor(
         sampler_feed(target), name=clean(target.name), refresh=target.interval, theme=theme, packs=target.packs
@@ -198,5 +198,5 @@ def run_served(target: LiveTarget, *, theme: str | None = None) -> int:
 
 
 def run_served_replay(make_source: Callable[[], RecordingSource], *, name: str, theme: str | None = None) -> int:
-    """Show a recording to a browser until who looks has enough or is gone, and return the exit code."""
+    """Show a recording in a browser until its user quits or is gone, and return the exit code."""
     return run_until_ended(ServedReplay(make_source, name=clean(name), theme=theme))

@@ -1,4 +1,4 @@
-"""The panels of the tabs, made when their tab is first needed, or ahead of that; the page in their place."""
+"""Panels of the tabs, created when their tab is first needed or ahead of that, and the page in their place."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 AHEAD = ("parallel", "cpu", "sessions", "io", "plan", "latency", "top")
-"""The tabs that are made before they are asked for; the others when they are, to save memory."""
+"""The tabs whose panels are created ahead of need; the others wait until they are opened, to save memory."""
 
 STYLES = Path(__file__).parent / "panels"
-"""The style sheets of the panels that have any of their own: each is parsed when its panel is made."""
+"""The folder of the panels' own style sheets, each parsed when its panel is created."""
 
 PACE = 0.15
 """Seconds between mounting two panels ahead of need."""
 
 
 def _focus(widget: Widget) -> None:
-    """Give the focus to a widget at once: Textual does it later, and of two who ask the later one wins."""
+    """Focus a widget at once: Textual does it later, and of two requests the later one wins."""
     widget.screen.set_focus(widget)
 
 
 class TabPanels:
-    """The panels made so far, one of them on show."""
+    """The panels created so far, one of them visible."""
 
     def __init__(self, app: TerminalApp, monitor: Monitor, bind: Callable[[Iterable[str]], None]) -> None:
         self._app = app
@@ -56,22 +56,22 @@ class TabPanels:
 
     @property
     def made(self) -> tuple[str, ...]:
-        """The tabs whose panels there are."""
+        """The tabs whose panels exist."""
         return tuple(self._made)
 
     @property
     def present(self) -> Panel:
-        """The panel on show: of the present tab, or the list of a drill-down in it."""
+        """The visible panel: that of the current tab, or the list of a drill-down in it."""
         return self._made[self._monitor.choices.panel]
 
     @property
     def focused(self) -> Widget | None:
-        """What has the focus below whatever dialog is open: the dialog has one of its own."""
+        """The focused widget of the base screen, also while a dialog with its own focus is open."""
         return self._app.screen_stack[0].focused
 
     @property
     def grid(self) -> Grid | None:
-        """The table that has the focus, else the first one of the tab."""
+        """The focused table, else the first one of the tab."""
         focused = self.focused
         if isinstance(focused, Grid) and self.present.shows(focused):
             return focused
@@ -79,19 +79,19 @@ class TabPanels:
 
     @property
     def all_grids(self) -> dict[str, Grid]:
-        """The tables made so far, by the name they are kept under."""
+        """The tables created so far, by the name under which their settings are saved."""
         return {name: grid for panel in self._made.values() for name, grid in panel.all_grids.items()}
 
     def of(self, name: str) -> Panel:
-        """Return the panel of a tab that was made already. Raises KeyError."""
+        """Return the existing panel of a tab. Raises KeyError."""
         return self._made[name]
 
     def make(self, name: str) -> Panel:
-        """Make the panel of a tab, not mounted yet."""
+        """Create the panel of a tab, not mounted yet."""
         styles = STYLES / f"{name}.tcss"
         if styles.exists():
             self._app.stylesheet.read(styles)
-            self._app.stylesheet.parse()  # at once: else the first widget would be styled by some of the old rules
+            self._app.stylesheet.parse()  # at once, or the first widget would be styled by outdated rules
         module, _, kind = tab(name).panel.partition(":")
         panel: Panel = getattr(import_module(module), kind)(name) if module else Panel(name)
         panel.saved = self.saved
@@ -100,14 +100,14 @@ class TabPanels:
         return panel
 
     async def show(self, name: str) -> None:
-        """Put the panel of a tab on show, and the others away."""
+        """Show the panel of a tab, and hide the others."""
         self._used.clear()
         self._monitor.choose(tab=name, scopes=())
         await self._show(name)
         self.filter()
 
     async def drill_into(self, scopes: tuple[DrillScope, ...]) -> None:
-        """Show the list of the last of some scopes in the present tab; of the tab itself without any."""
+        """Show the list of the last scope in the current tab, or the tab itself if there is none."""
         depth = min(len(self._monitor.choices.scopes), len(scopes))
         self._used = {each: widget for each, widget in self._used.items() if each <= depth}
         self._monitor.choose(scopes=scopes)
@@ -115,12 +115,12 @@ class TabPanels:
         self.filter()
 
     def note_use(self, widget: Widget) -> None:
-        """Remember what was given the focus, if it is of the list on show: there it returns to from everywhere."""
+        """Remember a focused widget if it is in the visible list: the focus returns to it."""
         if self.present.display and self.present.shows(widget):
             self._used[len(self._monitor.choices.scopes)] = widget
 
     def focus_again(self) -> None:
-        """Give the focus to what had it when the list on show was left, else to its main table if it has any."""
+        """Focus the widget that had the focus when the visible list was left, else its main table if there is one."""
         used = self._used.get(len(self._monitor.choices.scopes))
         grids = sorted(self.present.grids(), key=lambda grid: not self.present.is_main(grid))
         if used is not None and self.present.shows(used):
@@ -129,33 +129,33 @@ class TabPanels:
             _focus(grids[0])
 
     async def _show(self, name: str) -> None:
-        with self._app.batch_update():  # or it would be laid out before it has anything to show
+        with self._app.batch_update():  # or it would be laid out while still empty
             if name not in self._made:
                 await self._app.screen_stack[0].query_one("#body").mount(self.make(name))
             for each, panel in self._made.items():
                 panel.display = each == name
 
     def fill(self) -> None:
-        """Fill the panel on show from the instant on screen."""
+        """Fill the visible panel from the instant on screen."""
         moment = self._monitor.moment()
         if moment is not None and self.present.is_mounted:
             self.present.show(moment)
             self._painted.add(self._monitor.choices.panel)
-            if self.focused is None or isinstance(self.focused, Grid):  # its table may be put away now
+            if self.focused is None or isinstance(self.focused, Grid):  # its table may now be hidden
                 self.focus_first()
 
     def filter(self) -> None:
-        """Have the tables of the tab show what its filter leaves."""
+        """Apply the filter of the tab to its tables."""
         for grid in self.present.grids():
             grid.set_filter(self._monitor.choices.filter)
 
     def focus_first(self) -> None:
-        """Give the focus to a table of the present tab, the one that had it if any had, unless it is there already."""
+        """Focus a table of the current tab, preferably the last focused one, unless the focus is already there."""
         if self.focused is None or not self.present.shows(self.focused):
             self.focus_again()
 
     def mount_ahead(self) -> None:
-        """Mount one panel that is not there yet, hidden, so that its key is answered at once; then the next."""
+        """Mount one missing panel, hidden, so that its key is answered at once; then schedule the next one."""
         missing = next((name for name in AHEAD if name not in self._made), None)
         if missing is not None and not self._app.is_leaving:
             panel = self.make(missing)
@@ -164,7 +164,7 @@ class TabPanels:
             self._app.set_timer(PACE, self.mount_ahead)
 
     def forget_unseen(self) -> None:
-        """Let go of what the tabs that are not on show have painted."""
+        """Clear the caches of painted lines of the hidden tabs."""
         present = self._monitor.choices.panel
         for name in self._painted - {present}:
             self._made[name].forget()
@@ -174,15 +174,15 @@ class TabPanels:
         return self._monitor.containers or (self._monitor.reading is None and self._monitor.choices.tab == name)
 
     def hidden(self) -> tuple[str, ...]:
-        """Return the tabs that have nothing to show: containers, where the database has none, or nobody knows yet."""
+        """Return the tabs with nothing to show: containers, unless the database is known to have them."""
         return tuple(each.name for each in tab_names() if each.containers and not self._may_show(each.name))
 
 
-# ---- The page that stands in place of a panel: who opens, fills and closes it.
+# ---- The page in place of a panel: it is opened, filled and closed here.
 
 
 class PageReader:
-    """Opens, refreshes and closes the one page there is, and has read what only the page shows."""
+    """Opens, refreshes and closes the page, and requests the details that only the page shows."""
 
     def __init__(self, app: App[None], panels: TabPanels, feed: Feed, repaint: Callable[[], None]) -> None:
         self._app = app
@@ -192,20 +192,20 @@ class PageReader:
         self._content: Content | None = None
         self._breadcrumb = ""
         self.row: Any = None
-        """The row of a table that the page is about, None where it is about none."""
+        """The table row of the page, None if it is about no row."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a page is being read."""
+        """Whether a page is open."""
         return self._content is not None
 
     @property
     def needle(self) -> str:
-        """What the page is filtered by."""
+        """The filter of the page."""
         return self._page.needle if self.is_open else ""
 
     def filter(self, needle: str, *, done: bool) -> None:
-        """Show the lines of the page that contain a text; once that is `done`, go back to it."""
+        """Show the lines of the page that contain a text; once it is `done`, give the focus back."""
         self._page.set_filter(needle)
         if done:
             _focus(self._page)
@@ -227,9 +227,9 @@ class PageReader:
         row: Any = None,
         found_by_search: Callable[[], Sequence[Line]] = tuple,
     ) -> None:
-        """Put the page in place of the panel, below the `breadcrumb`, and have the session it is about read closely.
+        """Show the page in place of the panel, below the `breadcrumb`, and request the details of its session.
 
-        `found_by_search` makes lines that only a search brings up.
+        `found_by_search` makes lines that appear only if a search finds them.
         """
         self._content, self._breadcrumb, self.row = content, breadcrumb, row
         page = self._page
@@ -240,7 +240,7 @@ class PageReader:
         page.scroll_to(y=0, animate=False)
         _focus(page)
         self._repaint()
-        self.look_at(focus)
+        self.request_details(focus)
 
     def refresh(self, reading: Reading | None) -> None:
         """Draw the page from this reading."""
@@ -249,17 +249,17 @@ class PageReader:
             self._page.show_lines([*breadcrumb, *self._content(reading)])
 
     def close(self) -> None:
-        """Put the panel back, and the focus to where it was."""
+        """Restore the panel and the focus."""
         if self._content is not None:
             self._page.display = False
             self._panels.present.display = True
             self._panels.focus_first()
         self._content = self.row = None
 
-    def look_at(self, focus: Focus | None) -> None:
-        """Have one session read closely; without one only progress, and that only where the tab shows it.
+    def request_details(self, focus: Focus | None) -> None:
+        """Request the details of one session or, without one, only the progress of statements if the tab shows that.
 
-        That makes a poll at once, which would hold up the screen: so what there is already is painted first.
+        The request polls at once, which would delay the screen, so the page is painted first with the available data.
         """
 
         wanted = focus or (Focus() if self._panels.present.tab.progress else None)

@@ -1,4 +1,4 @@
-"""The app as the terminal knows it: which driver reads keys, how they go one by one, how it ends if all goes wrong."""
+"""Terminal side of an app: its driver, the sequence of keys, notices, signals, and the end after a crash."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from presman.tui.widgets.line_api import AsciiFilter
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
-# ---- Keys that were typed: each is sent on its way when the one before has had its effect.
+# ---- Typed keys: each is sent once the one before has had its effect.
 
 
 PATIENCE = 0.5
-"""Seconds between two looks whether a key got lost on its way: one that did no longer holds up those behind it."""
+"""Seconds between two checks whether a key got lost. A lost key no longer holds up the next ones."""
 
-LOOKS = 10
-"""Looks after which even a key whose widget is still there, which may just be late, no longer holds up any."""
+CHECKS = 10
+"""Checks after which a key no longer holds up others even if its widget still exists and may just be late."""
 
 ROUNDS = 2
-"""How often a widget may hand on what a key asks for: a line notes that it was changed, then tells the text."""
+"""Messages in sequence that a key may cause: an input line notes its change, then posts the text."""
 
 SEARCHED = 0.005
-"""Seconds between two looks whether the palette of commands has found what it can."""
+"""Seconds between two checks whether the command palette has finished its search."""
 
 
 class KeyDone(Message):
-    """Follows a key on its way up from the widget that had the focus: when it is here, so was the key.
+    """Follows a key up from the focused widget: once it arrives here, the key has been handled.
 
-    Sent again, it follows what the key had the widget send. `number` is that of the key, `rounds` are still to be gone.
+    It is sent again to follow the messages that the key caused. `number` is that of the key, `rounds` those remaining.
     """
 
     def __init__(self, number: int, target: Widget, rounds: int) -> None:
@@ -56,11 +56,11 @@ class KeyDone(Message):
 
 
 class TypedKeys:
-    """The keys of an app that have not had their effect yet: one is on its way, the others wait.
+    """The keys of an app without an effect yet: one has been sent, the others wait.
 
-    Textual sends all that came at once, to whatever has the focus at that moment: of `4c` the `c` would be meant for
-    the tab before, and what is typed behind the key that opens a dialog would not reach the dialog. Here a key goes
-    when what the one before has changed is laid out on the screen, too.
+    Textual sends all pending keys at once to the widget that has the focus at that moment: the `c` of `4c` would apply
+    to the previous tab, and keys typed after one that opens a dialog would not reach the dialog. Here a key is sent
+    once the changes of the one before have been laid out on the screen.
     """
 
     def __init__(
@@ -88,26 +88,26 @@ class TypedKeys:
             return
         target = self._app.focused or self._app.screen
         await self._send(self._keys[0])
-        self._look_later(target, LOOKS)
+        self._check_later(target, CHECKS)
         self._send_after(target, ROUNDS)
 
     def _send_after(self, target: Widget, rounds: int) -> None:
-        """Send what follows the key, to where the key went, else to where the next one will go."""
-        if not self._is_there(target):
+        """Send the message that follows a key to the key's widget, else to the widget of the next one."""
+        if not self._is_attached(target):
             target = self._app.focused or self._app.screen
         if not target.post_message(KeyDone(self._number, target, rounds)):
             self._app.post_message(KeyDone(self._number, target, 0))
 
-    def _is_there(self, target: Widget) -> bool:
+    def _is_attached(self, target: Widget) -> bool:
         return target.is_attached and target.screen is self._app.screen
 
-    def _look_later(self, target: Widget, looks: int) -> None:
-        self._late = asyncio.get_running_loop().call_later(PATIENCE, self._look, target, looks - 1)
+    def _check_later(self, target: Widget, checks: int) -> None:
+        self._late = asyncio.get_running_loop().call_later(PATIENCE, self._check, target, checks - 1)
 
-    def _look(self, target: Widget, looks: int) -> None:
-        """Go on without what got lost with its widget; on a busy machine it is only late."""
-        if looks and not self._is_leaving() and self._is_there(target):
-            self._look_later(target, looks)
+    def _check(self, target: Widget, checks: int) -> None:
+        """Give up on a key that got lost with its widget; on a busy machine it may only be late."""
+        if checks and not self._is_leaving() and self._is_attached(target):
+            self._check_later(target, checks)
         else:
             self._app.call_later(self._send_next, self._number)
 
@@ -117,13 +117,13 @@ class TypedKeys:
             return
         if done.rounds:
             self._send_after(done.target, done.rounds - 1)
-        elif self._is_searched():  # Enter would take what was found for the letters before
+        elif self._is_searched():  # Enter would take a result of an earlier text
             self._app.set_timer(SEARCHED, partial(self.follow, done))
-        else:  # the app sends it later: there and then the screen would
+        else:  # the app sends it later; otherwise the screen would send it now
             self._app.call_after_refresh(self._app.call_later, self._send_next, done.number)
 
     def _is_searched(self) -> bool:
-        """Whether the screen on top looks for what was typed into it: the palette of commands does."""
+        """Return whether the top screen is searching for the typed text, like the command palette."""
         return any(each.node is self._app.screen and not each.is_finished for each in self._app.workers)
 
     async def _send_next(self, number: int) -> None:
@@ -141,20 +141,20 @@ class TypedKeys:
 
 
 _LONGEST = 500
-"""Characters of a notice."""
+"""Most characters of a notice."""
 
 _USUAL, _OF_A_KEY = 4.0, 8.0
-"""Seconds that a notice is shown, and those of the longest that tells of nothing but what the last key did."""
+"""Seconds that a notice is shown by default, and at most if it is only about the last key."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end an app in good order, with 128 and their number as exit code."""
+"""Signals that end an app in an orderly way, with 128 plus their number as exit code."""
 
 SIXTEEN = "ansi-dark"
-"""The theme of terminals with sixteen colours: it has no others, and takes both grounds from the terminal."""
+"""The theme for terminals with sixteen colours: it uses no others, and the terminal's own background."""
 
 
 class TerminalApp(App[None]):
-    """An app that costs nothing while nobody touches it, and does not spill variables when it dies."""
+    """An app that costs nothing while idle, and does not expose the values of variables when it crashes."""
 
     def __init__(self) -> None:
         self._ascii: AsciiFilter | None = None
@@ -162,33 +162,33 @@ class TerminalApp(App[None]):
         self.typed = TypedKeys(self, self._send_key, lambda: self.is_leaving)
 
     _is_passing = False
-    """Whether the notice on show is about the last key alone: the next takes it away, for the keys are below it."""
+    """Whether the visible notice is only about the last key. The next key removes it: it covers the line of keys."""
 
     hands_on = False
-    """Whether it ends for another screen, which follows at once: from the fleet to a database, and back."""
+    """Whether another screen follows at once: from the fleet to a database, and back."""
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the end was asked for. What timers and keys ask for until it is there has no screen to be done on."""
+        """Whether the end was requested. Until the app has ended, timers and keys have no screen to work on."""
         stack = self.screen_stack
         return not stack or not stack[0].is_attached
 
     def pop_screen(self) -> AwaitComplete:
-        """Leave a screen; the one below all stays, also if a list is left by two clicks that come together."""
+        """Leave a screen, but never the base screen, even if two clicks close a dialog at once."""
         return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
 
     def action_help_quit(self) -> None:
-        """End at Ctrl-C, where nothing is chosen that it would copy."""
+        """Quit at Ctrl-C, if no text is selected that it would copy."""
         self.call_later(self.action_quit)
 
     def action_suspend_process(self) -> None:
-        """Go back to the shell until it says go on."""
+        """Suspend to the shell until it resumes presman."""
         go = getattr(self._driver, "go_to_shell", None)
         if go is None or not go():
             self.notify("There is no shell to go back to here.")
 
     def set_timer(self, *arguments: Any, **named: Any) -> Timer:
-        """Make a timer that rings once, however late: without the one that takes a new size, none is taken again."""
+        """Create a timer that always fires, however late: if the resize timer is skipped, no later size is applied."""
         return ring_once(super().set_timer(*arguments, **named))
 
     async def on_event(self, event: events.Event) -> None:
@@ -197,18 +197,18 @@ class TerminalApp(App[None]):
             await super().on_event(event)
         elif not event.is_forwarded:
             await self.typed.add(event)
-        elif self.screen_stack:  # else all has ended while the key was on its way
+        elif self.screen_stack:  # else the app has ended meanwhile
             await super().on_event(event)
 
     async def _send_key(self, event: events.Key) -> None:
-        """Send a key on its way; what was said of the one before goes."""
+        """Send a key, and remove the notice on the previous one."""
         if self._is_passing:
             self._is_passing = False
             self.clear_notifications()
         await super().on_event(event)
 
     def on_key_done(self, event: KeyDone) -> None:
-        """Go on with the next key."""
+        """Continue with the next key."""
         self.typed.follow(event)
 
     def action_focus_next(self) -> None:
@@ -216,7 +216,7 @@ class TerminalApp(App[None]):
         self._focus_by(super().action_focus_next)
 
     def action_focus_previous(self) -> None:
-        """Go to the table before."""
+        """Go to the previous table."""
         self._focus_by(super().action_focus_previous)
 
     def _focus_by(self, move: Callable[[], None]) -> None:
@@ -226,7 +226,7 @@ class TerminalApp(App[None]):
             self.notify("There is no other table here.")
 
     def take_theme(self, name: str | None) -> None:
-        """Take a theme; without one, or one that is not there, that which the terminal can show."""
+        """Set a theme; if it is None or unknown, the one that the terminal can show."""
         if name in self.available_themes:
             self.theme = name
         elif self.console.color_system == "standard" and not self.no_color:
@@ -242,12 +242,12 @@ class TerminalApp(App[None]):
         return self._ascii is not None
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return what all that is painted goes through."""
+        """Return the filters of all painted lines."""
         found = super().get_line_filters()
         return found if self._ascii is None else [*found, self._ascii]
 
     def get_driver_class(self) -> type[Driver]:
-        """Return what reads keys: on Unix our own, which sleeps until one comes."""
+        """Return the driver: on Unix our own, which sleeps until a key comes."""
         chosen = super().get_driver_class()
         if chosen.__module__ != "textual.drivers.linux_driver" or key_parser() is None:
             return chosen
@@ -256,7 +256,7 @@ class TerminalApp(App[None]):
         return TerminalDriver
 
     def _handle_exception(self, error: Exception) -> None:
-        """End with one line and a log without the values of variables, which may hold what nobody should read."""
+        """End with one line and a log, without the values of variables, which may be confidential."""
         if limit := ran_out(error, foreseen=False):
             note_fault(self, error, CODE)
             self.panic(Text(f"presman: {limit}"))
@@ -277,16 +277,16 @@ class TerminalApp(App[None]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notice for a while, in place of the one before: more of them would hide what they are about."""
+        """Show a notice for a while, in place of the previous one: several would hide what they are about."""
         self.clear_notifications()
-        if self.screen_stack:  # Textual would keep what each stood in, and a task with it, for as long as the app runs
+        if self.screen_stack:  # Textual would keep the holder of each, with a task, for as long as the app runs
             self.screen.query("ToastHolder").remove()
         text, seconds = clean(message)[:_LONGEST], _USUAL if timeout is None else timeout
         self._is_passing = severity == "information" and seconds <= _OF_A_KEY
         super().notify(text, title=title, severity=severity, timeout=seconds, markup=markup)
 
     def complain(self, error: Exception) -> None:
-        """Tell of a fault that the screen survives."""
+        """Report an error that the screen survives."""
         if limit := ran_out(error):
             self.notify(f"Not shown: {limit}.", severity="error", timeout=8)
             return
@@ -297,15 +297,15 @@ class TerminalApp(App[None]):
 
 
 def run_until_ended(app: TerminalApp) -> int:
-    """Run an app until it ends or a signal asks for that; return its exit code."""
+    """Run an app until it ends or a signal ends it; return its exit code."""
     asyncio.run(until_ended(app))
     return app.return_code or 0
 
 
 async def until_ended(app: TerminalApp) -> None:
-    """Run an app until it ends or a signal asks for that.
+    """Run an app until it ends or a signal ends it.
 
-    A handler that raised would do so in whatever task runs just then, which would keep it to itself.
+    A handler must not raise: the exception would be lost in whatever task runs at that moment.
     """
     loop = asyncio.get_running_loop()
 

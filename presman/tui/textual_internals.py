@@ -1,7 +1,7 @@
-"""Private names of Textual that presman uses: all of them, each with a way to do without.
+"""Private names of Textual that presman uses: all of them, each with a fallback.
 
 They save CPU and memory, or keep the values of variables out of a crash report. Textual may change them in any
-release; then presman costs a little more, or ends in Textual's own way, and goes on working.
+release; presman then costs a little more, or ends in Textual's own way, but still works.
 """
 
 import gc
@@ -28,45 +28,45 @@ _PASSING = (
     (textual.geometry.Region, "intersection"),
     (textual.geometry.Region, "overlaps"),
 )
-"""What remembers thousands of texts and offsets, each on screen for one poll: of cut texts (`_split_cells`) 16,384."""
+"""Caches of thousands of texts and offsets, each used for one poll only (`_split_cells` keeps 16,384 cut texts)."""
 
 HURRY = 0.001
-"""Seconds for which what is to be laid out waits for more of it, while nothing is painted yet."""
+"""Seconds that layout waits for further changes before the first frame."""
 
 
 class KeyParser(Protocol):
-    """Textual's parser of what a terminal sends."""
+    """Textual's parser of terminal input."""
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Return the messages that are complete with `data`; "" is the end."""
+        """Return the messages that `data` completes; "" is the end."""
         ...
 
     def tick(self) -> Iterable[Message]:
-        """Return the messages that were complete, as nothing came after them in time."""
+        """Return the messages that are complete because nothing followed in time."""
         ...
 
 
 class PatientScreen(Screen[None]):
-    """A screen whose first frame waits until it is to `begin`, so that it shows what was drawn by then, laid out.
+    """A screen whose first frame waits for `begin`, so that it is complete and laid out.
 
-    A Textual that paints another way paints at once.
+    Another version of Textual may paint at once.
     """
 
     _has_begun = False
     _hurried: Timer | None = None
 
     def begin(self) -> None:
-        """Paint what is laid out, and all that comes."""
+        """Paint the first frame, and from now on all changes."""
         self._has_begun = True
         if self._hurried is not None:
             self._hurried.stop()
-            self.check_idle()  # what it was asked for is still to be done
+            self.check_idle()  # its pending work still has to be done
         if hasattr(Screen, "_compositor_refresh"):
             self._compositor_refresh()
 
     @property
     def _update_timer(self) -> Timer:
-        """What rings when it is time to lay out and to paint: until there is a frame, as soon as something is to do."""
+        """The timer for layout and painting; before the first frame it fires as soon as there is work."""
         if self._has_begun:
             return super()._update_timer
         if self._hurried is None:
@@ -78,16 +78,16 @@ class PatientScreen(Screen[None]):
             super()._compositor_refresh()
 
     def _refresh_layout(self, *arguments: Any, **named: Any) -> None:
-        """Lay out, and tell each widget its new size: not all are told if one was asked for its place just before."""
+        """Lay out, and notify each widget of its new size: Textual misses some if a position was just queried."""
         before = [(widget, widget.outer_size) for widget in self.walk_children(Widget)]
         super()._refresh_layout(*arguments, **named)
         for widget, size in before:
-            if widget.outer_size != size:  # who is told twice at once hears it once
+            if widget.outer_size != size:  # a duplicate is merged with the first
                 widget.post_message(Resize(widget.outer_size, widget.virtual_size, widget.container_size))
 
 
 def key_parser(debug: bool = False) -> KeyParser | None:
-    """Return a parser of what a terminal sends, None where Textual's is not as it was."""
+    """Return a parser of terminal input, None if Textual's has changed."""
     try:
         from textual._xterm_parser import XTermParser
 
@@ -98,13 +98,13 @@ def key_parser(debug: bool = False) -> KeyParser | None:
 
 
 def end_input(parser: KeyParser) -> None:
-    """Tell the parser that nothing more comes. What it makes of half a key does not matter any more."""
+    """Close the parser at the end of the input. The result for an incomplete key no longer matters."""
     with suppress(Exception):
         list(parser.feed(""))
 
 
 def note_fault(app: App[Any], error: Exception, code: int = 1) -> None:
-    """Have a test driver find the error, and the process end with `code`, as Textual does itself with 1."""
+    """Record an error for test drivers, and set the exit code `code`, as Textual does with 1."""
     if getattr(app, "_exception", error) is None:
         app._exception = error
     happened = getattr(app, "_exception_event", None)
@@ -114,21 +114,21 @@ def note_fault(app: App[Any], error: Exception, code: int = 1) -> None:
 
 
 def ring_once(timer: Timer) -> Timer:
-    """Have a timer that rings once ring even if it is late: Textual skips what it is too late for, and that was all."""
+    """Make a one-shot timer fire even if it is late: Textual would skip it, and it would never fire."""
     if hasattr(timer, "_skip"):
         timer._skip = False
     return timer
 
 
 def forget_regions(widget: Widget) -> None:
-    """Let go of the regions noted for a widget that is never rendered as a whole: they would add up."""
+    """Clear the dirty regions of a widget that is never rendered as a whole: they would accumulate."""
     regions = getattr(widget, "_dirty_regions", None)
     if regions is not None:
         regions.clear()
 
 
 def forget_passing() -> None:
-    """Empty the caches of what has passed."""
+    """Clear the caches of outdated values."""
     for owner, name in _PASSING:
         clear: Callable[[], None] | None = getattr(getattr(owner, name, None), "cache_clear", None)
         if clear is not None:
@@ -136,9 +136,9 @@ def forget_passing() -> None:
 
 
 def settle_garbage() -> None:
-    """Take what was made so far out of the garbage collector's rounds: they cost a tenth of all CPU time.
+    """Exempt all objects created so far from garbage collection, which cost a tenth of the CPU time.
 
-    What is left is little. It is looked at when there is time, not while a poll is drawn: see :func:`tidy_garbage`.
+    The few others are collected when there is time, not while a poll is drawn: see :func:`tidy_garbage`.
     """
     gc.collect()
     gc.freeze()
@@ -146,6 +146,6 @@ def settle_garbage() -> None:
 
 
 def tidy_garbage() -> None:
-    """Forget what has passed, and collect: a strip of the screen refers to itself, and polls throw some twenty away."""
+    """Clear caches and collect garbage: strips contain reference cycles, and each poll discards some twenty."""
     forget_passing()
     gc.collect()

@@ -1,4 +1,4 @@
-"""The polls of the last while: for scrolling back, for sparklines and for charts."""
+"""The polls of the recent past, for scrolling back, sparklines and charts."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from presman.polling.history import History
 
 _KEPT_READINGS = 2
-"""Readings made again from the history; each takes some 100 kB, and megabytes where there are thousands of sessions."""
+"""Most readings rebuilt from the history; each takes about 100 kB, and megabytes with thousands of sessions."""
 
 _KEPT_FORECASTS = 120
-"""Polls whose forecasts are kept; each takes some 100 bytes a queued statement."""
+"""Most polls whose forecasts are kept; each takes about 100 bytes per queued statement."""
 
 Starts = dict[Executing, StartForecast]
 
 _SAME = 5e-7
-"""Seconds that a float of seconds since 1970 may be off; two polls are a microsecond apart at least."""
+"""Rounding error of seconds since 1970 as a float; two polls differ by at least a microsecond."""
 
 
 class Timeline:
-    """Snapshots, and the readings made of them again when somebody looks back."""
+    """Snapshots, and the readings rebuilt from them when the user looks back."""
 
     def __init__(self) -> None:
         self.series = Series()
@@ -45,10 +45,10 @@ class Timeline:
         self.latencies = LatencyHistory()
         self._cache = RowCache()
         self._times = array("d")
-        """When the snapshots were read that are kept, and some that are not kept any more: seconds since 1970."""
+        """The times of the snapshots that are kept, and of some that no longer are, in seconds since 1970."""
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
-        self._judged: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
+        self._assessed: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
             OrderedDict()
         )
         self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
@@ -71,10 +71,10 @@ class Timeline:
 
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
-            if reading.alerts is not None or reading.goals:  # how long they had lasted then no snapshot tells
-                self._judged[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
-                _keep_newest(self._judged, len(self._history))
-            if reading.forecast is not None:  # no more does it tell what was to come
+            if reading.alerts is not None or reading.goals:  # snapshots do not contain how long these had lasted
+                self._assessed[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
+                _keep_newest(self._assessed, len(self._history))
+            if reading.forecast is not None:  # nor do they contain forecasts
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
                 self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
                 _keep_newest(self._foreseen, min(_KEPT_FORECASTS, len(self._history)))
@@ -83,7 +83,7 @@ class Timeline:
         self.latencies.add(reading)
 
     def begin(self, previous: Snapshot) -> None:
-        """Begin with the poll before the first one to be added; charts are filled by whoever begins so."""
+        """Begin with the poll before the first one to be added; the caller fills the charts."""
         from presman.polling.history import History
 
         self._history = History()
@@ -97,24 +97,24 @@ class Timeline:
             del self._times[: -len(self._history)]
 
     def first(self) -> datetime | None:
-        """Return when the oldest snapshot that is kept was read; None where there is none."""
+        """Return when the oldest snapshot that is kept was read, None if there is none."""
         return datetime.fromtimestamp(self._times[-len(self)], UTC) if len(self) else None
 
     def behind(self, at: datetime) -> int:
-        """Return how many polls before the newest the last one not after an instant is; else the oldest one."""
+        """Return the distance from the newest poll to the last one not after an instant, or to the oldest one."""
         last = bisect_right(self._times, at.timestamp() + _SAME, len(self._times) - len(self)) - 1
         return max(0, min(len(self) - 1, len(self._times) - 1 - last))
 
     def moment(self, behind: int, number: int) -> tuple[Snapshot | None, Snapshot] | None:
         """Return the snapshots of poll `number`, `behind` polls before the newest, and of the one before it.
 
-        None where it is not kept any more.
+        Return None if it is no longer kept.
         """
         pair = self._pair(behind)
         return pair if pair is not None and pair[1].number == number else None
 
     def reading(self, behind: int) -> Reading | None:
-        """Return the reading `behind` polls before the newest; None where there is none."""
+        """Return the reading `behind` polls before the newest, None if there is none."""
         pair = self._pair(behind)
         if pair is None:
             return None
@@ -123,13 +123,13 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis.assemble import analyse
 
-            alerts, goals = self._judged.get(key, (None, ()))
+            alerts, goals = self._assessed.get(key, (None, ()))
             found = replace(analyse(previous, current, self._cache), alerts=alerts, goals=goals)
             self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
         return self._readings[key]
 
     def _pair(self, behind: int) -> tuple[Snapshot | None, Snapshot] | None:
-        """Return the snapshots of a poll that is kept and of the one before it, None where it is not kept."""
+        """Return the snapshots of a poll and of the one before it, None if the poll is not kept."""
         if self._history is None or not 0 <= behind < len(self._history):
             return None
         return self._history.pair(-1 - behind)

@@ -1,4 +1,4 @@
-"""Tour of the demo: five steps, shown above the keys; each ends when the user has done what it says."""
+"""Tour of the demo: five steps above the keys; each ends when the user has followed it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FILE = "tour"
 
 
 class TourStep(NamedTuple):
-    """One step: what there is to see, what to press then, and whether that has been done."""
+    """One step: what is on screen, which key to press, and the check whether that was done."""
 
     see: str
     press: str
@@ -59,7 +59,7 @@ STEPS: Sequence[TourStep] = (
 
 
 class Tour:
-    """The tour of one run. It is not shown again once it was gone through or ended; `presman demo --tour` does."""
+    """The tour of one run. Once completed or ended it is shown again only by `presman demo --tour`."""
 
     def __init__(self) -> None:
         self._step = 0
@@ -67,14 +67,14 @@ class Tour:
         self._over = False
 
     def attend(self, app: FrameApp) -> None:
-        """Have an app show the tour when there is something to see, and end it with a key."""
+        """Make an app show the tour once it has data, and give it a key that ends the tour."""
         app.show_around = partial(self.follow, app)
         key = Key("end_tour", "x", "x", "end the tour", "End the tour of the demo.")
         app.own_keys = {**app.own_keys, key.name: AppKey(key, self.end, lambda _: not self._over)}
         app.bind(key.keys, app.own_keys[key.name].action, show=False)
 
     def follow(self, app: FrameApp) -> None:
-        """Show the step one is at; called whenever something was painted."""
+        """Show the current step; called after each repaint."""
         if self._over or not app.begun or app.is_leaving or app.monitor.reading is None:
             return
         if self._line is None:
@@ -90,17 +90,17 @@ class Tour:
         self._line.fit_lines(tour_lines(self._step, app.size.width))
 
     def end(self, app: FrameApp) -> None:
-        """Take the lines away, and remember that there was a tour."""
+        """Remove the lines, and save that the tour is over."""
         self._over = True
         if self._line is not None:
             self._line.remove()
-        with suppress(OSError):  # then it comes again the next time
+        with suppress(OSError):  # then it is shown again the next time
             private_files.keep_file(_FILE, "over\n")
         app.notify("The tour is over; presman demo --tour shows it again.")
 
 
 def tour_lines(index: int, width: int) -> list[Line]:
-    """Return the lines of a step: what there is to see, then what to press, and the key that ends it all."""
+    """Return the lines of a step: what is on screen, which key to press, and the key that ends the tour."""
     see, press, _ = STEPS[index]
     head, tail = f" Tour {index + 1}/{len(STEPS)}  ", "  x ends the tour "
     room = max(20, width - len(head) - 1)
@@ -114,7 +114,7 @@ def tour_lines(index: int, width: int) -> list[Line]:
 
 
 def was_ended() -> bool:
-    """Whether somebody went through the tour, or ended it."""
+    """Return whether the tour was completed or ended before."""
     try:
         return (state_folder() / _FILE).exists()
     except OSError:

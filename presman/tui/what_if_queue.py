@@ -1,6 +1,6 @@
-"""Queue of the what-if panel, and the work behind it: starts now and under the changes, or the script.
+"""Queue of the what-if panel and its background work: starts now and under the changes, or the script.
 
-What older changes told goes.
+Results for earlier changes are dropped.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from presman.tui.widgets.table_frame import HEADER_LINES
 
 
 KINDS = ("target", "limits", "levels", "shares")
-"""What advice may change."""
+"""The limits that advice may change."""
 
 _MOST_TRIED = 200
-"""Choices that are tried at most: somebody waits for them."""
+"""Most choices to try, because the user waits for them."""
 
 _REPORT_EVERY = 20
-"""Choices that are tried between two words about how the search goes."""
+"""Choices tried between two progress messages."""
 
 
 class WhatIfAnswer(NamedTuple):
-    """What was worked out of a reading under a choice: limits, starts or why there are none."""
+    """The results for a reading under a choice: limits, and starts or why there are none."""
 
     reading: Reading
     choice: Choice
@@ -60,19 +60,19 @@ class WhatIfAnswer(NamedTuple):
     why_none: str
 
     def scripts(self, choice: Choice) -> tuple[Scripts | None, list[str]]:
-        """Return the scripts of a choice, or None, and a sentence about it; neither needs a forecast."""
+        """Return the scripts of a choice, or None, and sentences on it; neither needs a forecast."""
         choice = self.limits.possible(choice)
         found, troubles = written(self.limits.load, choice)
         return found, [*self.limits.cautions(choice), *(f"{each[0].upper()}{each[1:]}." for each in troubles)]
 
     def without_changes(self) -> WhatIfAnswer:
-        """Return what stays true of it while another choice is worked out: the queue as things are."""
+        """Return the part that does not depend on the choice, the queue as it is, while another choice is computed."""
         return self._replace(starts=[ChangedStart(each.row, PENDING, beyond=each.beyond) for each in self.starts])
 
 
 @dataclass(eq=False)
 class WhatIfAnswered(Message):
-    """A question about limits and queue under a choice was answered."""
+    """The answer on limits and queue under a choice is ready."""
 
     answer: WhatIfAnswer
     choice: Choice
@@ -80,20 +80,20 @@ class WhatIfAnswered(Message):
 
 @dataclass(eq=False)
 class ChoicesTried(Message):
-    """The search for advice goes on: how, in words."""
+    """Progress of the search for advice, in words."""
 
     text: str
 
 
 @dataclass(eq=False)
 class Advised(Message):
-    """The search is over."""
+    """The search for advice is over."""
 
     found: AdviceFound
 
 
 def in_background(post: Post, work: Callable[[], Message]) -> None:
-    """Post what work comes to, in a thread that nobody waits for. Raises RuntimeError where none can be had."""
+    """Run `work` in a daemon thread and post its result. Raises RuntimeError if no thread can be started."""
 
     def run() -> None:
         try:
@@ -105,7 +105,7 @@ def in_background(post: Post, work: Callable[[], Message]) -> None:
 
 
 class WhatIfAnswers:
-    """The answers about limits and queue. Limits and courses are kept for as long as the poll is the same."""
+    """Computes the answers on limits and queue. Limits and courses are cached while the poll is the same."""
 
     def __init__(self) -> None:
         self._cache = RowCache()
@@ -113,7 +113,7 @@ class WhatIfAnswers:
         self._courses: QueueCourses | None = None
 
     def of(self, reading: Reading, pair: Pair, foresight: Foresight | None, choice: Choice) -> WhatIfAnswer:
-        """Return what is seen of a reading, made of two snapshots, under a choice."""
+        """Return the answer for a reading, made from two snapshots, under a choice."""
         if self._limits is None or self._limits[0][1] is not pair[1]:
             self._limits = pair, PresentLimits.of(reading, *pair, self._cache)
         limits, why_none = self._limits[1], why_unknown(reading, foresight)
@@ -127,7 +127,7 @@ class WhatIfAnswers:
 
 
 class LiveAdvice:
-    """Advice on the statements that the screen has seen; `found` is None until there is some."""
+    """Advice based on the statements observed so far; `found` is None until there is some."""
 
     def __init__(self, post: Post) -> None:
         self._post = post
@@ -141,7 +141,7 @@ class LiveAdvice:
         return "; ".join(map(str, self.goals))
 
     def begin(self, answer: WhatIfAnswer, runs: StatementRuns, group: str) -> str:
-        """Begin to search for a group, else for the one whose head waits longest; return a sentence about it."""
+        """Start the search for a group, by default the one whose head has waited longest; return a sentence on it."""
         reading, plan = answer.reading, answer.limits.load.plan
         arrivals = observed_arrivals(runs, reading, plan)
         seen = {each.group for each in arrivals}
@@ -155,11 +155,11 @@ class LiveAdvice:
         return f"Advice on {self.goal_text}: looking at {counted(len(arrivals), 'statement')} …"
 
     def end(self) -> None:
-        """End the search; it hands over the best choices found so far."""
+        """End the search, which then posts the best choices found so far."""
         self._is_over = True
 
     def _report(self, replayed: int, best: Scored) -> None:
-        """Tell how the search goes; called in its thread, which Ctrl-C would end in the same way."""
+        """Post the progress of the search. Runs in its thread, and ends it like Ctrl-C if the user has ended it."""
         if self._is_over:
             raise KeyboardInterrupt
         if replayed % _REPORT_EVERY == 0:
@@ -172,7 +172,7 @@ class LiveAdvice:
 
 
 _OLD = 10.0
-"""Age in seconds from which the panel says how old its figures are."""
+"""Age in seconds from which the panel shows how old its figures are."""
 
 _WORKING = "The change is being worked out"
 _NO_SCRIPT = "No limit is changed: there is no script."
@@ -217,7 +217,7 @@ STARTS: Table[ChangedStart] = Table(
 
 
 class _Last(NamedTuple):
-    """When the last of a queue starts, in words; `verb` and `no` before them, `why` it is not known."""
+    """When the last of a queue starts, in words, with `verb` and `no` before them; `why` that is not known."""
 
     words: str = ""
     verb: str = "starts"
@@ -237,12 +237,12 @@ class _Last(NamedTuple):
 
 
 def last_words(answer: WhatIfAnswer) -> str:
-    """Return when the last of the queue starts, as a sentence; why that is not known where it is not.
+    """Return a sentence on when the last statement of the queue starts, or why that is not known.
 
-    Those that came so late that no course has them yet are counted beside it: while many come there are always some.
+    Statements that are too new for the courses are only counted: if many arrive, there are always some.
     """
     rows = [each for each in answer.starts if each.row.starts != PENDING]
-    if len(answer.starts) < 2 or not rows:  # its row tells it all
+    if len(answer.starts) < 2 or not rows:  # the row itself shows it
         return ""
     now = _Last.of([(each.row.starts or StartForecast(), each.beyond) for each in rows], " in 8 cases of 10")
     then = _Last.of([(each.then, each.then_beyond) for each in rows])
@@ -255,24 +255,24 @@ def last_words(answer: WhatIfAnswer) -> str:
 
 
 _FIRST_PART = 45
-"""Percent of the room that limits have before the queue below them has all it needs."""
+"""Percentage of the room that limits get before the queue below gets all it needs."""
 
 
 class _Room(Vertical):
-    """All of the panel: limits or choices `above`, queue or script, sentences, keys."""
+    """The whole panel: limits or choices `above`, queue or script, sentences, keys."""
 
     def __init__(self, above: tuple[Grid, Grid], starts: Grid, script: Page, facts: LineView, keys: LineView) -> None:
         super().__init__(*above, starts, script, facts, keys)
         self._above, self._starts, self._script, self._facts = above, starts, script, facts
 
     def on_resize(self) -> None:
-        """Share out another number of lines."""
+        """Distribute the new number of lines."""
         self.share()
 
     def share(self) -> None:
-        """Give what is above and below the lines they need."""
+        """Give the upper and lower parts the lines that they need."""
         facts = self._facts.styles.height
-        room, width = self.size.height - int(facts.value if facts else 1) - 1, self.size.width  # and the keys
+        room, width = self.size.height - int(facts.value if facts else 1) - 1, self.size.width  # and the line of keys
         shown = next((grid for grid in self._above if grid.display), None)
         if shown is None or room < 2 * HEADER_LINES:
             return
@@ -285,7 +285,7 @@ class _Room(Vertical):
 
 
 class QueueOnShow:
-    """The queue by the newest answer, or the script in its place; `answer` is None until there is an answer."""
+    """The queue of the newest answer, or the script in its place; `answer` is None until there is one."""
 
     def __init__(self, monitor: Monitor, above: tuple[Grid, Grid], facts: LineView, keys: LineView) -> None:
         self._monitor = monitor
@@ -300,11 +300,11 @@ class QueueOnShow:
         self.answer, self._answered = answer.answer, answer.choice
 
     def is_about(self, choice: Choice) -> bool:
-        """Whether the newest answer is about a choice."""
+        """Return whether the newest answer is about a choice."""
         return choice == self._answered
 
     def turn(self) -> None:
-        """Show the script in place of the queue, or the queue again."""
+        """Switch between the queue and the script."""
         self._script.display = not self._script.display
         self._starts.display = not self._script.display
         self.room.share()
@@ -315,7 +315,7 @@ class QueueOnShow:
         return self._monitor.link.silence(self._monitor.clock(), self._monitor.choices.refresh)
 
     def show(self, choice: Choice, is_busy: bool) -> None:
-        """Show what is known of the queue under a choice."""
+        """Show the known part of the queue under a choice."""
         answer = self._answer_to(choice)
         if answer is None:
             return
@@ -336,14 +336,14 @@ class QueueOnShow:
         return None if self.answer is None else self.answer.scripts(choice)[0]
 
     def sentences(self, choice: Choice, is_busy: bool) -> list[str]:
-        """Return the sentences about the queue under a choice, first the data's age if the database is silent."""
+        """Return the sentences on the queue under a choice, first the age of the data if the database is silent."""
         answer = self._answer_to(choice)
         if answer is None:
             return []
-        rests = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
+        age_note = f"The database does not answer: limits and queue are those of {clock(answer.reading.at)}."
         working = f"{_WORKING} …" if is_busy and not self.is_about(choice) else ""
-        return [rests if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
+        return [age_note if self.silence > _OLD else "", working, last_words(answer), *answer.scripts(choice)[1]]
 
     def _answer_to(self, choice: Choice) -> WhatIfAnswer | None:
-        """Return the newest answer, without its results for another choice."""
+        """Return the newest answer, without its results if they are for another choice."""
         return self.answer if self.answer is None or self.is_about(choice) else self.answer.without_changes()

@@ -1,4 +1,4 @@
-"""Panel of what if: limits that are changed in thought, the queue under them, the script, advice. Nothing is sent."""
+"""What-if panel: limits changed hypothetically, the queue under them, the script, advice. Nothing is sent."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,8 +33,8 @@ from presman.tui.widgets.frame_lines import KeysLine, Labelled
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import Sentences
 
-_LOOK = 0.5
-"""Seconds between two looks whether another poll is there."""
+_CHECK_EVERY = 0.5
+"""Seconds between two checks for a new poll."""
 
 _KEYS = (
     Labelled("↑↓", "limit", "focused.move(1)"),
@@ -45,7 +45,7 @@ _KEYS = (
     Labelled("c", "copy", "screen.copy"),
     Labelled("Del", "undo", "screen.step(0)"),
 )
-"""What can be done, first what there is always room for."""
+"""The keys of the panel; those that always have room come first."""
 
 _KEYS_OF_ADVICE = (
     Labelled("↑↓", "choice", "focused.move(1)"),
@@ -63,7 +63,7 @@ def _changes(choice: ReplayedChoice) -> str:
 
 
 def _waits(choice: ReplayedChoice) -> str:
-    """Return the waits of the groups for which a choice changes anything."""
+    """Return the waits of the groups that a choice changes."""
     pairs = [(each.group, wait_words(each.p95_before), wait_words(each.p95_after)) for each in choice.groups]
     return ", ".join(f"{group} {before} -> {after}" for group, before, after in pairs if before != after)
 
@@ -104,9 +104,9 @@ CHOICES: Table[ReplayedChoice] = Table(
 
 
 def advice_words(advice: Advice, goals: str, choice: ReplayedChoice | None = None) -> list[str]:
-    """Return what comes of advice on some goals, or how long it still takes until there can be any, as sentences.
+    """Return sentences with the result of advice on some goals, or how long it takes until there can be advice.
 
-    What stands first is all of one choice: a table may have no room for that.
+    The first one describes `choice` in full, for which a table may have no room.
     """
     whole = "" if choice is None else f"{_changes(choice)}: {_waits(choice) or 'no wait changes'}."
     if advice.verdict == "too_short":
@@ -147,20 +147,20 @@ class WhatIfScreen(ModalScreen[None]):
         yield self._queue.room
 
     def on_mount(self) -> None:
-        """Ask about the newest poll, and about each that comes."""
+        """Ask about the newest poll, and about each that arrives."""
         self._show_choices(False)
         self._ask()
-        self.set_interval(_LOOK, self._ask)
+        self.set_interval(_CHECK_EVERY, self._ask)
 
     # ---- questions and answers
 
     def _ask(self) -> None:
-        """Have worked out what is on show under the changes, unless that was asked; one question at a time."""
+        """Request the answer for the changes on screen unless it was requested; one question at a time."""
         monitor, choice = self._monitor, self._changes.choice
-        is_asked = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
-        if (self._is_busy and not is_asked) or self._queue.silence:  # what is on show grows old
+        is_requested = monitor.reading is self._asked[0] and (self._is_busy or choice == self._asked[1])
+        if (self._is_busy and not is_requested) or self._queue.silence:  # the age on the screen grows
             self._show()
-        if self._is_busy or is_asked:
+        if self._is_busy or is_requested:
             return
         moment = monitor.moment()
         pair = None if moment is None else moment.snapshots
@@ -170,7 +170,7 @@ class WhatIfScreen(ModalScreen[None]):
             in_background(self.post_message, lambda: WhatIfAnswered(self._answers.of(*about), choice))
 
     def on_failed(self, _event: Failed) -> None:
-        """Go on; the app reports the failure."""
+        """Continue; the app reports the failure."""
         self._is_busy = False
         self._show()
 
@@ -184,17 +184,17 @@ class WhatIfScreen(ModalScreen[None]):
             self._limits.select(self._knob)
 
     def _show(self) -> None:
-        """Show limits and queue under the changes, whether those are worked out or not."""
+        """Show limits and queue under the changes, answered or not."""
         if self._queue.answer is not None:
             rows = self._queue.answer.limits.limits(self._group)
-            meant_first = sorted(rows, key=lambda row: row.knob != self._knob)
-            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in meant_first]
+            ordered = sorted(rows, key=lambda row: row.knob != self._knob)
+            changed = [row._replace(then=self._changes.values.get(row.knob)) for row in ordered]
             self._limits.show_rows(changed, note="nothing is changed in the database")
         self._queue.show(self._changes.choice, self._is_busy)
         self._show_facts()
 
     def _show_facts(self, text: str | None = None) -> None:
-        """Show the sentences about the queue, or about the advice while its choices are shown."""
+        """Show the sentences on the queue, or on the advice while its choices are shown."""
         self._message = self._message if text is None else text
         found, lines = self._advice.found, [self._message]
         if found is not None and self._choices.display:
@@ -208,7 +208,7 @@ class WhatIfScreen(ModalScreen[None]):
     # ---- keys
 
     def _change(self, change: Callable[[PlanLimit], str | None]) -> None:
-        """Change the limit under the cursor, or say why that is refused."""
+        """Change the limit under the cursor, or notify the user why that is refused."""
         if self._limits.row is not None and self._limits.display:
             if refused := change(self._limits.row):
                 self.notify(refused, timeout=4)
@@ -220,7 +220,7 @@ class WhatIfScreen(ModalScreen[None]):
         self._change(partial(self._changes.type, digit=digit))
 
     def action_step(self, direction: int) -> None:
-        """Change a limit by a step, or leave it as it is (0)."""
+        """Change a limit by a step, or back to the value in force (0)."""
         self._change(partial(self._changes.step, direction=direction))
 
     def action_script(self) -> None:
@@ -246,7 +246,7 @@ class WhatIfScreen(ModalScreen[None]):
     # ---- advice
 
     def action_advise(self) -> None:
-        """Search for limits under which what was seen would have started in time; show what was found, or go back."""
+        """Search for limits under which the observed statements would have started in time; show or hide the result."""
         if self._advice.found is not None:
             self._show_choices(not self._choices.display)
         elif self._advice.goals:
@@ -256,11 +256,11 @@ class WhatIfScreen(ModalScreen[None]):
             self._show_facts(self._advice.begin(self._queue.answer, self._monitor.timeline.watch.runs, name))
 
     def on_choices_tried(self, event: ChoicesTried) -> None:
-        """Tell how the search goes."""
+        """Show the progress of the search."""
         self._show_facts(event.text)
 
     def on_advised(self, event: Advised) -> None:
-        """Show the choices, or why there are none; then it can be asked again, when more was seen."""
+        """Show the choices, or why there are none; the search can then be repeated with more observations."""
         advice, self._message = event.found.advice, ""
         if advice.choices:
             self._advice.found = event.found
@@ -277,12 +277,12 @@ class WhatIfScreen(ModalScreen[None]):
         self._show_facts()
 
     def on_grid_moved(self, event: Grid.Moved) -> None:
-        """Tell all of the choice under the cursor."""
+        """Show the choice under the cursor in full."""
         event.stop()
         self._show_facts()
 
     def on_grid_opened(self, event: Grid.Opened) -> None:
-        """Take a choice of advice as the changes of the panel."""
+        """Use a choice of the advice as the changes of the panel."""
         event.stop()
         found = self._advice.found
         if event.grid is self._choices and event.row is not None and found is not None:

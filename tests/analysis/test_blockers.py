@@ -21,7 +21,7 @@ from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
 from presman.tabs.parts import Moment
-from presman.tabs.sessions import nobody_blocked
+from presman.tabs.sessions import without_blockers
 from presman.tui.pages.advice_lines import commands_to_copy, ends_it, not_offered, why_no_command
 from tests.scenarios import with_short_past
 
@@ -60,7 +60,7 @@ def test_a_load_that_waits_for_a_lock_with_its_servers_in_hand() -> None:
     assert told.startswith("32 servers held by blocked statements: ETL 1:412,9031 (32) waits for MARTIN 1:88, idle ")
     (session,) = [each for each in reading.sessions if each.sid == 412]
     assert session.blocker == "1:88"
-    assert nobody_blocked(Moment(reading)) == set()
+    assert without_blockers(Moment(reading)) == set()
 
 
 def test_a_load_on_both_instances_of_a_cluster_that_waits_for_a_lock(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_load_on_one_instance_that_waits_for_a_lock_of_the_other() -> None:
 def test_where_nobody_is_blocked_nothing_is_said_of_it() -> None:
     reading = of(with_short_past("quiet"))
     assert not any(each.blocker for each in (*reading.sessions, *reading.running))
-    assert nobody_blocked(Moment(reading)) == {"blocked_by"}
+    assert without_blockers(Moment(reading)) == {"blocked_by"}
     assert not [each for each in alerts(reading, Link()) if "blocked" in each.text]
 
 

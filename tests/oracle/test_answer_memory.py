@@ -11,7 +11,7 @@ import pytest
 from presman.base.running_out import ROOM, AnswerMemory
 from presman.base.secret import Secret
 from presman.polling.poller import Poller
-from presman.sources.oracle.guard import AnswerTooLarge, sense
+from presman.sources.oracle.guard import AnswerTooLarge, meaningful_error
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
 from tests.oracle.bench import Bench
@@ -88,5 +88,5 @@ def test_columns_behind_the_first_message_take_no_memory(bench: Bench) -> None:
 
 def test_what_takes_too_much_memory_is_too_large() -> None:
     """It is read a few rows at a time then, and left out if that does not help."""
-    assert isinstance(found := sense(MemoryError()), AnswerTooLarge)
+    assert isinstance(found := meaningful_error(MemoryError()), AnswerTooLarge)
     assert str(found) == "the answer would take too much memory"

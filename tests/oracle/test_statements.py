@@ -25,7 +25,7 @@ def stated(
 def test_only_odd_dates_are_asked_for_in_another_way() -> None:
     plain, facts = stated(Instance), AnswerFacts()
     assert plain.sql == QUERIES[Instance].sql(Scope.CLUSTER)
-    facts.odd.add(QUERIES[Instance].name)
+    facts.odd_dates.add(QUERIES[Instance].name)
     odd = stated(Instance, facts)
     assert odd.sql != plain.sql
     dated = "CASE WHEN startup_time >= DATE '0001-01-02' THEN startup_time END AS startup_time"

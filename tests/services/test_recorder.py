@@ -211,7 +211,7 @@ def test_without_limits_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.M
 def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorder, list[LogEvent]]) -> None:
     one, told = recorder
     (database,) = one.databases
-    database._has_ended.set()  # nothing waits for it
+    database._finished.set()  # nothing waits for it
     steps: list[int] = []
     with mock.patch.object(database, "start"), mock.patch.object(one, "_trim"):
         assert one.run(-1.0, lambda: steps.append(1)) is False

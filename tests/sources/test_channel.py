@@ -76,7 +76,7 @@ def test_an_end_in_the_middle_of_a_value_is_the_end(ends: Ends) -> None:
 
 def test_only_who_is_entrusted_gets_secrets(ends: Ends) -> None:
     here, there = ends
-    here.entrust(Secret("tiger"))
+    here.send_with_secrets(Secret("tiger"))
     assert there.receive().reveal() == "tiger"
     with pytest.raises(TypeError):
         here.send(Secret("tiger"))

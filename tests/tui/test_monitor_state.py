@@ -133,17 +133,17 @@ def test_steps_end_at_the_newest_and_at_the_oldest(monitor: Monitor) -> None:
 
 def test_of_what_is_old_no_command_is_offered(monitor: Monitor) -> None:
     monitor.arrive(busy(), None)
-    monitor.look()
+    monitor.assess()
     assert monitor.to_do is not None
     assert monitor.to_do.commands
     assert monitor.alerts
     monitor.pause()
-    monitor.look()
+    monitor.assess()
     assert monitor.to_do is not None
     assert (monitor.to_do.commands, monitor.to_do.affects) == ((), "")
     calm = Monitor("X", 2.0, (), lambda: 0.0)
     calm.arrive(quiet(), None)
-    calm.look()
+    calm.assess()
     assert calm.to_do is None
 
 

@@ -11,7 +11,7 @@ from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
 from presman.figures.drawing.lines import plain
 from presman.figures.plan_figures import PLAN
-from presman.figures.statement_figures import QUEUE, place
+from presman.figures.statement_figures import QUEUE, queue_position
 from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
     _wants,
@@ -68,7 +68,7 @@ def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
     assert places == ["One of the first 2 in the queue of BATCH"] * 2 + ["Number 3 in the queue of BATCH"]
     assert told(queued(twin, reading))["Why it waits"][1].startswith("Another of them, 7xq3h001jskd0, wants 32 servers")
     assert " in the queue of BATCH, queued for 3 min 41 s" in told(queued(twin, reading))["Why it waits"][0]
-    assert place(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
+    assert queue_position(replace(twin, event=NEXT_IN_LINE), reading) == "number 2", "Oracle says that it is the next"
 
 
 def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:

@@ -17,7 +17,7 @@ from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import QUEUE
 from presman.tabs.drill_down import ScopeContents
-from presman.tui.pages.content import _sessions, _who, details_of, outliers_page, past_lines
+from presman.tui.pages.content import _owner_and_sessions, _sessions, details_of, outliers_page, past_lines
 from tests.tui.readings import AT, busy, queued, running, session, told
 
 ACTIVE = SqlActivity(0, "7xq3h0000kd0x", "ETL", "RPT", 3.0, 2.0, 1.0, 16.0)
@@ -88,15 +88,18 @@ def contents(**facts: Any) -> ScopeContents:
     ],
 )  # fmt: skip
 def test_who_runs_it_now_is_counted(found: ScopeContents, now: str) -> None:
-    assert texts(_who(found, PAST))[-1] == f"now {now}"
+    assert texts(_owner_and_sessions(found, PAST))[-1] == f"now {now}"
 
 
 def test_whose_it_is_is_told_by_who_runs_it_else_by_what_was_seen() -> None:
     last = replace(RUN, group="OLD", user="LAST")
-    assert texts(_who(contents(running=(running(1),)), PAST))[:2] == ["group BATCH", "user MARTIN"]
-    assert texts(_who(contents(), PAST))[:2] == ["group ETL", "user RPT"]
-    assert texts(_who(contents(), PAST._replace(activity=None, newest=(last,))))[:2] == ["group OLD", "user LAST"]
-    assert texts(_who(contents(), PAST._replace(activity=None)))[:2] == ["group -", "user -"]
+    assert texts(_owner_and_sessions(contents(running=(running(1),)), PAST))[:2] == ["group BATCH", "user MARTIN"]
+    assert texts(_owner_and_sessions(contents(), PAST))[:2] == ["group ETL", "user RPT"]
+    assert texts(_owner_and_sessions(contents(), PAST._replace(activity=None, newest=(last,))))[:2] == [
+        "group OLD",
+        "user LAST",
+    ]
+    assert texts(_owner_and_sessions(contents(), PAST._replace(activity=None)))[:2] == ["group -", "user -"]
 
 
 def test_each_session_that_runs_it_is_listed_up_to_twelve() -> None:

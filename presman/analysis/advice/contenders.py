@@ -243,11 +243,11 @@ def take_turns(
     servers that idle holders keep; otherwise DO would offer their ends and withdraw them within seconds. A queue that
     its own limit holds back does not count, unless that limit counts one of `freed`: it takes nothing that others free.
     """
-    everybody = any(each.everybody for each in head.shortages)
+    by_target = any(each.everybody for each in head.shortages)
     container = any(not each.everybody and not each.group for each in head.shortages)
 
     def is_rival(con_id: int, group: str) -> bool:
-        return (con_id, group) != (head.con_id, head.group) and (everybody or (container and con_id == head.con_id))
+        return (con_id, group) != (head.con_id, head.group) and (by_target or (container and con_id == head.con_id))
 
     others = [
         group_title(each)

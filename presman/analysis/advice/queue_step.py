@@ -346,8 +346,8 @@ def _work_lost(answer: Sequence[Candidate]) -> str:
     if not busy:
         return ""
     of = busy[0] if len(busy) == 1 else f"{len(busy)} of them"
-    whose = "that work" if len(busy) == len(answer) else f"the work of {of}"
-    return f", and {whose} is lost"
+    work = "that work" if len(busy) == len(answer) else f"the work of {of}"
+    return f", and {work} is lost"
 
 
 _NAMED = 2

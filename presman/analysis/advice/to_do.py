@@ -88,10 +88,10 @@ def _counted_queue(reading: Reading) -> ToDo | None:
     queued = sum(reading.queued_by_group().values())
     if not queued or reading.queue:
         return None
-    whom = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
+    which = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
     short = "check V$SESSION: it does not tell who is queued"
     return ToDo(
-        Step.LOOK, f"check why V$SESSION does not tell {whom}: {reading.why_unknown('queue')}", short, "parallel"
+        Step.LOOK, f"check why V$SESSION does not tell {which}: {reading.why_unknown('queue')}", short, "parallel"
     )
 
 
@@ -277,14 +277,14 @@ def offered(row: RunningStatement, reading: Reading) -> Ending:
     Otherwise return why there are none, as given by the head that it could help most.
     """
     found, step = unblock(reading), to_do(reading)
-    mine = [each for way in found for each in way.candidates if each.statement.executing() == row.executing()]
-    answers = [each.commands for each in mine if each.commands]
+    own = [each for way in found for each in way.candidates if each.statement.executing() == row.executing()]
+    answers = [each.commands for each in own if each.commands]
     commands = ending(row, reading).commands
     if step is not None and any(each in step.commands for each in commands):
         answers.append(commands)
     if answers:
         return Ending(answers[0])
-    why = refusal(row) or next((each.why_not for each in sorted(mine, key=lambda each: -each.frees)), "")
+    why = refusal(row) or next((each.why_not for each in sorted(own, key=lambda each: -each.frees)), "")
     return Ending((), why or next(_no_reason(row, found), ""))
 
 

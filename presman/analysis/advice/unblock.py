@@ -163,8 +163,8 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
     same = same or (f"; {found.unsure}" if found.unsure else "")
     # A statement that wants more than its limit was seen to start once nothing else ran, but this is not predicted.
     perhaps = found.head.cause is Cause.NEVER_FITS
-    whom = f"one of the first {found.head.equals + 1}" if found.head.equals else "it"
-    lets = f"with which {whom} may start" if found.rivals or found.unsure else f"that let {whom} start"
+    statement = f"one of the first {found.head.equals + 1}" if found.head.equals else "it"
+    lets = f"with which {statement} may start" if found.rivals or found.unsure else f"that let {statement} start"
     lets = "with which it may start, though it is too large for the target" if perhaps else lets
     waits = [each.ends_in for each in chosen if each.ends_in is not None]
     total = sum(each.statement.servers for each in chosen)
@@ -258,8 +258,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
 def _foreseen(head: QueueHead, reading: Reading) -> float | None:
     """Return the seconds within which a head should start by its forecast, None unless that is soon."""
     starts = head.statement.starts
-    is_told = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
-    latest = starts.high if starts is not None and is_told else None
+    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    latest = starts.high if starts is not None and has_forecast else None
     return latest if latest is not None and latest <= NEARLY_DONE else None
 
 

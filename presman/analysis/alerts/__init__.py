@@ -1,1 +1,1 @@
-"""Alerts: what is wrong with a database, as rules on a Reading that screens, texts and files share."""
+"""Alerts: problems of a database, as rules on a Reading that screens, texts and files share."""

@@ -1,8 +1,8 @@
 """Alert rules: one list, for screens, texts, checks and event counts.
 
-Those of CPU (less than is due, a limit, no plan, a host shared) and of what else holds back (a quiesced database,
-session pools, I/O limits, a plan that changed) stand here, and what is said where none of them speaks; those of the
-parallel queue stand in `queue_alerts.py`.
+This module has the rules of CPU (less than is due, a limit, no plan, a shared host) and of other things that hold
+sessions back (a quiesced database, session pools, I/O limits, a plan change), and the all-clear if no rule reports
+anything. The rules of the parallel queue are in `queue_alerts.py`.
 """
 
 from collections import Counter
@@ -26,10 +26,10 @@ FULL = 0.95
 """The part of the CPUs from which they count as all in use."""
 
 _MUCH = 0.1
-"""The part of the CPUs from which on it is told that as much is waited for."""
+"""The part of the CPUs from which waiting for that much CPU is reported."""
 
 OTHERS = 0.25
-"""The part of a host's CPUs that somebody else must use to be named for it where nobody here is held up by that."""
+"""The part of a host's CPUs that other processes must use to be named if they do not slow down this database."""
 
 
 _KEYS: Mapping[Verdict, str] = MappingProxyType(
@@ -40,11 +40,11 @@ _KEYS: Mapping[Verdict, str] = MappingProxyType(
         Verdict.CAPPED: "cpu_capped",
     }
 )
-"""A group that is nearly starved is reported by the same rule as one that is, less severely."""
+"""A nearly starved group is reported by the same rule as a starved one, with lower severity."""
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
-    """Tell which groups get less than their due, nothing at all, or are held by a limit."""
+    """Return alerts about groups that get less than their due, nothing at all, or are held by a limit."""
     held_off = [row for row in reading.cluster_groups() if row.verdict in _KEYS]
     return [_group(reading.judged(row), row.verdict) for row in held_off]
 
@@ -61,14 +61,14 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
         of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
         cpus = f"{number(group.used)}{of} CPUs{where}"
         short = f"{group.title} {_words(group)}, {cpus}"
-    # A group that is nearly starved is less severe whatever thresholds are set.
+    # A nearly starved group is less severe, whatever thresholds are set.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     state = cast(Severity, verdict.level)
     return Alert(state, verdict.glyph, f"CPU: {short}{wants}", short, _KEYS[verdict], group.title, amount)
 
 
 def _words(group: GroupReading) -> str:
-    """Return what happens to a group's CPU, as behind its name."""
+    """Return what happens to a group's CPU, as shown after its name."""
     if group.verdict is not Verdict.SHORT:
         return str(group.verdict.value)
     used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
@@ -76,7 +76,7 @@ def _words(group: GroupReading) -> str:
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:
-    """Tell where all CPUs are in use and no plan divides them: those of an instance, or what a container is due."""
+    """Return alerts if all CPUs are in use and no plan divides them: those of an instance, or a container's due."""
     found = _containers_without_plan(reading)
     for each in reading.header.instances:
         used = _used(reading, each.inst_id)
@@ -89,7 +89,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
 
 
 def _undivided(reading: Reading) -> list[GroupReading]:
-    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is due, where its plan names no other."""
+    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is due and has no other group in its plan."""
     groups = [row for row in reading.cluster_groups() if row.in_plan and row.container]
     named = Counter(row.con_id for row in groups)
     alone = (row for row in groups if row.name == OTHER_GROUPS and named[row.con_id] == 1 and not row.doubt)
@@ -98,7 +98,7 @@ def _undivided(reading: Reading) -> list[GroupReading]:
 
 
 def _containers_without_plan(reading: Reading) -> list[Alert]:
-    """Tell of them together, as a note: between containers the CDB plan divides."""
+    """Return one note for all of them: between containers the CDB plan divides."""
     rows = _undivided(reading)
     if not rows:
         return []
@@ -110,7 +110,7 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
 
 
 def host_shared(reading: Reading) -> list[Alert]:
-    """Tell where a full host works for somebody else, too."""
+    """Return alerts about full hosts that also work for others."""
     found = []
     for each in reading.header.instances:
         used, here = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
@@ -128,7 +128,7 @@ def host_shared(reading: Reading) -> list[Alert]:
 
 
 def _limited_by(reading: Reading, instance: InstanceReading, others: float) -> str:
-    """Return who may limit what others use of a host: its other instances are of this database."""
+    """Return who can limit what others use of a host: the other instances on it belong to this database."""
     beside = _used_beside(reading, instance)
     if not beside:
         return "no plan of this database limits them"
@@ -143,7 +143,7 @@ def _used_beside(reading: Reading, instance: InstanceReading) -> float:
 
 
 def _used(reading: Reading, inst_id: int) -> float | None:
-    """Return the CPUs that all groups of an instance use, None where that is not known, or cannot be.
+    """Return the CPUs that all groups of an instance use, None if not known or impossible.
 
     A group without a row in V$RSRC_CONSUMER_GROUP uses none.
     """
@@ -160,14 +160,14 @@ def _subject(instance: InstanceReading, reading: Reading) -> str:
 
 
 NEWS = 600.0
-"""Seconds for which a change of plan is shown as an alert, and what is news comes before what is not."""
+"""Seconds for which a change of plan is shown as an alert, and for which recent events come before older ones."""
 
 STARTED_LATELY = 3600.0
-"""Seconds for which the start of an instance is shown as one."""
+"""Seconds for which the start of an instance is shown as an alert."""
 
 
 def quiesced(reading: Reading) -> list[Alert]:
-    """Tell that nobody but SYS and SYSTEM gets in, who sees to that, and how many wait."""
+    """Return the alert that only SYS and SYSTEM get in, with the session that quiesces and the number that wait."""
     found = reading.quiesce
     if found is None:
         return []
@@ -185,7 +185,7 @@ _QUIESCE_WORDS = {"QUIESCING": "being quiesced", "QUIESCED": "quiesced"}
 
 
 def session_pools(reading: Reading) -> list[Alert]:
-    """Tell where sessions wait for the active session pool of their group."""
+    """Return alerts about sessions that wait for the active session pool of their group."""
     return [_pool(group) for group in reading.cluster_groups() if group.pool is not None and group.pool.queued]
 
 
@@ -203,12 +203,12 @@ def _pool(group: GroupReading) -> Alert:
     end += f"; {counted(failed, 'call')} failed at it since the plan was activated" if failed else ""
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
-    amount = None if near else pool.longest  # close to its end it is bad whatever the threshold
+    amount = None if near else pool.longest  # close to the timeout it is bad whatever the threshold
     return Alert("bad" if near else "warn", glyph, f"{short}{work}; {end}", short, "session_pool", group.title, amount)
 
 
 def io_limits(reading: Reading) -> list[Alert]:
-    """Tell which containers MAX_IOPS or MAX_MBPS hold back."""
+    """Return alerts about containers that MAX_IOPS or MAX_MBPS hold back."""
     found = []
     several = len(reading.header.instances) > 1
     for each in reading.io_limited:
@@ -223,9 +223,9 @@ def io_limits(reading: Reading) -> list[Alert]:
 
 
 def instances_gone(reading: Reading) -> list[Alert]:
-    """Tell which instances were there within the last hour and are not: their CPUs and servers are away with them.
+    """Return alerts about instances that were there within the last hour and are gone, with their CPUs and servers.
 
-    One that was never seen is known by the servers that are still held for what it ran.
+    An instance that was never seen is known by the servers that are still held for its statements.
     """
     held: Counter[int] = Counter()
     for row in reading.running:
@@ -245,7 +245,7 @@ def instances_gone(reading: Reading) -> list[Alert]:
 
 
 def instances_started(reading: Reading) -> list[Alert]:
-    """Tell which instances were started within the last hour: what they count since startup is young, too."""
+    """Return alerts about instances started within the last hour: their counters since startup are young, too."""
     found = []
     for each in reading.header.instances:
         if each.started is not None and each.uptime is not None and each.uptime < STARTED_LATELY:
@@ -256,7 +256,7 @@ def instances_started(reading: Reading) -> list[Alert]:
 
 
 def plan_switched(reading: Reading) -> list[Alert]:
-    """Tell that the plan changed a short while ago; who did it is in no view, but for a scheduler's window."""
+    """Return the alert that the plan changed recently; no view shows who did it, except for a scheduler's window."""
     found = reading.switched
     ago = (reading.at - found.at).total_seconds() if found is not None else NEWS
     if found is None or not 0 <= ago < NEWS:
@@ -288,7 +288,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     instances_started,
     plan_switched,
 )
-"""Each gives what it finds in a reading; its alerts have the rule's key."""
+"""Each returns its findings for a reading; its alerts have the rule's key."""
 
 _AT_TIMEOUTS = frozenset({"queue_timeout", "session_pool"})
 _RANK = {"bad": 0, "warn": 1, "good": 2, "note": 3}
@@ -297,13 +297,13 @@ _RANK = {"bad": 0, "warn": 1, "good": 2, "note": 3}
 def wrong(reading: Reading) -> list[Alert]:
     """Return what is wrong with the database or worth knowing, in the order of the rules.
 
-    Where config.ini has thresholds, this is what they made of the rules when the reading was judged.
+    If config.ini has thresholds, these are the alerts that they gave when the reading was judged.
     """
     return by_rules(reading) if reading.alerts is None else list(reading.alerts)
 
 
 def by_rules(reading: Reading) -> list[Alert]:
-    """Return what the rules find, whatever thresholds there are."""
+    """Return the findings of the rules, whatever thresholds are set."""
     return list(_found(reading))
 
 
@@ -313,14 +313,14 @@ def _found(reading: Reading) -> tuple[Alert, ...]:
 
 
 def is_wrong(found: list[Alert]) -> bool:
-    """Tell whether somebody should look: notes alone are no trouble."""
+    """Return whether any alert needs attention: notes alone do not."""
     return any(alert.state in {"bad", "warn"} for alert in found)
 
 
 def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
-    """Return the alerts worst first; idle holders, with whom something can be done at once, behind the worst.
+    """Return the alerts worst first; idle holders, which can be ended at once, come right after the worst.
 
-    Of those equally bad, what fails within minutes unless somebody acts comes first: calls that run into a timeout.
+    Among equally bad ones, those that fail within minutes come first: calls that run into a timeout.
     """
     ranked = sorted(found, key=lambda alert: (_RANK.get(alert.state, 4), alert.key not in _AT_TIMEOUTS))
     idle = [alert for alert in ranked if alert.glyph == queue_alerts.IDLE]
@@ -328,7 +328,7 @@ def worst_first(found: list[Alert]) -> tuple[Alert, ...]:
     return (*others[:1], *idle, *others[1:])
 
 
-# ---- All-clear: what is known not to be there, by which views, and of what nothing is known.
+# ---- All-clear: what is known to be absent, by which views, and what is not known.
 
 _CLEARED_BY = {
     "queue_waits": "queue",
@@ -337,11 +337,11 @@ _CLEARED_BY = {
     "downgraded": "downgrade",
     "downgrades": "downgrade",
 }
-"""What there is where a rule speaks, though a threshold may have made its alert a note."""
+"""What an alert of a rule shows to exist, even if a threshold made the alert a note."""
 
 
 def all_clear(reading: Reading) -> list[Alert]:
-    """Say what is known not to be there, for which time and by which views; nothing of what they did not tell."""
+    """Return what is known to be absent, for which time and by which views; views without an answer are left out."""
     alerted = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
     alerted |= {"queue"} if reading.queue else set()
     known = [each for each in reading.basis if not each.lacking and each.what not in alerted]
@@ -355,7 +355,7 @@ def all_clear(reading: Reading) -> list[Alert]:
     if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]
-    if busy := _pressed(reading):  # the plan may be met, and everybody be slow
+    if busy := _pressed(reading):  # the plan may be met while everything is slow
         brief = short = busy
         text = f"{busy}; {f'{where.lstrip()}: ' * bool(where)}{absent}"
     elif whole:
@@ -370,7 +370,7 @@ def all_clear(reading: Reading) -> list[Alert]:
 
 
 def _pressed(reading: Reading) -> str:
-    """Return who is below his minimum, and that all CPUs of an instance are in use while much more is waited for."""
+    """Return the containers below their minimum, and instances with all CPUs in use while much more is waited for."""
     missed = sorted(reading.missed_minimums, key=lambda each: each.used - each.least)
     others = f" and {counted(len(missed) - 1, 'other')} less than theirs" if len(missed) > 1 else ""
     below = [f"{each.words}{_where(each, reading)}{others}" for each in missed[:1]]
@@ -385,7 +385,7 @@ def _pressed(reading: Reading) -> str:
 
 
 def _full(reading: Reading) -> dict[InstanceReading, float]:
-    """Return the instances of which all CPUs are in use while much more is waited for, and how much."""
+    """Return the instances with all CPUs in use while much more is waited for, and how much."""
     found = {}
     for each in reading.header.instances:
         used, rows = _used(reading, each.inst_id), reading.instance_groups(each.inst_id)
@@ -396,9 +396,9 @@ def _full(reading: Reading) -> dict[InstanceReading, float]:
 
 
 def not_known(reading: Reading) -> list[Alert]:
-    """Say of what nothing is known, and why; of a queue that is counted its alert says it."""
-    told = {"queue"} if reading.queued_by_group() else set()
-    lacking = [each for each in reading.basis if each.lacking and each.what not in told]
+    """Return what is not known, and why; for a queue that is only counted, its own alert covers it."""
+    counted_only = {"queue"} if reading.queued_by_group() else set()
+    lacking = [each for each in reading.basis if each.lacking and each.what not in counted_only]
     unknown = [f"a {each.what} ({each.lacking})" for each in lacking]
     short = f"not known: {', '.join(f'a {each.what}' for each in lacking)}"
     return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

@@ -1,4 +1,4 @@
-"""Settings of alerts: thresholds, durations and severities that config.ini gives to rules, and which one holds."""
+"""Settings of alerts: thresholds, durations and severities that config.ini gives to rules, and which one applies."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from msgspec.structs import fields, replace
 
 
 class AlertSetting(Struct, frozen=True):
-    """What config.ini says of one rule, or of one `subject` of it ("" for all).
+    """What config.ini sets for one rule, or for one `subject` of it ("" for all).
 
-    `warning` and `critical` are amounts in the rule's unit, from which an alert is that; once it is, it stays until the
-    amount is below `clear` (for critical: as far below `critical` as `clear` is below `warning`). `hold` is how many
-    seconds it must last to count. `severity` is bad, warn, note or off whatever the amount; `percentile` is that of a
-    latency. None where nothing is said.
+    `warning` and `critical` are the amounts, in the rule's unit, from which an alert has that severity. It keeps the
+    severity until the amount is below `clear` (for critical: as far below `critical` as `clear` is below `warning`).
+    `hold` is how many seconds it must last to count. `severity` is bad, warn, note or off whatever the amount;
+    `percentile` is that of a latency. None means not set.
     """
 
     key: str
@@ -26,11 +26,11 @@ class AlertSetting(Struct, frozen=True):
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether an amount decides."""
+        """Whether an amount decides the severity."""
         return self.warning is not None or self.critical is not None
 
     def limits(self, *, was_warning: bool, was_critical: bool) -> tuple[float | None, float | None]:
-        """Return the amounts that count as warning and critical for what was, or was not, that before."""
+        """Return the amounts that count as warning and critical, given whether it was that before."""
         first = self.warning if self.warning is not None else self.critical
         slack = 0.0 if self.clear is None or first is None else max(0.0, first - self.clear)
         warning = None if self.warning is None else self.warning - slack * was_warning
@@ -65,7 +65,9 @@ def _together(first: AlertSetting, others: Iterable[AlertSetting]) -> AlertSetti
             for item in fields(AlertSetting)
             if getattr(first, item.name) is None and (value := getattr(each, item.name)) is not None
         }
-        if first.has_thresholds or first.severity is not None:  # thresholds go together, and a severity replaces them
+        if (
+            first.has_thresholds or first.severity is not None
+        ):  # thresholds belong together, and a severity replaces them
             settings = {name: value for name, value in settings.items() if name in {"hold", "percentile"}}
         first = replace(first, **settings)
     return first

@@ -1,6 +1,6 @@
-"""Alert turns: that an alert began, grew worse, got better or ended, as people are told it, at once.
+"""Alert turns: an alert began, grew worse, got better or ended, reported to people at once.
 
-What programs are told is in :mod:`presman.analysis.alerts.judge`: an alert that comes and goes pages nobody twice.
+Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that comes and goes pages no one twice.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from presman.base.formats import spelled
 
 BEGAN, WORSE, BETTER, ENDED = "began", "worse", "better", "ended"
 THERE = "there"
-"""It was there when somebody began to watch: since when, no view tells."""
+"""The alert existed when presman began to watch: no view shows since when."""
 
 _STATES = ("", "warn", "bad")
 _QUIET = timedelta(seconds=QUIET)
 _COMES_AND_GOES = 2
-"""Returns, each within a minute, from which on it is no news that it has gone once more."""
+"""Number of returns, each within a minute, from which another end is not reported."""
 
 
 class AlertTurn(NamedTuple):
-    """A turn that an alert took, in words; `at` is when it did, which may be before it is told."""
+    """A turn of an alert, in words; `at` is when it happened, which may be before it is reported."""
 
     at: datetime
     change: str
@@ -36,14 +36,15 @@ class AlertTurn(NamedTuple):
 class Turning(Struct):
     """An alert, or an outage of a view, from its beginning to its end.
 
-    How severe it is told to be and is (in `_STATES`), the latter since when. It `fell` below what was told for the last
-    time, and came `back`; after so many `returns`, each soon, the next fall must last to be told.
+    `reported` is the severity reported last, `rank` the current one (indexes of `_STATES`), held since `since`. `fell`
+    is when it last fell below the reported severity, `back` when it last came back. After several quick `returns`, the
+    next fall is reported only if it lasts.
     """
 
     began: datetime
     since: datetime
     text: str = ""
-    told: int = 0
+    reported: int = 0
     rank: int = 0
     fell: datetime | None = None
     back: datetime | None = None
@@ -51,26 +52,26 @@ class Turning(Struct):
     comes_and_goes: bool = False
 
     def turn(self, rank: int, at: datetime) -> str:
-        """Take how severe it is now; return what is to be told, "" for nothing."""
-        before, self.rank, told = self.rank, rank, self.told
+        """Set the current severity and return the change to report, "" for none."""
+        before, self.rank, reported = self.rank, rank, self.reported
         if rank != before:
             self.since = at
-        if before < rank >= told:
+        if before < rank >= reported:
             self.returns = self.returns + 1 if self.fell is not None and at - self.fell < _QUIET else 0
             self.back = at
-            self.comes_and_goes |= before == 0 < told
-        elif rank < told <= before:
+            self.comes_and_goes |= before == 0 < reported
+        elif rank < reported <= before:
             self.fell = at
-        if rank == told or (rank < told and self._may_be_back(at)):
+        if rank == reported or (rank < reported and self._may_be_back(at)):
             return ""
-        self.told = rank
-        if not told:
+        self.reported = rank
+        if not reported:
             self.began, self.comes_and_goes = at, False
             return BEGAN
-        return ENDED if not rank else WORSE if rank > told else BETTER
+        return ENDED if not rank else WORSE if rank > reported else BETTER
 
     def _may_be_back(self, at: datetime) -> bool:
-        """Whether it comes and goes within minutes, and has not been gone for long enough to be believed."""
+        """Whether it comes and goes within minutes, and has not been gone long enough to count as ended."""
         fell, back = self.fell, self.back
         if self.returns < _COMES_AND_GOES or fell is None or back is None:
             return False
@@ -89,7 +90,7 @@ class Turning(Struct):
 class AlertTurns:
     """Finds the turns from reading to reading.
 
-    `first` is the turn of those that are there before there are rates: without, half of the rules are silent.
+    `first` is the turn of alerts found before there are rates: without rates, half of the rules are silent.
     """
 
     def __init__(self, first: str = BEGAN) -> None:
@@ -98,21 +99,23 @@ class AlertTurns:
 
     @property
     def is_any(self) -> bool:
-        """Whether an alert has not ended, as far as is told."""
-        return any(course.told for course in self._courses.values())
+        """Whether an alert was reported and has not ended."""
+        return any(course.reported for course in self._courses.values())
 
     def take(self, reading: Reading) -> list[AlertTurn]:
-        """Return the turns of the next reading, the worst alert first; nothing lessens that could not be seen."""
+        """Return the turns of the next reading, worst alert first; an unchecked alert does not get better."""
         at, whole, found = reading.at, sees_all(reading), []
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
             course = self._courses.setdefault(mark, Turning(at, at))
             rank = _STATES.index(now[mark].state) if mark in now else 0
-            if rank >= course.told or whole:
+            if rank >= course.reported or whole:
                 course.text = now[mark].text if mark in now else course.text
                 change = course.turn(rank, at)
                 change = self._first if change == BEGAN else change
                 found += [AlertTurn(course.since, change, course.words(change))] if change else []
         self._first = self._first if reading.interval is None else BEGAN
-        self._courses = {mark: each for mark, each in self._courses.items() if each.told or at - each.since < _QUIET}
+        self._courses = {
+            mark: each for mark, each in self._courses.items() if each.reported or at - each.since < _QUIET
+        }
         return found

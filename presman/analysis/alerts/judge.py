@@ -1,6 +1,6 @@
-"""Judge of alerts: what thresholds, durations and severities of config.ini make of what the rules find.
+"""Judge of alerts: the results of the rules under the thresholds, durations and severities of config.ini.
 
-What began, grew worse or ended from one look to the next is reported here, too.
+It also reports which alerts began, grew worse or ended from one check to the next.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from presman.base.errors import nearest
 from presman.base.formats import duration
 
 GAP = 900.0
-"""Seconds without a reading after which a duration starts from zero: what happened between is not known."""
+"""Seconds without a reading after which a duration starts from zero: what happened in between is not known."""
 
 _GLYPHS: Mapping[str, str] = MappingProxyType({"bad": "✕", "warn": "▲", "note": "·"})
 
 
 class Mark(Struct, frozen=True):
-    """Since when an alert is at least a warning, and critical (seconds since 1970, None: it is not), and last seen."""
+    """When an alert became a warning or worse, when critical (seconds since 1970, or None), and when last seen."""
 
     warn: float | None = None
     bad: float | None = None
@@ -38,27 +38,28 @@ Marks = Mapping[str, Mark]
 
 
 def mark_of(each: Alert | AlertChange) -> str:
-    """Return what tells an alert from poll to poll."""
+    """Return the string that identifies an alert from poll to poll."""
     return f"{each.key}\t{each.subject}"
 
 
 def marked(mark: str) -> tuple[str, str]:
-    """Return key and subject of what :func:`mark_of` returned."""
+    """Return key and subject from the string that :func:`mark_of` returned."""
     key, _, subject = mark.partition("\t")
     return key, subject
 
 
 def sees_all(reading: Reading) -> bool:
-    """Tell whether what is not among the alerts of a reading is not there: all views answered, and there are rates."""
+    """Return whether alerts missing from a reading are really absent: all views answered, and there are rates."""
     return not reading.late and reading.stale == 0.0 and reading.interval is not None
 
 
 def judged(
     reading: Reading, settings: AlertSettings, before: Marks | None
 ) -> tuple[tuple[Alert, ...], tuple[str, ...], Marks]:
-    """Return the alerts of a reading under the settings, which rules could not be checked, and the new marks.
+    """Return the alerts of a reading under the settings, the rules that could not be checked, and the new marks.
 
-    `before` are the marks of the last look; with None durations are not known, and what must last counts at once.
+    `before` are the marks of the previous check. If it is None, durations are not known, and alerts that must last
+    count at once.
     """
     at = reading.at.timestamp()
     answers = asked(reading, settings)
@@ -75,24 +76,24 @@ def judged(
         if mark.warn is not None:
             marks[mark_of(alert)] = mark
         shown.append(_lasting(graded, setting, mark, at) if before is not None else graded)
-    if not sees_all(reading):  # what could not be seen may be there still
+    if not sees_all(reading):  # what could not be checked may still exist
         marks = {**{key: mark for key, mark in (before or {}).items() if at - mark.seen < GAP}, **marks}
     return tuple(shown), tuple(answer.unknown for answer in answers if answer.unknown), marks
 
 
 def _recent(mark: Mark | None, at: float, setting: AlertSetting) -> Mark:
-    """Return a mark that still tells something: not one from before a gap, or from the future."""
+    """Return a mark that is still valid: not one from before a gap, or from the future."""
     if mark is None or not 0 <= at - mark.seen < max(GAP, 2 * (setting.hold or 0.0)):
         return Mark()
     return mark
 
 
 def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
-    """Return an alert with the severity that its amount has, None where it is not wanted."""
+    """Return an alert with the severity for its amount, None if it is not wanted."""
     if setting.severity == "off":
         return None
     if setting.severity is not None:
-        return _as(alert, setting.severity)  # type: ignore[arg-type]  # off is out
+        return _as(alert, setting.severity)  # type: ignore[arg-type]  # "off" was handled above
     if not setting.has_thresholds or alert.amount is None:
         return None if RULE_BOOK[alert.key].is_amount else alert
     warning, critical = setting.limits(was_warning=old.warn is not None, was_critical=old.bad is not None)
@@ -104,20 +105,20 @@ def _graded(alert: Alert, setting: AlertSetting, old: Mark) -> Alert | None:
 
 
 def _below(alert: Alert, setting: AlertSetting) -> Alert:
-    """Return an alert below its thresholds: what is a warning otherwise stays one where only critical= was said."""
+    """Return an alert below its thresholds: if only critical= is set, a usual warning stays a warning."""
     stays = setting.warning is None and alert.state in {"bad", "warn"}
     return _as(alert, "warn" if stays else "note")
 
 
 def _as(alert: Alert, state: Severity) -> Alert:
-    """Return an alert with another severity; a glyph that says what it is about stays."""
+    """Return an alert with another severity; a glyph that shows its kind stays."""
     if alert.state == state:
         return alert
     return alert._replace(state=state, glyph=_GLYPHS[state] if alert.glyph in _GLYPHS.values() else alert.glyph)
 
 
 def _marked(alert: Alert, old: Mark, at: float) -> Mark:
-    """Return since when the alert is what it is."""
+    """Return the mark with the times since when the alert has its severity."""
     if alert.state not in {"bad", "warn"}:
         return Mark(seen=at)
     warn = at if old.warn is None else old.warn
@@ -126,7 +127,7 @@ def _marked(alert: Alert, old: Mark, at: float) -> Mark:
 
 
 def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Alert:
-    """Return an alert as severe as it has been for long enough; before that it is a note that says so."""
+    """Return an alert with the severity that has lasted long enough; before that it is a note that says so."""
     hold = setting.hold or 0.0
     if not hold or alert.state not in {"bad", "warn"}:
         return alert
@@ -140,10 +141,10 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
 
 
 def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, str]:
-    """Return the settings about a consumer group that is neither defined nor in force, each with a sentence about it.
+    """Return the settings for a consumer group that is neither defined nor in force, each with a sentence about it.
 
-    Nothing is where no view tells which are defined, nor of groups of other containers, whose definitions none shows;
-    rules that have to be asked for say it themselves.
+    Empty if no view shows the defined groups. Groups of other containers are left out, because no view shows their
+    definitions; rules that must be enabled report it themselves.
     """
     if reading.group_names is None:
         return {}
@@ -165,16 +166,16 @@ class Judge:
     def __init__(self, settings: AlertSettings, marks: Marks | None = MappingProxyType({})) -> None:
         self._settings = settings
         self.marks = marks
-        """Since when which alert lasts; None where that cannot be known."""
+        """Marks of the alerts; None if their durations cannot be known."""
         self.unknown: tuple[str, ...] = ()
-        """The rules that config.ini asks for and the newest reading could not be checked for."""
+        """Rules that config.ini asks for and that could not be checked in the latest reading."""
 
     def look(self, reading: Reading) -> Reading:
-        """Return a reading with its alerts, and forget it: it is but the beginning of one."""
+        """Return a reading with its alerts without remembering it: it is only the first part of one."""
         return replace(reading, alerts=judged(reading, self._settings, self.marks)[0]) if self._settings else reading
 
     def judge(self, reading: Reading) -> Reading:
-        """Return the reading with its alerts; the same where there are no settings."""
+        """Return the reading with its alerts; unchanged without settings."""
         if not self._settings:
             return reading
         alerts, self.unknown, marks = judged(reading, self._settings, self.marks)
@@ -186,17 +187,17 @@ class Judge:
 
 
 QUIET = 60.0
-"""Seconds for which an alert must have been away to have ended: one that comes and goes is reported once."""
+"""Seconds for which an alert must be absent to have ended: one that comes and goes is reported once."""
 
 
 UNREPORTED = ""
-"""Severity of an alert that was seen, but could not be reported: it is at the next look."""
+"""Severity of an alert that was seen but could not be reported: the next check reports it."""
 
 
 class ReportedAlert(Struct, frozen=True):
-    """An alert that was reported: its worst severity since it began, when that was, when it was last seen, its text.
+    """An alert that was reported: its worst severity since it began, when it began, when it was last seen, its text.
 
-    `left` is the first look without it, None where it is there.
+    `left` is the first check without it, None while it is there.
     """
 
     state: str
@@ -219,17 +220,17 @@ class AlertChange(NamedTuple):
 
 
 class AlertChanges:
-    """Tells what changed. `reported` is what the last look left, None to take what is there at first as known."""
+    """Finds the changes. `reported` is the state after the last check, None to report no alerts that exist at first."""
 
     def __init__(self, reported: Mapping[str, ReportedAlert] | None = MappingProxyType({})) -> None:
         self.is_silent = reported is None
-        """Whether what comes next is taken as known."""
+        """Whether the next alerts are not reported."""
         self.reported: dict[str, ReportedAlert] = dict(reported or {})
 
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
-        """Take the alerts of the next look and return the changes, the worst first.
+        """Take the alerts of the next check and return the changes, worst first.
 
-        Where it is not `whole`, an alert that is not among them has not ended.
+        If it is not `whole`, an alert that is missing has not ended.
         """
         now = {mark_of(alert): alert for alert in alerts if alert.state in {"bad", "warn"}}
         changes = [change for mark, alert in now.items() if (change := self._changed(mark, alert, at)) is not None]
@@ -256,7 +257,7 @@ class AlertChanges:
 
 
 def put_back(reported: Mapping[str, ReportedAlert], changes: Iterable[AlertChange]) -> dict[str, ReportedAlert]:
-    """Return what was reported without some changes, which could not be: the next look reports them."""
+    """Return the reported alerts without changes that could not be reported: the next check reports them."""
     kept = dict(reported)
     for change in changes:
         mark = mark_of(change)

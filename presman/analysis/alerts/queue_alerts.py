@@ -1,4 +1,4 @@
-"""Alerts of the parallel queue: heads that wait, who holds servers and does nothing with them, downgrades."""
+"""Alerts of the parallel queue: heads that wait, idle or blocked holders of servers, downgrades."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ SOON = 300.0
 
 
 def heads(reading: Reading) -> list[Alert]:
-    """Tell why each queue waits, the one that has waited longest first."""
+    """Return alerts with the reason why each queue waits, the longest wait first."""
     longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
     return [_head(head, reading) for head in longest_first]
 
 
 def counted_only(reading: Reading) -> list[Alert]:
-    """Tell which groups have statements queued that no view shows: V$RSRC_CONSUMER_GROUP still counts them."""
-    if reading.queue:  # as it was when V$SESSION answered last
+    """Return alerts about groups with queued statements that no view lists: V$RSRC_CONSUMER_GROUP still counts them."""
+    if reading.queue:  # the state of V$SESSION's last answer
         return []
     found = []
     for name, number in reading.queued_by_group().items():
@@ -43,7 +43,7 @@ def counted_only(reading: Reading) -> list[Alert]:
 
 
 def head_sentence(head: QueueHead, first: str = "") -> str:
-    """Return why a queue waits, with the group and the statement it is about; `first` is said before that."""
+    """Return why a queue waits, with the group and the statement; `first` comes before that."""
     who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
     return f"{_group_of(head)}: {first}head {who} {head.sentence}"
 
@@ -65,7 +65,7 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
 
 
 class _TimeoutWording(NamedTuple):
-    """An alert about statements near their timeout: its severity, what they will do, and which parameter decides it."""
+    """Wording of an alert about statements near their timeout: severity, action, and the parameter behind it."""
 
     state: Severity
     glyph: str
@@ -88,7 +88,7 @@ _AT_TIMEOUT = {
 
 
 def timeouts(reading: Reading) -> list[Alert]:
-    """Tell who is about to run into PARALLEL_QUEUE_TIMEOUT: CANCEL ends a statement, RUN starts it."""
+    """Return alerts about statements close to PARALLEL_QUEUE_TIMEOUT: CANCEL ends a statement, RUN starts it."""
     soon = [each for each in reading.queue if each.timeout_left is not None and each.timeout_left <= SOON]
     by_action = {action: [each for each in soon if each.timeout_action == action] for action in _AT_TIMEOUT}
     return [_timeout(found, _AT_TIMEOUT[action]) for action, found in by_action.items() if found]
@@ -104,7 +104,7 @@ def _timeout(soon: list[QueuedStatement], wording: _TimeoutWording) -> Alert:
 
 
 def idle_holders(reading: Reading) -> list[Alert]:
-    """Tell who holds servers and does nothing."""
+    """Return alerts about idle holders of servers."""
     idle = [statement for statement in reading.running if statement.idle is not None]
     if not idle:
         return []
@@ -122,20 +122,22 @@ def _first_three(statements: Sequence[str]) -> str:
 
 
 def blocked_holders(reading: Reading) -> list[Alert]:
-    """Tell who holds servers while he waits for another session."""
+    """Return alerts about holders of servers that wait for another session."""
     blocked = [statement for statement in reading.running if statement.blocker]
     if not blocked:
         return []
     held = sum(statement.servers for statement in blocked)
     waits = ((s, session_words(s.blocker, reading) or s.blocker) for s in blocked)
-    who = _first_three([f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {whom}" for s, whom in waits])
+    who = _first_three(
+        [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
+    )
     short = f"{counted(held, 'server')} held by blocked statements"
     text = f"{short}: {who}"
     return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
 
 
 def session_words(blocker: str, reading: Reading) -> str:
-    """Return a session that others wait for in words, "" where it cannot be seen."""
+    """Return a blocking session in words, "" if it is not visible."""
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
         return ""
@@ -144,7 +146,7 @@ def session_words(blocker: str, reading: Reading) -> str:
 
 
 def downgraded(reading: Reading) -> list[Alert]:
-    """Tell which statements run with fewer servers than they asked for."""
+    """Return alerts about statements that run with fewer servers than they requested."""
     if not (running := totals.downgraded(reading.running)):
         return []
     short = f"{counted(len(running), 'statement')} downgraded"
@@ -153,7 +155,7 @@ def downgraded(reading: Reading) -> list[Alert]:
 
 
 def goals_missed(reading: Reading) -> list[Alert]:
-    """Tell which goals of service of config.ini are missed over the last half hour."""
+    """Return alerts about goals of service of config.ini that were missed over the last half hour."""
     found = []
     for each in reading.goals:
         late = share(each.recent[1], each.recent[0])
@@ -167,9 +169,9 @@ def goals_missed(reading: Reading) -> list[Alert]:
 
 
 def downgrades(reading: Reading) -> list[Alert]:
-    """Tell how many parallel operations were downgraded since the last poll (V$SYSSTAT).
+    """Return the alert about parallel operations downgraded since the last poll (V$SYSSTAT).
 
-    An operation that is downgraded to serial, or over between two polls, leaves no row in V$PX_SESSION.
+    An operation that is downgraded to serial, or ends between two polls, leaves no row in V$PX_SESSION.
     """
     grown: Counter[str] = Counter()
     for each in reading.downgrades:
@@ -178,14 +180,14 @@ def downgrades(reading: Reading) -> list[Alert]:
     if not grown:
         return []
     short = f"{counted(grown.total(), 'operation')} downgraded since the last poll"
-    by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # the most lost first
+    by_class = ", ".join(f"{grown[name]} {name}" for name in sorted(grown, reverse=True))  # largest loss first
     since = "" if reading.interval is None else f", {spelled(max(1.0, reading.interval))} before"
     text = f"{short}{since}: {by_class} (V$SYSSTAT)"
     return [Alert("warn", "▼", text, short, "downgrades", amount=totals.downgrades_in_a_minute(reading))]
 
 
 def servers_at_maximum(reading: Reading) -> list[Alert]:
-    """Tell where no parallel server is left: what does not queue is downgraded, or fails."""
+    """Return alerts if no parallel server is left: statements that do not queue are downgraded, or fail."""
     pools = [each.servers for each in reading.header.instances if each.servers.maximum]
     full = [pool for pool in pools if pool.in_use is not None and pool.in_use >= (pool.maximum or 0)]
     if not full:

@@ -1,8 +1,7 @@
-"""Book of rules: each key of an alert, how severe it usually is, what it says, and what thresholds of it are in.
+"""Book of rules: each key of an alert, its usual severity, its meaning, and the unit of its thresholds.
 
-Keys stay the same from release to release: config.ini, `presman check` and commands run at alerts go by them. Amounts
-that are neither good nor bad before somebody sets a threshold are found only when config.ini asks: such a rule has its
-answer here.
+Keys stay the same across releases: config.ini, `presman check` and commands run at alerts use them. Amounts that are
+neither good nor bad without a threshold are computed only when config.ini asks: the answers of such rules are here.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ _Answer = Callable[[Reading, AlertSetting], Asked]
 
 
 def asked(reading: Reading, settings: AlertSettings) -> tuple[Asked, ...]:
-    """Return what the rules that are asked for say; each subject once."""
+    """Return the results of the rules that config.ini asks for, each subject once."""
     answers = [rule.answer(reading, each) for each in settings if (rule := RULE_BOOK[each.key]).answer is not None]
     seen: set[tuple[str, str]] = set()
     found = []
@@ -44,7 +43,7 @@ def _alert(setting: AlertSetting, subject: str, short: str, amount: float | None
 def _groups(
     reading: Reading, setting: AlertSetting, amounts: dict[str, float | None], say: Callable[[str, float], str]
 ) -> Asked:
-    """Return the amounts of the groups that a setting is about."""
+    """Return the amounts of the groups that a setting applies to."""
     if setting.subject:
         names = [name for name in amounts if name.casefold() == setting.subject.casefold()]
         if not names:
@@ -95,8 +94,8 @@ def _latency(reading: Reading, setting: AlertSetting) -> Asked:
         return Asked(unknown=f"latency of {setting.subject}: it takes two polls")
     percentile = latency_percentile(found, permille)
     if percentile is None:
-        return Asked()  # no such wait since the last poll: nothing takes long
-    # Above the last bound nothing is counted: what lies there took at least as long.
+        return Asked()  # no such wait since the last poll, so none is long
+    # No bucket is above the last bound: waits in it took at least that long.
     us = percentile.estimate_us if percentile.estimate_us is not None else float(percentile.lower_us)
     least = "" if percentile.estimate_us is not None else "at least "
     short = f"p{permille / 10:g} of {setting.subject}: {least}{microseconds(us)}"
@@ -121,11 +120,11 @@ def _no_plan(reading: Reading, setting: AlertSetting) -> Asked:
 
 
 class AlertRule(NamedTuple):
-    """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks it.
+    """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks for it.
 
-    `unit` is what thresholds are in: s, % or "" for a count; None where it takes none. `amount` says what is compared
-    with them, `subject` what such an alert is about ("" for the database). It `rests_on` what must be seen for it to be
-    silent with reason: one of `Reading.basis`, holders, degrees, pools, CPU, host or servers; "" for nothing.
+    `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
+    them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible for its
+    silence to mean anything: one of `Reading.basis`, holders, degrees, pools, CPU, host or servers; "" for nothing.
     """
 
     key: str
@@ -139,12 +138,12 @@ class AlertRule(NamedTuple):
 
     @property
     def asked(self) -> bool:
-        """Whether it is silent until config.ini says something of it."""
+        """Whether it is silent until config.ini asks for it."""
         return self.answer is not None
 
     @property
     def is_amount(self) -> bool:
-        """Whether there is an amount at any time, so that below its threshold there is nothing to tell."""
+        """Whether it always has an amount, so that there is nothing to report below its threshold."""
         return self.asked and self.unit is not None
 
 

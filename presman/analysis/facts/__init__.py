@@ -1,1 +1,1 @@
-"""Facts: one snapshot with its deltas and the lookups into it that more than one judgement needs."""
+"""Facts: one snapshot with its deltas, and the lookups into it that several modules need."""

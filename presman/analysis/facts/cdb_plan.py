@@ -1,9 +1,9 @@
-"""Plan of a container database: what it gives each pluggable one, its part of the CPUs, its limit, its servers.
+"""Plan of a container database: what it gives each pluggable database: its part of the CPUs, its limit, its servers.
 
-Its part goes by SHARES of the CDB plan. Where that plan sets neither SHARES nor UTILIZATION_LIMIT, Resource Manager
-goes by CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT), and in 18,
-which has no such parameter, by CPU_COUNT. Three things may limit its CPU, and the smallest holds: UTILIZATION_LIMIT in
-the CDB plan, its own CPU_COUNT, and what V$RSRCPDBMETRIC shows as RUNNING_SESSIONS_LIMIT.
+The part of a container comes from SHARES of the CDB plan. If that plan sets neither SHARES nor UTILIZATION_LIMIT,
+Resource Manager uses CPU_MIN_COUNT of the containers (Database Reference 19: CPU_MIN_COUNT; its default is CPU_COUNT),
+and in 18, which has no such parameter, CPU_COUNT. Three limits may apply to its CPU, and the smallest one holds:
+UTILIZATION_LIMIT in the CDB plan, its own CPU_COUNT, and RUNNING_SESSIONS_LIMIT of V$RSRCPDBMETRIC.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,26 +18,26 @@ from presman.rows.group_rows import CdbPlanDirective, RsrcPlan
 from presman.rows.instance_rows import PdbMetric
 
 DEFAULT_PDB = "ORA$DEFAULT_PDB_DIRECTIVE"
-"""The directive of the containers that no other one names."""
+"""The directive of the containers without a directive of their own."""
 
 AUTOTASK = "ORA$AUTOTASK"
-"""The directive of maintenance tasks, which is about no container."""
+"""The directive of maintenance tasks, which belongs to no container."""
 
 SHARES, BY_MINIMUM = "SHARES", "CPU_MIN_COUNT"
-"""What says a container's part: the first where the CDB plan has any rule about CPU, else the other, from 19 on."""
+"""The source of a container's part: SHARES if the CDB plan has any rule about CPU, else CPU_MIN_COUNT, since 19."""
 
 _BY_CPU_COUNT, BY_CPU_MIN_COUNT = Release(18), Release(19)
-"""The releases from which on these parameters of a container are its part where the CDB plan has no rule."""
+"""The first releases in which these parameters define a container's part if the CDB plan has no rule."""
 
 _ALIKE = 0.01
-"""Limits closer than this, as fractions, are one and the same: views round."""
+"""Limits that differ by less than this, as fractions, are the same: views round."""
 
 
 class Allotment(NamedTuple):
     """What one container is given. `limit` is a fraction of the instance's CPUs, `servers` of its servers target.
 
-    `weight` is its part, against those of the others, and `weighed_by` what says so: SHARES, CPU_MIN_COUNT or
-    CPU_COUNT. `shares` are those of its directive. `limited_by` says what the limit on CPU is, "" without one.
+    `weight` is its part in relation to the others, and `weighed_by` is its source: SHARES, CPU_MIN_COUNT or CPU_COUNT.
+    `shares` are those of its directive. `limited_by` is the source of the limit on CPU, "" without one.
     """
 
     shares: int | None = None
@@ -71,13 +71,13 @@ def allotments(plans: PlanFacts, inst_id: int, cpus: float) -> dict[int, Allotme
         shares = row.shares if row else None
         weight = shares or 1 if weighed_by == SHARES else least_cpus(plans, inst_id, con_id, cpus)
         found[con_id] = Allotment(shares, least, name, servers, float(weight), weighed_by)
-    if not any(each.weight for each in found.values()):  # no view shows how many CPUs there are: as many for each
+    if not any(each.weight for each in found.values()):  # no view shows the number of CPUs: equal parts
         found = {con_id: each._replace(weight=1.0) for con_id, each in found.items()}
     return found
 
 
 def _weighed_by(plans: PlanFacts, inst_id: int, given: Mapping[int, CdbPlanDirective]) -> str:
-    """Return what says each container's part: the plan's SHARES if it has any rule about CPU, else a parameter."""
+    """Return the source of each container's part: the plan's SHARES if it has any rule about CPU, else a parameter."""
     release = plans.snapshot.release
     if release < _BY_CPU_COUNT or _plan(plans, inst_id).rules_cpu or any(map(_rules_cpu, given.values())):
         return SHARES
@@ -87,7 +87,7 @@ def _weighed_by(plans: PlanFacts, inst_id: int, given: Mapping[int, CdbPlanDirec
 def _rules_cpu(row: CdbPlanDirective) -> bool:
     """Whether a directive sets SHARES or UTILIZATION_LIMIT; every plan has a default one with one share.
 
-    V$RSRC_PLAN, where it stands for the plan, does not tell one share that was set from the default.
+    If V$RSRC_PLAN is used for the plan, one share that was set cannot be distinguished from the default.
     """
     if row.pluggable_database == AUTOTASK:
         return False
@@ -96,7 +96,7 @@ def _rules_cpu(row: CdbPlanDirective) -> bool:
 
 
 def least_cpus(plans: PlanFacts, inst_id: int, con_id: int, cpus: float) -> float:
-    """Return CPU_MIN_COUNT of a container (CPU_COUNT in 18): its own, else its CPU_COUNT, else that of the whole."""
+    """Return CPU_MIN_COUNT of a container (CPU_COUNT in 18): its own, else its CPU_COUNT, else the instance's."""
     system = plans.system
     count = system.parameters.setting(inst_id, con_id, "cpu_count")
     if plans.snapshot.release < BY_CPU_MIN_COUNT:
@@ -105,7 +105,7 @@ def least_cpus(plans: PlanFacts, inst_id: int, con_id: int, cpus: float) -> floa
 
 
 def whole_least_cpus(plans: PlanFacts, inst_id: int, cpus: float) -> float:
-    """Return CPU_MIN_COUNT of the whole, which is CPU_COUNT unless it was set."""
+    """Return CPU_MIN_COUNT of the whole instance, which is CPU_COUNT unless it was set."""
     amounts = (plans.system.parameters.amount(inst_id, con_id, "cpu_min_count") for con_id in (0, ROOT))
     return next((amount for amount in amounts if amount), cpus)
 
@@ -119,7 +119,7 @@ def _limits(
         yield "UTILIZATION_LIMIT", (shown.utilization_limit or 0) / cpus
     cpu_count = plans.system.parameters.setting(inst_id, con_id, "cpu_count")
     limit = percent_fraction(row.utilization_limit) if row else None
-    # Inside a container whose CPU_COUNT is less than the host has the CPUs of which this is a part are not seen.
+    # Inside a container whose CPU_COUNT is below the host's CPUs, the CPUs that this is a part of are not visible.
     whole = not cpu_count or plans.inside != con_id or cpu_count >= (plans.system.host_cpus(inst_id) or cpus)
     if limit is not None and whole:
         yield "UTILIZATION_LIMIT", limit
@@ -157,7 +157,7 @@ def _by_plan(rows: Iterable[CdbPlanDirective]) -> dict[str, _CdbPlan]:
 
 
 def directives(plans: PlanFacts, inst_id: int) -> Mapping[int, CdbPlanDirective]:
-    """Return the directive of each container: its own, its profile's, what V$RSRC_PLAN shows of it, or the default."""
+    """Return the directive of each container: its own, its profile's, the one of V$RSRC_PLAN, or the default."""
     by_name, by_profile, _ = _plan(plans, inst_id)
     found = {}
     for con_id in plans.system.pdbs.keys() | plans.own_containers:
@@ -181,9 +181,9 @@ def profile(plans: PlanFacts, inst_id: int, con_id: int) -> str:
 
 
 def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective | None:
-    """Return what V$RSRC_PLAN shows that the CDB gives a container, all that is seen of it from inside.
+    """Return what the CDB gives a container as V$RSRC_PLAN shows it: from inside nothing else is visible.
 
-    On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs: no percentage.
+    On Autonomous Databases UTILIZATION_LIMIT there is the number of CPUs, not a percentage.
     """
     row: RsrcPlan | None = plans.plan_rows.get((inst_id, con_id))
     if row is None or row.shares is None:
@@ -195,7 +195,7 @@ def _in_force(plans: PlanFacts, inst_id: int, con_id: int) -> CdbPlanDirective |
 
 
 def percent_fraction(percent: int | None) -> float | None:
-    """Return a limit in percent as a fraction, None if it limits nothing."""
+    """Return a limit in percent as a fraction, None if it does not limit."""
     return None if percent is None or not 0 <= percent < 100 else percent / 100
 
 

@@ -1,7 +1,7 @@
 """Cursors of a snapshot: the texts of statements, and why a statement has its degree of parallelism.
 
-V$SQL_PLAN.OTHER_XML tells the latter. It comes from outside, so it is parsed by defusedxml; whatever cannot be read
-gives an empty story.
+The reason is in V$SQL_PLAN.OTHER_XML. It comes from outside, so it is parsed by defusedxml; a document that cannot be
+read gives an empty story.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARALLEL = re.compile(r"\b(?:NO_)?(?:PARALLEL(?:_INDEX)?|STATEMENT_QUEUING)\b(?
 
 
 def hints(sql_text: str) -> tuple[str, ...]:
-    """Return the hints of a statement that ask for a degree, or to queue or not, as they stand in its text."""
+    """Return the hints of a statement that set a degree, or queueing or not, as written in its text."""
     comments = ("".join(match.groups(default="")) for match in _HINTED.finditer(sql_text))
     found = (" ".join(match.group().split()) for text in comments for match in _PARALLEL.finditer(text))
     return tuple(dict.fromkeys(found))
@@ -38,11 +38,11 @@ def hints(sql_text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def story(other_xml: str) -> DopStory:
-    """Return what `other_xml` says of the degree.
+    """Return what `other_xml` says about the degree.
 
     Oracle repeats types such as `derived_cpu_dop` per operation; the first one is the statement's. Texts are kept
-    as they are (the list of reasons is open). Malformed or hostile documents give an empty story, one that was too long
-    to be kept a story of that alone.
+    unchanged (the list of reasons is open). Malformed or hostile documents give an empty story; a document that was too
+    long to keep gives a story with only that fact.
     """
     if other_xml == TOO_LONG:
         return DopStory(unread=TOO_LONG)
@@ -69,7 +69,7 @@ def story(other_xml: str) -> DopStory:
 def _parse(text: str) -> Element | None:
     if not text or len(text) > LONGEST_DOCUMENT:
         return None
-    from xml.etree.ElementTree import ParseError  # not before there is a document: the first frame has none
+    from xml.etree.ElementTree import ParseError  # only when there is a document: the first frame has none
 
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import fromstring
@@ -89,29 +89,29 @@ def _skipped(root: Element) -> tuple[int, ...]:
 
 
 def _number(text: str | None) -> int | None:
-    """Return a count of at most nine digits; anything else is no number."""
+    """Return a count of at most nine digits; anything else is not a number."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 class CursorFacts(Struct, frozen=True, dict=True):
-    """Lookups into what a snapshot says of cursors."""
+    """Lookups into the cursors of a snapshot."""
 
     snapshot: Snapshot
 
     def story(self, inst_id: int, sql_id: str, child: int | None) -> DopStory:
-        """Return what the cursor's plan says of its DOP, silent where it was not read."""
+        """Return what the cursor's plan says about its DOP, SILENT if it was not read."""
         return of_cursor(self._stories, inst_id, sql_id, child) or SILENT
 
     def text(self, inst_id: int, sql_id: str, child: int | None) -> str:
-        """Return the statement's text, "" where it was not read. All children of a statement have the same."""
+        """Return the statement's text, "" if it was not read. All children of a statement have the same text."""
         return of_cursor(self._texts, inst_id, sql_id, child) or self._texts.get(sql_id, "")
 
     def no_text(self, sql_id: str) -> str:
-        """Return why a statement that has no text has none."""
+        """Return why a statement has no text."""
         return why_no_text(sql_id, self._asked.get(sql_id), self.snapshot.kind, can_read=reads_texts(self.snapshot))
 
     def lines(self, inst_id: int, sql_id: str, child: int | None) -> tuple[PxPlanLine, ...]:
-        """Return the lines of the cursor's plan that were read, none where it was not."""
+        """Return the lines of the cursor's plan, empty if it was not read."""
         return of_cursor(self._lines, inst_id, sql_id, child) or ()
 
     @cached_property
@@ -138,15 +138,15 @@ class CursorFacts(Struct, frozen=True, dict=True):
 
 
 def reads_texts(snapshot: Snapshot) -> bool:
-    """Tell whether V$SQL can be read, as far as is known."""
+    """Return whether V$SQL can be read, as far as known."""
     return snapshot.section(SqlText).problem is None
 
 
 def why_no_text(sql_id: str, asked: SqlText | None, kind: str, *, can_read: bool, recorded: bool = False) -> str:
-    """Return why a statement has no text, in brackets, "" where it has one or is none.
+    """Return why a statement has no text, in brackets, "" if it has one or there is no statement.
 
-    `asked` is what came back for it, None where nobody asked; `kind` that of the source, of which a spool has what
-    somebody chose to write; `recorded` tells that it is looked for in a recording.
+    `asked` is the answer for it, None if it was not queried. `kind` is that of the source: a spool has only what its
+    author chose to write. `recorded` means that a recording is searched.
     """
     if not sql_id or (asked is not None and asked.sql_text):
         return ""
@@ -160,7 +160,7 @@ def why_no_text(sql_id: str, asked: SqlText | None, kind: str, *, can_read: bool
 
 
 def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | None) -> Any:
-    """Look a cursor up, on another instance if need be; any child where the session does not say which."""
+    """Return the entry of a cursor, from another instance if needed; of any child if `child` is None."""
     if child is None:
         return index.get(sql_id)
     return index.get((inst_id, sql_id, child)) or index.get((sql_id, child))
@@ -170,7 +170,7 @@ SILENT = DopStory()
 
 
 def by_cursor(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Index by (instance, SQL_ID, child) and, for a cursor read on another instance, by what is left of that."""
+    """Return an index by (instance, SQL_ID, child) and, for a cursor read on another instance, by shorter keys."""
     index: dict[Any, Any] = {}
     for row, value in pairs:
         index[row.inst_id, row.sql_id, row.child_number] = value

@@ -1,7 +1,7 @@
-"""Differences of counters, and the rules for when two may be subtracted.
+"""Differences of counters, and the rules for when two counters may be subtracted.
 
-A total means nothing alone, and a difference means nothing across a restart of the instance, a new plan window
-or a reconnect. Every rate of a reading goes through here.
+A total means nothing alone, and a difference means nothing across a restart of the instance, a new plan window or a
+reconnect. Every rate of a reading is computed here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from presman.rows.instance_rows import Instance
 from presman.rows.snapshot import Snapshot
 
 SHORTEST = 0.05
-"""Seconds: two reads closer than this say nothing of a rate, because the counters move in ticks."""
+"""Seconds: two reads that are closer than this give no rate, because the counters move in ticks."""
 
 ContainerKey = tuple[int, int]
 """Instance and container."""
@@ -28,7 +28,7 @@ Row = TypeVar("Row", bound=Any)
 
 
 class PlanWindow(NamedTuple):
-    """One activation of a plan (V$RSRC_PLAN_HISTORY): its sequence, when it began, its plan's name."""
+    """One activation of a plan (V$RSRC_PLAN_HISTORY): its sequence, its start, its plan's name."""
 
     sequence: int
     start: datetime | None
@@ -36,7 +36,7 @@ class PlanWindow(NamedTuple):
 
 
 def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return the counters' growth, None if any of them went backwards (a reset of one is a reset of all)."""
+    """Return the growth of the counters, None if any of them went backwards (a reset of one is a reset of all)."""
     grown = tuple(map(sub, after, before))
     return None if min(grown) < 0 else grown
 
@@ -44,8 +44,8 @@ def difference(after: tuple[Any, ...], before: tuple[Any, ...]) -> tuple[Any, ..
 class Deltas(Struct, frozen=True):
     """The previous and the current snapshot of one database, and what has changed between them.
 
-    `previous` is None where nothing may be subtracted: the first poll, another target, a reconnect. What one of the
-    two snapshots could not read counts as unchanged; the counters themselves then tell a reset by going backwards.
+    `previous` is None if nothing may be subtracted: the first poll, another target, a reconnect. What one of the two
+    snapshots could not read counts as unchanged; a reset then shows in counters that go backwards.
     """
 
     previous: Snapshot | None
@@ -64,19 +64,19 @@ class Deltas(Struct, frozen=True):
         return cls(previous, current, windows, _restarted(previous, current), activated)
 
     def before(self, record: type[Any]) -> tuple[Any, ...]:
-        """Return the previous rows of one kind; none where there is no usable interval."""
+        """Return the previous rows of one kind; empty without a usable interval."""
         if self.previous is None or self.interval(record) is None:
             return ()
         return self.previous.section(record).rows
 
     def pairs(self, record: type[Row], key: Callable[[Row], Hashable]) -> Iterator[tuple[Row, Row | None]]:
-        """Yield the rows of one kind, each with that of the same key before; None where its instance restarted."""
+        """Yield the rows of one kind, each with its previous row of the same key; None if its instance restarted."""
         before = {key(row): row for row in self.before(record)}
         for row in self.current.rows(record):
             yield row, before.get(key(row)) if self.same_start(row.inst_id) else None
 
     def interval(self, record: type[Any] | None = None) -> float | None:
-        """Return the seconds between the two reads of `record`'s section (or of the snapshots), None without."""
+        """Return the seconds between the two reads of `record`'s section (or of the snapshots), None without two."""
         if self.previous is None:
             return None
         before, now = self.previous.at, self.current.at
@@ -87,11 +87,11 @@ class Deltas(Struct, frozen=True):
         return seconds if seconds >= SHORTEST else None
 
     def same_start(self, inst_id: int) -> bool:
-        """Whether the instance has not been restarted in between."""
+        """Whether the instance has not restarted in between."""
         return inst_id not in self.restarted
 
     def same_window(self, inst_id: int, con_id: int) -> bool:
-        """Whether the same activation of the same plan rules the container of the instance."""
+        """Whether the same activation of the same plan is in force in the container of the instance."""
         return inst_id not in self.restarted and (inst_id, con_id) not in self.activated
 
 
@@ -105,14 +105,14 @@ def _restarted(previous: Snapshot, current: Snapshot) -> frozenset[int]:
 
 
 def _changed(before: Mapping[ContainerKey, Any], now: Mapping[ContainerKey, Any]) -> frozenset[ContainerKey]:
-    """Return the places whose entry differs or is there only once; none if either side could not be read."""
+    """Return the keys whose entry differs or exists only once; empty if either side could not be read."""
     if not before or not now:
         return frozenset()
     return frozenset(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
 
 
 def _windows(snapshot: Snapshot) -> dict[ContainerKey, PlanWindow]:
-    """Return the open window of each container: the newest that has no end."""
+    """Return the open window of each container: the latest one without an end."""
     windows: dict[ContainerKey, PlanWindow] = {}
     for row in snapshot.rows(RsrcPlanHistory):
         key = (row.inst_id, row.con_id)

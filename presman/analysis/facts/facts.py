@@ -1,6 +1,6 @@
-"""Facts: one snapshot with its indexes, built once, read by all the modules that judge it.
+"""Facts: one snapshot with its indexes, built once, read by all modules that judge it.
 
-Among them what the plans in force give of the CPUs to each container and each group.
+They include the parts of the CPUs that the plans in force give each container and each group.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
     @cached_property
     def shares(self) -> Mapping[int, PlanShares]:
-        """The plan's figures by instance; instances that run the same plans in the same containers share one object.
+        """The plan's figures by instance; instances with the same plans in the same containers share one object.
 
-        A container that is not open on an instance has no part of its CPUs. Limits on parallel servers are there all
-        the same: they are of the target of the cluster, wherever the container is open.
+        A container that is not open on an instance has no part of its CPUs. Limits on parallel servers are still
+        present: they are parts of the cluster's target, wherever the container is open.
         """
         rows = self.snapshot.rows
         read = rows(Plan), rows(PlanDirective), rows(ContainerPlan), rows(ContainerPlanDirective)
@@ -66,11 +66,11 @@ class PlanDivision(Struct, frozen=True, dict=True):
 
     @cached_property
     def differing(self) -> tuple[int, ...]:
-        """The instances that are open, one of all those that run the same plans in the same containers."""
+        """The open instances, one for each set with the same plans in the same containers."""
         return tuple({id(self.shares[inst_id]): inst_id for inst_id in self.system.inst_ids}.values())
 
     def _containers(self) -> dict[int, tuple[int, ...]]:
-        """Return the containers that run plans of their own on each instance."""
+        """Return the containers that have plans of their own on each instance."""
         keys = {(row.inst_id, row.con_id) for row in self.snapshot.rows(ConsumerGroup)}
         keys.update(self.plans.plan_rows)
         if self.system.pdb_names:
@@ -85,7 +85,7 @@ class PlanDivision(Struct, frozen=True, dict=True):
     def _tree(self, inst_id: int, containers: tuple[int, ...]) -> Branch:
         pdbs = [con_id for con_id in containers if con_id > 2]
         if not pdbs:
-            # The root of a container database runs the CDB plan; groups of its own have no share in it.
+            # The root of a container database runs the CDB plan, in which its own groups have no share.
             con_id = containers[0]
             return self.plans.books.connected.tree(self.plans.plan_of(inst_id, con_id), con_id)
         given = self.allotments(inst_id)
@@ -93,9 +93,9 @@ class PlanDivision(Struct, frozen=True, dict=True):
         return Branch("", (100.0,), by_weight=True, branches=branches)
 
     def _container(self, inst_id: int, con_id: int, given: Allotment) -> Branch:
-        """Return a pluggable database with its plan: without one all is for OTHER_GROUPS.
+        """Return the branch of a pluggable database with its plan: without one all goes to OTHER_GROUPS.
 
-        Where the directives of its plan are not visible its groups stand together, unnamed.
+        If the directives of its plan are not visible, its groups are one unnamed branch.
         """
         name, plan = self.system.pdb_names.get(con_id, ""), self.plans.plan_of(inst_id, con_id)
         cap = f"{self.system.container_name(con_id)} ({given.limited_by})" if given.limit is not None else ""
@@ -124,14 +124,14 @@ class PlanDivision(Struct, frozen=True, dict=True):
         return {}
 
     def cdb_directives(self, inst_id: int) -> Mapping[int, CdbPlanDirective]:
-        """Return the CDB plan's directive for each container, the default one where none is about it."""
+        """Return the CDB plan's directive for each container, the default one for a container without its own."""
         return directives(self.plans, inst_id)
 
 
 def _with_servers_of_all(
     found: Mapping[int, PlanShares], open_on: Mapping[int, tuple[int, ...]]
 ) -> dict[int, PlanShares]:
-    """Return the figures of each instance with the limits on servers of the containers that are open elsewhere."""
+    """Return the figures of each instance, with the server limits of containers that are open elsewhere."""
     every: dict[Key, float] = {}
     for each in found.values():
         every = {**each.servers, **every}
@@ -144,12 +144,12 @@ def _with_servers_of_all(
 
 
 def _trees_of(*_rows: Any) -> dict[Hashable, PlanShares]:
-    """Return a store for the figures of the trees made of some rows, by all that went into them besides."""
+    """Return a cache for the figures of the trees built from these rows, by all other inputs."""
     return {}
 
 
 class Facts(Struct, frozen=True, dict=True):
-    """The current snapshot, its deltas, and lookups into it by what they are about."""
+    """The current snapshot, its deltas, and lookups into it by subject."""
 
     snapshot: Snapshot
     deltas: Deltas
@@ -177,10 +177,10 @@ class Facts(Struct, frozen=True, dict=True):
 
     @cached_property
     def sessions(self) -> SessionFacts:
-        """Sessions, their groups, and what they do."""
+        """Sessions, their groups, and their activity."""
         return SessionFacts(self.snapshot, self.system)
 
     @cached_property
     def cursors(self) -> CursorFacts:
-        """Texts of statements, and why their DOP is what it is."""
+        """Texts of statements, and the reasons for their DOP."""
         return CursorFacts(self.snapshot)

@@ -1,11 +1,11 @@
 """Rights under a resource plan: guaranteed shares, entitlement among those with demand, limits.
 
-A plan is a tree of branches: consumer groups at the ends, subplans between, and in a container database the
-pluggable databases' plans under the CDB plan. Fractions are of the whole the tree divides, 0..1.
+A plan is a tree of branches: consumer groups at the ends, subplans between, and in a container database the pluggable
+databases' plans under the CDB plan. Fractions are of the whole that the tree divides, 0..1.
 
-Three rules make all figures. EMPHASIS plans give each level a percentage of what the levels above left, and what
-a branch does not use goes to the next level, not to its siblings; RATIO plans give by weight; limits of nested
-branches multiply.
+Three rules give all figures. EMPHASIS plans give each level a percentage of what the levels above left, and what a
+branch does not use goes to the next level, not to its siblings. RATIO plans divide by weight. Limits of nested branches
+multiply.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from msgspec import Struct
 from presman.rows.group_rows import Plan, PlanDirective
 
 Key = tuple[int, str]
-"""A consumer group: container and name. The same name in two containers is two groups."""
+"""A consumer group: container and name. The same name in two containers means two groups."""
 
 OTHER_GROUPS = "OTHER_GROUPS"
-"""The group of the sessions whose own group the plan does not name."""
+"""The group of sessions whose own group is not in the plan."""
 
 UNNAMED = ""
-"""Stands for all groups of a container whose plan cannot be read."""
+"""The name that represents all groups of a container whose plan cannot be read."""
 
 LEVELS = 8
 WHOLE = 100
 FEW = 50
 """Percent: a plan of one level that hands out less than this may be meant to hold shares."""
 _ENOUGH = 1e-12
-"""A fraction of the whole that is no more than rounding."""
+"""The largest fraction of the whole that counts as rounding."""
 PENDING = "PENDING"
-"""STATUS of what is not in force: it is part of an edit under way."""
+"""STATUS of rows that are not in force: they are part of an unfinished edit."""
 
 _LEGACY = "LEGACY"
-"""STATUS of the plan as it was before an import into a pluggable database made one that is allowed there of it, under
-the same name (Database Reference 19: DBA_RSRC_PLAN_DIRECTIVES)."""
+"""STATUS of a plan as it was before an import into a pluggable database converted it to an allowed plan with the same
+name (Database Reference 19: DBA_RSRC_PLAN_DIRECTIVES)."""
 
 _PREFIX = re.compile(r"^(?:FORCE:|SCHEDULER\[[^\]]*\]:)+", re.IGNORECASE)
 
 
 def plan_name(text: str) -> str:
-    """Return a plan's name without what RESOURCE_MANAGER_PLAN puts before it.
+    """Return a plan's name without the prefixes of RESOURCE_MANAGER_PLAN.
 
     >>> plan_name("SCHEDULER[0x4D2F]:DEFAULT_MAINTENANCE_PLAN")
     'DEFAULT_MAINTENANCE_PLAN'
@@ -65,9 +65,9 @@ class Level(NamedTuple):
 class Branch(Struct, frozen=True, dict=True):
     """A consumer group (`key` is set), a subplan, or a container, within its parent.
 
-    `parts` are its percentages per level, or its weight where the parent divides by weight; `limit` is the
-    fraction of the whole it may use, limits above multiplied in, and `servers` its own fraction of the servers target.
-    `cap` names its limit to those inside.
+    `parts` are its percentages per level, or its weight if the parent divides by weight. `limit` is the fraction of the
+    whole it may use, with limits above multiplied in; `servers` is its own fraction of the servers target. `cap` names
+    its limit for the branches inside.
     """
 
     name: str
@@ -82,14 +82,14 @@ class Branch(Struct, frozen=True, dict=True):
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """Its branches by level, worked out once: every division of its part goes through them."""
+        """Its branches by level, computed once because every division of its part uses them."""
         return tuple(_levels(self))
 
 
 class PlanPosition(NamedTuple):
-    """A branch where it stands: `depth` below the root (its children are 0), its `share` of the whole, by level.
+    """A branch with its position: `depth` below the root (its children are 0), its `share` of the whole and `by_level`.
 
-    `by_weight` tells whether its parent divides by weight.
+    `by_weight` is whether its parent divides by weight.
     """
 
     depth: int
@@ -100,7 +100,7 @@ class PlanPosition(NamedTuple):
 
 
 class Cap(NamedTuple):
-    """A limit on what some groups use together: one group's own (`owner` is ""), a subplan's or a container's."""
+    """A limit on what some groups use together: a group's own (`owner` is ""), a subplan's or a container's."""
 
     limit: float
     keys: frozenset[Key]
@@ -111,8 +111,8 @@ class PlanShares(Struct, frozen=True):
     """A plan tree and the figures that do not depend on demand.
 
     `shares` are the guaranteed minima; with `unallocated` they sum to 1. `limits` and `servers` hold only limited
-    groups; `directives` the directive of each group (the first, if several subplans name it), `levels` the first level
-    (from 1) of its plan or subplan that gives it a part, for those that have one.
+    groups. `directives` has the directive of each group (the first, if several subplans name it). `levels` has the
+    first level (from 1) of its plan or subplan that gives a group a part, for groups that have one.
     """
 
     root: Branch
@@ -142,15 +142,15 @@ class PlanShares(Struct, frozen=True):
         )
 
     def divides(self, con_id: int) -> bool:
-        """Whether any group of a container has a guaranteed share: a plan may have nothing but limits."""
+        """Whether any group of a container has a guaranteed share: a plan may have only limits."""
         return any(share > 0 for key, share in self.shares.items() if key[0] == con_id)
 
     def entitled(self, wanted: Mapping[Key, float], whole: float = 1.0) -> dict[Key, float]:
         """Return what each group that wants CPU is due now; all in fractions of the whole.
 
-        `whole` is what there is to divide. It is handed out by what is wanted: what a group or a limit leaves goes to
-        the next level, and what the last level leaves to those that want more, in proportion. A group that gets all it
-        wants may claim its guaranteed share all the same.
+        `whole` is what there is to divide. It is divided by demand: what a group or a limit leaves goes to the next
+        level, and what the last level leaves goes to those that want more, in proportion. A group that gets all it
+        wants may still claim its guaranteed share.
         """
         amounts: dict[Key, float] = {}
         rooms: dict[int, float] = {}
@@ -165,9 +165,9 @@ class PlanShares(Struct, frozen=True):
 
 
 class PlanBook(Struct, frozen=True, dict=True):
-    """The plans and directives in force in one container, found once per reading of the dictionary.
+    """The plans and directives in force in one container, built once per reading of the dictionary.
 
-    `cpu_limits_servers` tells that UTILIZATION_LIMIT limits parallel servers, too; MAX_UTILIZATION_LIMIT of 11.2 does
+    `cpu_limits_servers` means that UTILIZATION_LIMIT also limits parallel servers; MAX_UTILIZATION_LIMIT of 11.2 does
     not.
     """
 
@@ -179,7 +179,7 @@ class PlanBook(Struct, frozen=True, dict=True):
     def read(
         cls, plans: Iterable[Plan], directives: Iterable[PlanDirective], cpu_limits_servers: bool = True
     ) -> PlanBook:
-        """Sort the rows by plan, leaving out what is pending, and what is legacy where something took its place."""
+        """Sort the rows by plan, without pending rows, and without legacy ones that have been replaced."""
         found: dict[str, list[PlanDirective]] = {}
         before: dict[str, list[PlanDirective]] = {}
         for row in directives:
@@ -194,7 +194,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         return {row.plan: row.mgmt_method for row in self.plans}
 
     def tree(self, plan: str, con_id: int = 0, limit: float | None = None) -> Branch:
-        """Return the tree of `plan` as one container runs it; without branches if its directives are not visible.
+        """Return the tree of `plan` in one container; without branches if its directives are not visible.
 
         `limit` is what the container itself may use.
         """
@@ -220,7 +220,7 @@ class PlanBook(Struct, frozen=True, dict=True):
         if percent is None and self.cpu_limits_servers:
             percent = row.utilization_limit
         limit = _narrow(parent.limit, row.utilization_limit)
-        # What a subplan's server limit means for its groups is not documented: only a group's own counts.
+        # The effect of a subplan's server limit on its groups is not documented: only a group's own limit counts.
         servers = _narrow(None, percent)
         parts = tuple([float(part) if part > 0 else 0.0 for part in row[4:12]])
         name = row.group_or_subplan
@@ -236,9 +236,9 @@ class PlanBook(Struct, frozen=True, dict=True):
         return con_id > 2 and not any(any(row[5:12]) for row in rows)
 
     def doubt(self, plan: str, con_id: int) -> str:
-        """Return why it is doubtful whether level 1 of `plan` holds percentages or shares, "" if it is not.
+        """Return why it is unclear whether level 1 of `plan` holds percentages or shares, "" if it is clear.
 
-        CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant.
+        CREATE_PLAN makes a plan of percentages by default, also if shares are meant.
         """
         rows, method = self.directives.get(plan, ()), self.methods.get(plan, "").upper()
         total, deep = sum(row.mgmt_p1 for row in rows), any(any(row[5:12]) for row in rows)
@@ -252,7 +252,7 @@ class PlanBook(Struct, frozen=True, dict=True):
 
 
 def _narrow(above: float | None, percent: int | None) -> float | None:
-    """Return the limit of a branch with its own `percent` under a limit above; 100 % and more are no limit."""
+    """Return the limit of a branch with its own `percent` under a limit above; 100 % and more do not limit."""
     if percent is None or percent >= 100 or percent < 0:
         return above
     return percent / 100 * (1.0 if above is None else above)
@@ -263,7 +263,7 @@ def _keys(branch: Branch) -> Iterable[Key]:
 
 
 def _level(branch: Branch) -> int:
-    """Return the first level, from 1, that gives a branch a part; 0 where none does."""
+    """Return the first level, from 1, that gives a branch a part; 0 without one."""
     return next((number for number, part in enumerate(branch.parts, 1) if part > 0), 0)
 
 
@@ -276,7 +276,7 @@ def leaves(branch: Branch) -> Iterable[Branch]:
 
 
 def _limits(pairs: Iterable[tuple[Key | None, float | None]]) -> dict[Key, float]:
-    """Sum the limits of groups that several subplans name; one path without a limit lifts them all."""
+    """Return the summed limits of groups that several subplans name; one path without a limit lifts them all."""
     limits: dict[Key, float] = {}
     free: set[Key] = set()
     for key, limit in pairs:
@@ -298,7 +298,7 @@ def _caps(branch: Branch, above: float | None = None) -> Iterable[Cap]:
 
 
 def _levels(parent: Branch) -> Iterable[Level]:
-    """Yield the levels in which somebody has a part; more than 100 % is scaled down."""
+    """Yield the levels in which a branch has a part; more than 100 % is scaled down."""
     taking: dict[int, list[tuple[int, float]]] = {}
     for i, child in enumerate(parent.branches):
         for number, part in enumerate(child.parts[:1] if parent.by_weight else child.parts):
@@ -311,9 +311,9 @@ def _levels(parent: Branch) -> Iterable[Level]:
 
 
 def _by_level(parent: Branch, whole: float) -> tuple[list[list[float]], float]:
-    """Return what each branch gets of each level when everyone is busy, and what nobody is given.
+    """Return what each branch gets on each level when all are busy, and the unallocated rest.
 
-    A level divides what those above it left (MGMT_P1 to MGMT_P8), not the whole: 50 % at level 2 under a level 1 that
+    A level divides what the levels above left (MGMT_P1 to MGMT_P8), not the whole: 50 % at level 2 under a level 1 that
     gives away 80 % is 10 %.
     """
     amounts = [[0.0] * LEVELS for _ in parent.branches]
@@ -326,7 +326,7 @@ def _by_level(parent: Branch, whole: float) -> tuple[list[list[float]], float]:
 
 
 def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
-    """Add what each group gets when everyone is busy; return what nobody is given."""
+    """Add what each group gets when all are busy to `shares`, and return the unallocated rest."""
     if parent.key is not None:
         shares[parent.key] += whole
         return 0.0
@@ -337,7 +337,7 @@ def _guarantee(parent: Branch, whole: float, shares: dict[Key, float]) -> float:
 
 
 def positions(parent: Branch, whole: float = 1.0, depth: int = 0) -> Iterable[PlanPosition]:
-    """Yield every branch below `parent`, each before its own branches, with what it gets when everyone is busy."""
+    """Yield every branch below `parent`, each before its own branches, with what it gets when all are busy."""
     for child, by_level in zip(parent.branches, _by_level(parent, whole)[0], strict=True):
         share = sum(by_level)
         yield PlanPosition(depth, child, share, tuple(by_level), parent.by_weight)
@@ -356,7 +356,7 @@ def _entitle(parent: Branch, whole: float, rooms: Mapping[int, float], claims: d
 
 
 def _fill_rooms(branch: Branch, wanted: Mapping[Key, float], rooms: dict[int, float]) -> float:
-    """Note, by identity, the most that each branch can take (what is wanted in it, or its limit); return this one's."""
+    """Store, by identity, the most each branch can take (its demand or limit), and return that of `branch`."""
     if branch.key is not None:
         inside = wanted.get(branch.key, 0.0)
     else:
@@ -369,8 +369,8 @@ def _fill_rooms(branch: Branch, wanted: Mapping[Key, float], rooms: dict[int, fl
 def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
     """Divide `whole` level by level among the branches, none beyond its room, then the rest among those not yet full.
 
-    The rest is drawn for again and again, so it falls to who wants more in proportion to what the levels gave him, and
-    to those without a part in any level only when nobody else wants more.
+    The rest is divided repeatedly: it goes to branches that want more in proportion to what the levels gave them, and
+    to branches without a part in any level only when no other wants more.
     """
     if sum(rooms) <= whole + _ENOUGH:  # there is enough for all: a plan divides only what is scarce
         return rooms
@@ -378,19 +378,19 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
     rest = whole
     for _, level in parent.levels:
         entitled = [(i, part) for i, part in level if rooms[i] > amounts[i]]
-        if parent.by_weight:  # shares are of those who want CPU; percentages are of the level, whoever is there
+        if parent.by_weight:  # shares count among those that want CPU; percentages are of the level, whoever wants it
             total = sum(part for _, part in entitled)
             entitled = [(i, part / total) for i, part in entitled]
         given = {i: min(rest * part, rooms[i] - amounts[i]) for i, part in entitled}
         for i, amount in given.items():
             amounts[i] += amount
         rest = max(0.0, rest - sum(given.values()))
-    for _ in rooms:  # each turn fills at least one of them
+    for _ in rooms:  # each round fills at least one of them
         open_ = [i for i, room in enumerate(rooms) if room - amounts[i] > _ENOUGH]
         if not open_ or rest <= _ENOUGH:
             break
-        # In proportion to what each has already: what a group leaves goes to the others as the plan ranks them, and a
-        # group without a part is served only where nobody with one wants more.
+        # In proportion to what each already has: what a group leaves goes to the others as the plan ranks them, and a
+        # group without a part is served only when no group with a part wants more.
         weight = sum(amounts[i] for i in open_)
         given = {i: rest * (amounts[i] / weight if weight > 0 else 1 / len(open_)) for i in open_}
         for i, amount in given.items():
@@ -401,4 +401,4 @@ def _divide(parent: Branch, whole: float, rooms: list[float]) -> list[float]:
 
 
 NOTHING = PlanShares.of(Branch("", (1.0,)))
-"""The shares where no plan can be read."""
+"""The shares if no plan can be read."""

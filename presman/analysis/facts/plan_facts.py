@@ -1,4 +1,4 @@
-"""Plans of a snapshot: which rule where, their directives, how many CPUs they divide."""
+"""Plans of a snapshot: which plan is in force where, their directives, and the number of CPUs they divide."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -25,12 +25,12 @@ from presman.rows.instance_rows import SEED, Pdb
 from presman.rows.snapshot import Snapshot
 
 NO_BOOK = PlanBook()
-"""The plans of a container that cannot be read."""
+"""The plans of a container if they cannot be read."""
 
 _OF_AUTONOMOUS = "DWCS_PLAN"
 _OF_AUTONOMOUS_OLTP = ("OLTP_PLAN", "HIGH")
-"""The plans that Autonomous Databases come with (CS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE), the second with a group of
-it: others may call a plan of their own so."""
+"""The plans of Autonomous Databases (CS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE), the second with a group of it: another
+database may have its own plan of that name."""
 
 
 class PlanBooks(Struct, frozen=True, dict=True):
@@ -52,7 +52,7 @@ class PlanBooks(Struct, frozen=True, dict=True):
         return self.cache.call(_books, rows(ContainerPlan), rows(ContainerPlanDirective))
 
     def of(self, con_id: int) -> PlanBook:
-        """Return the plans of a container: in the root the DBA_ views have the root's only, the CDB_ views all."""
+        """Return the plans of a container: in the root the DBA_ views have only the root's, the CDB_ views all."""
         if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
             return self.connected
         return self.connected if self.inside == con_id else self._books.get(con_id, NO_BOOK)
@@ -63,7 +63,7 @@ class PlanBooks(Struct, frozen=True, dict=True):
         return (self.connected, *self._books.values())
 
     def having(self, plan: str) -> tuple[PlanBook, int]:
-        """Return the plans among which `plan` is, and their container: that connected to if there is none."""
+        """Return the plans that contain `plan`, and their container: the connected one if no container has it."""
         here = self.inside or 0
         if plan not in self.connected.directives:
             found = next(((book, con_id) for con_id, book in self._books.items() if plan in book.directives), None)
@@ -77,7 +77,7 @@ class PlanBooks(Struct, frozen=True, dict=True):
 
 
 class PlanFacts(Struct, frozen=True, dict=True):
-    """Lookups into what a snapshot says of plans."""
+    """Lookups into the plans of a snapshot."""
 
     snapshot: Snapshot
     deltas: Deltas
@@ -86,7 +86,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def plan_rows(self) -> Mapping[tuple[int, int], RsrcPlan]:
-        """V$RSRC_PLAN by (instance, container): the top plan where it says so."""
+        """V$RSRC_PLAN by (instance, container): the top plan if the view marks it."""
         rows: dict[tuple[int, int], RsrcPlan] = {}
         for row in self.snapshot.rows(RsrcPlan):
             key = (row.inst_id, row.con_id)
@@ -104,7 +104,7 @@ class PlanFacts(Struct, frozen=True, dict=True):
         return rows
 
     def plan_of(self, inst_id: int, con_id: int) -> str:
-        """Return the name of the plan that rules a container of an instance, "" if none can be read."""
+        """Return the name of the plan in force in a container of an instance, "" if none can be read."""
         row = self.plan_rows.get((inst_id, con_id))
         if row is None and con_id <= ROOT:
             row = self.top_rows.get(inst_id)
@@ -122,13 +122,13 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def own_containers(self) -> frozenset[int]:
-        """The pluggable databases that V$RSRC_PLAN shows a plan of."""
+        """The pluggable databases for which V$RSRC_PLAN shows a plan."""
         return frozenset(con_id for _, con_id in self.plan_rows if con_id > 2)
 
     def containers(self, inst_id: int) -> Mapping[int, str]:
-        """Return the pluggable databases that are open on an instance, by CON_ID, with names where those are known.
+        """Return the pluggable databases that are open on an instance, by CON_ID, with names if known.
 
-        V$PDBS says it; where that tells nothing of one, V$RSRC_PLAN does by showing a plan of it.
+        V$PDBS shows them; a container that it does not show counts as open if V$RSRC_PLAN shows its plan.
         """
         return self._containers.get(inst_id) or self.system.open_pdbs(inst_id)
 
@@ -146,18 +146,18 @@ class PlanFacts(Struct, frozen=True, dict=True):
         return found
 
     def cpu_managed(self, inst_id: int, con_id: int) -> bool:
-        """Whether the plan of a container steers CPU, unless V$RSRC_PLAN says that it does not."""
+        """Whether the plan of a container manages CPU, unless V$RSRC_PLAN says that it does not."""
         row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
         return row is None or row.cpu_managed.upper() != "OFF"
 
     def has_one_queue(self, inst_id: int, con_id: int) -> bool | None:
-        """Whether one queue serves all groups of a container, None where that is not known."""
+        """Whether a single queue serves all groups of a container, None if not known."""
         row = self.plan_rows.get((inst_id, con_id)) or self.top_rows.get(inst_id)
         return None if row is None else is_one_queue(row.parallel_execution_managed)
 
     @cached_property
     def autonomous(self) -> bool:
-        """Whether this is an Autonomous Database: by its service, or by a plan of theirs with its groups."""
+        """Whether this is an Autonomous Database: by its service, or by one of its plans with its groups."""
         if self.snapshot.cloud_service:
             return True
         plans = {row.name.rpartition(":")[2] for row in self.plan_rows.values()}
@@ -168,21 +168,21 @@ class PlanFacts(Struct, frozen=True, dict=True):
         return group in counted | {row.group_or_subplan for row in self.snapshot.rows(PlanDirective)}
 
     def server_wide(self, inst_id: int) -> bool:
-        """Whether CPU is handed out over all instances of the server: then one instance's CPUs are not what is shared.
+        """Whether CPU is divided over all instances of the server: then the CPUs shared are not those of one instance.
 
-        RESOURCE_MANAGER_CPU_SCOPE says so (23ai on). V$RSRC_PLAN.CPU_SCOPE would, too; which updates have it is not
-        known, and a column that is lacking would cost all that is read of the view.
+        RESOURCE_MANAGER_CPU_SCOPE shows it (since 23ai). V$RSRC_PLAN.CPU_SCOPE would, too, but it is not known which
+        updates have it, and a missing column would lose all that is read from the view.
         """
         return self.system.parameters.by_name.get((inst_id, "resource_manager_cpu_scope"), "").upper() == "SERVER_WIDE"
 
     @cached_property
     def inside(self) -> int | None:
-        """The pluggable database connected to, None in the root and without containers. It sees its own plan only."""
+        """The pluggable database connected to, None in the root and without containers. It sees only its own plan."""
         seen = {con_id for _, con_id in self.plan_rows} | {row.con_id for row in self.snapshot.rows(Pdb)}
         return min(seen) if len(seen) == 1 and min(seen) > 2 else None
 
     def own_target(self, inst_id: int, con_id: int) -> int | None:
-        """Return the PARALLEL_SERVERS_TARGET of a container on an instance, None where it has none of its own."""
+        """Return the PARALLEL_SERVERS_TARGET of a container on an instance, None if it has none of its own."""
         row = self.plan_rows.get((inst_id, con_id))
         shown = row.parallel_servers_total if row is not None and row is not self.top_rows[inst_id] else 0
         return self.system.parameters.setting(inst_id, con_id, "parallel_servers_target") or shown or None
@@ -206,10 +206,10 @@ class PlanFacts(Struct, frozen=True, dict=True):
         return found
 
     def num_cpus(self, inst_id: int, con_id: int = 0) -> float:
-        """Return the CPUs that Resource Manager hands out; 0.0 where no view tells.
+        """Return the CPUs that Resource Manager hands out; 0.0 if no view shows it.
 
-        V$RSRCMGRMETRIC says it; else UTILIZATION_LIMIT on an Autonomous Database, where that is the number of CPUs;
-        else CPU_COUNT if the instance is caged, else the host's CPUs.
+        The sources are V$RSRCMGRMETRIC; else UTILIZATION_LIMIT on an Autonomous Database, where that is the number of
+        CPUs; else CPU_COUNT if the instance is caged; else the host's CPUs.
         """
         known = self.capacities
         containers = (con_id, ROOT, 0) if self.inside is None else (con_id, self.inside)
@@ -226,6 +226,6 @@ class PlanFacts(Struct, frozen=True, dict=True):
 
 
 def _books(plans: tuple[ContainerPlan, ...], rows: tuple[ContainerPlanDirective, ...]) -> dict[int, PlanBook]:
-    """Return the plans of each container from what the CDB_ views say."""
+    """Return the plans of each container from the rows of the CDB_ views."""
     named, directives = grouped(plans, lambda row: row.con_id), grouped(rows, lambda row: row.con_id)
     return {con_id: PlanBook.read(named.get(con_id, ()), found) for con_id, found in directives.items()}

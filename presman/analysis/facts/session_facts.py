@@ -1,4 +1,4 @@
-"""Sessions of a snapshot: who is there, in which group, at what, how far long operations are (V$SESSION_LONGOPS)."""
+"""Sessions of a snapshot: identity, group, activity, and progress of long operations (V$SESSION_LONGOPS)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,13 +40,12 @@ def operations(
     *,
     several: bool = False,
 ) -> Mapping[Work, tuple[Operation, ...]]:
-    """Return the operations that are not done, of each statement; the one with most left to do first.
+    """Return the unfinished operations of each statement, the one with the most time left first.
 
-    Each parallel server lists its own part: parts of one operation on one target are added up, and the slowest tells
-    what is left. `coordinators` has a server's coordinator, which may be on another instance and of which the view has
-    the SID alone: with `several` instances, whose work a server does that is not among them is not known. `age` is how
-    many seconds ago the rows were read: what has passed since is not left any more, and how much is left of one that
-    should be over is not known.
+    Each parallel server lists its own part: parts of one operation on one target are added up, and the slowest gives
+    the time left. `coordinators` has a server's coordinator, which may be on another instance; the view has only its
+    SID. With `several` instances, the work of a server that is not among them cannot be assigned. `age` is how many
+    seconds ago the rows were read: the time left is reduced by it, and is unknown for an operation that should be over.
     """
     parts: dict[Work, dict[tuple[str, str], list[SessionLongops]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
@@ -77,7 +76,7 @@ def _operation(name: str, target: str, rows: list[SessionLongops], age: float) -
 
 
 class SessionFacts(Struct, frozen=True, dict=True):
-    """Lookups into what a snapshot says of sessions."""
+    """Lookups into the sessions of a snapshot."""
 
     snapshot: Snapshot
     system: SystemFacts
@@ -89,7 +88,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def users(self) -> Sequence[Session]:
-        """V$SESSION without background processes, which are there where others name them."""
+        """V$SESSION without background processes, which it has only if other rows refer to them."""
         return [row for row in self.snapshot.rows(Session) if row.type != BACKGROUND]
 
     @cached_property
@@ -106,9 +105,9 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def counts(self) -> tuple[SessionCount, ...]:
-        """How many sessions there are by instance, container, group and status: the database's count.
+        """Number of sessions by instance, container, group and status, as counted by the database.
 
-        Where it could not be read, that of the sessions which could.
+        If that could not be read, the sessions that were read are counted.
         """
         section = self.snapshot.section(SessionCount)
         if section.problem is None and SessionCount in self.snapshot.sections:
@@ -118,7 +117,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def unlisted(self) -> int | None:
-        """How many sessions, all idle, were counted but not read; None where they could not be counted."""
+        """Number of sessions, all idle, that were counted but not read; None if they could not be counted."""
         if self.snapshot.lists_idle:
             return 0
         if self.snapshot.section(SessionCount).problem is not None:
@@ -136,7 +135,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def servers(self) -> ServerProcesses:
-        """What tells the parallel servers of GV$ queries from those of statements."""
+        """What distinguishes the parallel servers of GV$ queries from those of statements."""
         rows = self.snapshot.rows
         return ServerProcesses.of(rows(Instance), rows(PxProcess), rows(Session), len(self.system.inst_ids) > 1)
 
@@ -147,7 +146,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def group_names(self) -> Mapping[int, str]:
-        """Consumer groups by id: 11.2 names no group in V$RSRC_SESSION_INFO."""
+        """Consumer groups by id: 11.2 has no group names in V$RSRC_SESSION_INFO."""
         names = {row.id: row.name for row in self.snapshot.rows(ConsumerGroup) if row.con_id <= ROOT}
         return names | {
             row.consumer_group_id: row.consumer_group
@@ -160,7 +159,7 @@ class SessionFacts(Struct, frozen=True, dict=True):
         return {(row.con_id, row.id): row.name for row in self.snapshot.rows(ConsumerGroup)}
 
     def original_group(self, info: SessionInfo) -> str:
-        """Return the group the active plan put a session in at first, "" if not known. Ids are each container's own."""
+        """Return the group that the active plan first put a session in, "" if not known. Ids are per container."""
         name = self._names_by_container.get((info.con_id, info.orig_consumer_group_id), "")
         ids_are_unique = info.con_id <= ROOT or len(self.system.pdbs) < 2
         return name or (self.group_names.get(info.orig_consumer_group_id, "") if ids_are_unique else "")
@@ -176,11 +175,11 @@ class SessionFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def operations(self) -> Mapping[Work, tuple[Operation, ...]]:
-        """Operations that are not done, by instance and SID of the session or coordinator and SQL_ID."""
+        """Unfinished operations, by instance and SID of the session or coordinator and SQL_ID."""
         section = self.snapshot.section(SessionLongops)
         age = (self.snapshot.at - section.at).total_seconds() if section.at else 0.0
         several = len(self.system.inst_ids) > 1 or any(row.parallel == "YES" for row in self.system.instances.values())
-        # What a session that ended left behind is not the work of the one that has its SID now.
+        # Rows of a session that ended do not belong to the session that has its SID now.
         rows = [row for row in section.rows if self._is_of_now(row)]
         return operations(rows, self._coordinators, max(0.0, age), several=several)
 
@@ -203,5 +202,5 @@ _session_key = itemgetter(0, 2)
 
 
 def by_session(rows: tuple[_Sessions, ...]) -> dict[tuple[int, int], _Sessions]:
-    """Index by (instance, SID). Of both records the first field is the instance and the third the SID."""
+    """Return an index by (instance, SID). In both records the first field is the instance and the third the SID."""
     return dict(zip(map(_session_key, rows), rows, strict=True))

@@ -1,4 +1,4 @@
-"""System: the instances, parameters, containers and hosts that a snapshot tells of."""
+"""System: the instances, parameters, containers and hosts of a snapshot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _first = itemgetter(0)
 
 
 class _Containers(NamedTuple):
-    """The pluggable databases by CON_ID: names, those open on each instance and anywhere, where which is closed."""
+    """The pluggable databases by CON_ID: names, those open on each instance and anywhere, and where each is closed."""
 
     names: Mapping[int, str]
     open_on: Mapping[int, Mapping[int, str]]
@@ -50,28 +50,28 @@ class _Containers(NamedTuple):
 
 
 class ParameterFacts(Struct, frozen=True, dict=True):
-    """Lookups into the parameters of instances, and those that containers set for themselves."""
+    """Lookups into the parameters of instances, and those set in containers."""
 
     snapshot: Snapshot
 
     @cached_property
     def by_name(self) -> Mapping[tuple[int, str], str]:
-        """Parameter values by (instance, name): the instance's own, not those that containers set for themselves."""
+        """Parameter values by (instance, name): the instance's own, not those set in containers."""
         rows = sorted(self.snapshot.rows(Parameter), key=lambda row: -row.con_id)
         return {(row.inst_id, row.name): row.value for row in rows}
 
     def number(self, inst_id: int, name: str) -> int | None:
-        """Return a parameter's value as a number, None if it is not there or not one."""
+        """Return a parameter's value as a number, None if it is missing or not a number."""
         value = self.by_name.get((inst_id, name), "").strip()
         return int(value) if value.isascii() and value.isdigit() else None
 
     def setting(self, inst_id: int, con_id: int, name: str) -> int | None:
-        """Return a number that a container has set a parameter to for itself, None if it has not (or to 0)."""
+        """Return a parameter's numeric value set in a container, None if it is not set there (or set to 0)."""
         value = self.of_container(inst_id, con_id, name).strip()
         return (int(value) or None) if value.isascii() and value.isdecimal() else None
 
     def amount(self, inst_id: int, con_id: int, name: str) -> float | None:
-        """Return what a container has set a parameter to for itself, which need not be a whole number; None if not."""
+        """Return a parameter's value set in a container, which may have a fraction; None if it is not set there."""
         value = self.of_container(inst_id, con_id, name).strip()
         try:
             return float(value) if value and isfinite(float(value)) and float(value) > 0 else None
@@ -79,7 +79,7 @@ class ParameterFacts(Struct, frozen=True, dict=True):
             return None
 
     def of_container(self, inst_id: int, con_id: int, name: str) -> str:
-        """Return what a container has set a parameter to for itself, "" if it has not."""
+        """Return a parameter's value set in a container, "" if it is not set there."""
         return self._settings.get((inst_id, con_id, name), "")
 
     @cached_property
@@ -88,23 +88,23 @@ class ParameterFacts(Struct, frozen=True, dict=True):
 
 
 class SystemFacts(Struct, frozen=True, dict=True):
-    """Lookups into what a snapshot says of instances, parameters, containers and hosts."""
+    """Lookups into the instances, parameters, containers and hosts of a snapshot."""
 
     snapshot: Snapshot
     cache: RowCache
 
     @cached_property
     def all_ids(self) -> tuple[int, ...]:
-        """The instances that any view speaks of, in order."""
+        """The instances that occur in any view, in order."""
         return tuple(
             sorted(set[int]().union(*(map(_first, self.snapshot.section(kind).rows) for kind in _TAKING_PART)))
         )
 
     @cached_property
     def inst_ids(self) -> tuple[int, ...]:
-        """The instances that take part, in order: those that are open, for the others have nothing to give.
+        """The instances that are used, in order: those that are open, because the others have no data.
 
-        All of them where none is open, as of a standby database that is mounted.
+        All instances if none is open, as with a mounted standby database.
         """
         closed = self.not_open
         return tuple(inst_id for inst_id in self.all_ids if inst_id not in closed) if closed else self.all_ids
@@ -149,16 +149,16 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
     @property
     def pdbs(self) -> Mapping[int, str]:
-        """Containers that are open on an instance at least, by CON_ID, the seed left out."""
+        """Containers that are open on at least one instance, by CON_ID, without the seed."""
         return self._containers.open_anywhere
 
     @property
     def pdb_names(self) -> Mapping[int, str]:
-        """Names of the containers by CON_ID, of those that are open nowhere, too."""
+        """Names of the containers by CON_ID, including those that are not open."""
         return self._containers.names
 
     def open_pdbs(self, inst_id: int) -> Mapping[int, str]:
-        """Return the containers that are open on an instance; those open anywhere if V$PDBS tells nothing of it."""
+        """Return the containers that are open on an instance; those open anywhere if V$PDBS does not show it."""
         return self._containers.open_on.get(inst_id, self.pdbs)
 
     def is_closed(self, inst_id: int, con_id: int) -> bool:
@@ -166,12 +166,12 @@ class SystemFacts(Struct, frozen=True, dict=True):
         return (inst_id, con_id) in self._containers.closed
 
     def container_name(self, con_id: int) -> str:
-        """Return a pluggable database's name, its number where that is not known, "" for what is none."""
+        """Return a pluggable database's name, its number if the name is not known, "" for anything else."""
         return self.pdb_names.get(con_id) or (f"container {con_id}" if con_id > SEED else "")
 
     @cached_property
     def services(self) -> Mapping[str, frozenset[int]]:
-        """The instances on which each service runs (V$ACTIVE_SERVICES), none where that cannot be read."""
+        """The instances on which each service runs (V$ACTIVE_SERVICES), empty if that cannot be read."""
         found: dict[str, set[int]] = {}
         for row in self.snapshot.rows(ActiveService):
             found.setdefault(row.name, set()).add(row.inst_id)
@@ -179,7 +179,7 @@ class SystemFacts(Struct, frozen=True, dict=True):
 
     @cached_property
     def osstat(self) -> Mapping[tuple[int, str], float]:
-        """V$OSSTAT by (instance, statistic); nothing where it has no values."""
+        """V$OSSTAT by (instance, statistic), without missing values."""
         if "value" in self.snapshot.section(Osstat).absent:
             return {}
         return {(row.inst_id, row.stat_name): row.value for row in self.snapshot.rows(Osstat)}

@@ -1,1 +1,1 @@
-"""Consumer groups: what each uses, waits for, is entitled to, and what its verdict is."""
+"""Consumer groups: what each uses, waits for and is entitled to, and its verdict."""

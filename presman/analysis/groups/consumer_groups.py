@@ -1,4 +1,4 @@
-"""The consumer groups: one row per instance and one over all of them."""
+"""Consumer groups of a reading: one row per instance and one over all of them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
@@ -35,7 +35,7 @@ from presman.rows.snapshot import Snapshot
 
 
 class Statements(Struct, frozen=True):
-    """The parallel statements by group, where V$RSRC_CONSUMER_GROUP says nothing: queued, running, servers."""
+    """The parallel statements, queued and running, for groups that V$RSRC_CONSUMER_GROUP does not show."""
 
     queue: tuple[QueuedStatement, ...]
     running: tuple[RunningStatement, ...]
@@ -53,11 +53,11 @@ _NONE = _Parallel()
 
 
 class _Counted(NamedTuple):
-    """What was read and counted of the groups, by instance, container and name; `loads` by instance, then by group.
+    """What was read and counted for the groups, by instance, container and name; `loads` by instance, then by group.
 
-    `waits` are those for session pools, None while the database is quiesced; `seconds` is the interval of the counters,
-    None without one. `is_whole` tells that V$RSRC_CONSUMER_GROUP has all its columns, `has_servers` that it
-    tells the servers that limits count.
+    `waits` are those for session pools, None while the database is quiesced. `seconds` is the interval of the counters,
+    None without one. `is_whole` means that V$RSRC_CONSUMER_GROUP has all its columns, `has_servers` that it shows the
+    servers that limits count.
     """
 
     rows: Mapping[GroupKey, ConsumerGroup]
@@ -73,7 +73,7 @@ class _Counted(NamedTuple):
 
 
 class _OnInstance(NamedTuple):
-    """What the rows of one instance have in common; `capacities` and `containers`, their names, by container."""
+    """What the rows of one instance share; `capacities` and `containers`, the names, are by container."""
 
     facts: Facts
     inst_id: int
@@ -92,10 +92,10 @@ def groups(
     budgets: Mapping[int, ServerBudget],
     waits: Mapping[GroupKey, session_pools.PoolWaits] | None,
 ) -> tuple[GroupReading, ...]:
-    """Return the rows of the cluster, then those of the instances where there are several.
+    """Return the rows of the cluster, then those of the instances if there are several.
 
-    `waits` are those for session pools, None while the database is quiesced: then they are for none.
-    Shown are the groups of the plans in force and any other with activity, by guaranteed share.
+    `waits` are those for session pools, None while the database is quiesced: then no session waits for a pool. The rows
+    are the groups of the plans in force and any other with activity, ordered by guaranteed share.
     """
     counted = _counted(facts, found, waits)
     by_instance = [_instance(facts, instance, counted) for instance in instances]
@@ -162,7 +162,7 @@ def _parallel(found: Statements) -> dict[GroupKey, _Parallel]:
 
 
 def _count_sessions(facts: Facts, counts: dict[GroupKey, _Parallel]) -> None:
-    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP: who waits for the pool is none."""
+    """Count active sessions by group, for sources without V$RSRC_CONSUMER_GROUP, without those that wait for a pool."""
     for session in facts.sessions.users:
         if session.status == "ACTIVE" and not is_pooled(session.event, session.state):
             group_key = (session.inst_id, session.con_id, facts.sessions.group_of(session))
@@ -193,7 +193,7 @@ def _instance(facts: Facts, instance: InstanceReading, counted: _Counted) -> lis
 
 
 def _is_shown(here: _OnInstance, key: Key) -> bool:
-    """Whether a group is in the plan, or has any activity without being named there."""
+    """Whether a group is in the plan, or has activity without being in it."""
     shares, counted = here.frame.shares, here.counted
     if key in shares.shares:
         return not _is_subplan(shares, key)
@@ -202,15 +202,15 @@ def _is_shown(here: _OnInstance, key: Key) -> bool:
 
 
 def _is_subplan(shares: PlanShares, key: Key) -> bool:
-    """Whether the plan names a subplan there, whose groups cannot be read."""
+    """Whether the plan has a subplan of that name, whose groups cannot be read."""
     directive = shares.directives.get(key)
     return directive is not None and directive.type == "PLAN"
 
 
 def _hidden(facts: Facts, inst_id: int, con_ids: Set[int]) -> str:
-    """Return why nobody's due is known, "" if it is: a plan that has a say cannot be read, or it is not one instance's.
+    """Return why no due is known, "" if it is: a relevant plan cannot be read, or CPU is not divided per instance.
 
-    Inside a container V$RSRC_PLAN stands for the CDB plan.
+    Inside a container V$RSRC_PLAN replaces the CDB plan.
     """
     if undivided := entitlement.why_not_divided(facts, inst_id):
         return undivided
@@ -252,13 +252,13 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     percent = shares.servers.get(key)
     cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
     rated = deltas if deltas is not None and seconds else None
-    return GroupReading(  # in the order of its fields: by name it takes more than twice as long
+    return GroupReading(  # in the order of its fields: keyword arguments take more than twice as long
         here.inst_id,
         con_id,
         name,
         key in shares.shares,
         load.used if load else None,
-        None if load is None or verdict is Verdict.NOT_MANAGED else load.waiting,  # then it is not counted
+        None if load is None or verdict is Verdict.NOT_MANAGED else load.waiting,  # not counted in that case
         here.capacities[con_id],
         limit,
         share,
@@ -297,9 +297,9 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
 
 
 def _with_counts(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snapshot) -> ConsumerGroup:
-    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not tell of it now is counted in the views of sessions.
+    """Return a group's row; what V$RSRC_CONSUMER_GROUP does not show of it now is counted in the session views.
 
-    What neither tells is None.
+    What neither shows is None.
     """
     sees_holders = not unavailable(snapshot, PxSession)
     counted: dict[str, Any] = {
@@ -314,7 +314,7 @@ def _with_counts(found: ConsumerGroup | None, counts: _Parallel, snapshot: Snaps
 
 
 def _limit(fraction: float | None, metric: GroupMetric | None, capacity: float) -> float | None:
-    """Return a group's limit in CPUs: the plan's, else the one V$RSRCMGRMETRIC shows below the capacity."""
+    """Return a group's limit in CPUs: the plan's, else the one in V$RSRCMGRMETRIC if it is below the capacity."""
     if fraction is not None:
         return fraction * capacity
     shown = metric.running_sessions_limit if metric else 0.0
@@ -326,7 +326,7 @@ _ADDED = (
     *("px_active", "px_servers", "px_queued"),
 )
 _ADDED_WHERE_MEASURED = ("used", "waiting", "yields_per_s", "requests_per_s", "cpu_waits_per_s")
-"""Figures that are added up over the instances, None where one has none; rates over those that have the group."""
+"""Figures that are summed over the instances, None if one has none; rates over the instances that have the group."""
 
 _ADDED_WHERE_KNOWN = ("limit_used", "limit_allowed")
 _MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
@@ -335,7 +335,7 @@ _MOST = ("head_waited", "cpu_exhausted", "px_queued_minute")
 def _cluster(
     facts: Facts, rows: list[GroupReading], budgets: Mapping[int, ServerBudget], together: float | None
 ) -> GroupReading:
-    """Return the sum over the instances, None where one of them has none; of rates where it has the group at all."""
+    """Return the sum over the instances, None if one of them has none; for rates over those that have the group."""
     first = rows[0]
     number, percent = server_pools.allowed((first.con_id, first.name), facts, budgets)
     whole = budgets.get(first.con_id) if first.con_id > ROOT else None
@@ -344,7 +344,7 @@ def _cluster(
     if len(rows) == 1:
         return first._replace(**found)
     each = measured = _by_field(rows)
-    if None in each.used:  # an instance on which V$RSRC_CONSUMER_GROUP has no row of the group adds nothing
+    if None in each.used:  # an instance without a row of the group in V$RSRC_CONSUMER_GROUP adds nothing
         measured = _by_field([row for row in rows if row.usage is not None] or rows)
     capacity = sum(each.capacity)
     found |= {name: added(getattr(each, name)) for name in _ADDED}
@@ -368,5 +368,5 @@ def _cluster(
 
 
 def _by_field(rows: Iterable[GroupReading]) -> Any:
-    """Return what all rows have in each field, under its name."""
+    """Return the values of all rows in each field, under its name."""
     return GroupReading._make(zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""I/O of containers against MAX_IOPS and MAX_MBPS: rates since the last poll (V$RSRC_PDB), and what holds them back."""
+"""I/O of containers against MAX_IOPS and MAX_MBPS: rates since the last poll (V$RSRC_PDB), and the limit in effect."""
 
 from collections.abc import Iterable
 
@@ -12,14 +12,14 @@ from presman.rows.instance_rows import PdbMetric, RsrcPdb
 from presman.rows.queries import null_row
 
 NEAR = 0.95
-"""Fraction of a limit from which on it counts as reached."""
+"""Fraction of a limit from which it counts as reached."""
 
 FELT = 0.1
-"""Milliseconds: I/O that is held back for less than this on average is not throttled to speak of."""
+"""Milliseconds: I/O that is held back for less than this on average does not count as throttled."""
 
 
 def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int | None]:
-    """Return MAX_IOPS and MAX_MBPS of a container: its own, else the root's, which it inherits; None for none."""
+    """Return MAX_IOPS and MAX_MBPS of a container: its own, else those inherited from the root; None if not set."""
     requests, megabytes = (
         next((cap for each in (con_id, 0, ROOT) if (cap := facts.system.parameters.setting(inst_id, each, name))), None)
         for name in ("max_iops", "max_mbps")
@@ -28,9 +28,9 @@ def limits_of(facts: Facts, inst_id: int, con_id: int) -> tuple[int | None, int 
 
 
 def held_by(minute: PdbMetric, requests: int | None, megabytes: int | None) -> str:
-    """Return which limit held I/O back in the last full minute, if any did; "" where it may be either.
+    """Return which limit held I/O back in the last full minute, if any; "" if it may be either.
 
-    Where both are set, it is those of which that minute used nearly all: what is used now changes from poll to poll.
+    If both are set, it is the limit that was nearly used up in that minute: current use changes from poll to poll.
     """
     pairs = (("MAX_IOPS", minute.iops, requests), ("MAX_MBPS", minute.iombps, megabytes))
     limits = [(name, used, limit) for name, used, limit in pairs if limit is not None]
@@ -40,13 +40,13 @@ def held_by(minute: PdbMetric, requests: int | None, megabytes: int | None) -> s
 
 
 def io_limited(rows: tuple[PdbReading, ...]) -> tuple[PdbReading, ...]:
-    """Return the rows with I/O limits, those of instances where there are several: a limit holds on each of them."""
+    """Return the rows with I/O limits, those of instances if there are several: a limit applies to each instance."""
     by_instance = tuple(row for row in rows if row.inst_id != CLUSTER)
     return tuple(row for row in by_instance or rows if row.iops_limit is not None or row.mb_limit is not None)
 
 
 def io_verdict(row: Limited) -> IoVerdict:
-    """Return what the limits do: throttled is what was held back in the last full minute; rates are those of now."""
+    """Return the effect of the limits: throttled refers to the last full minute; rates are current."""
     if row.iops_limit is None and row.mb_limit is None:
         return IoVerdict.FREE
     if (row.io_throttle_ms or 0.0) >= FELT:
@@ -57,18 +57,18 @@ def io_verdict(row: Limited) -> IoVerdict:
 
 
 def io_sentence(row: Limited) -> str:
-    """Return the verdict as one sentence with its figures; "" where there is no limit."""
+    """Return the verdict as one sentence with its figures; "" without a limit."""
     pairs = ((row.iops_limit, "IOPS (MAX_IOPS)"), (row.mb_limit, "MB/s (MAX_MBPS)"))
     used = ("", "") if row.io is None else (f"{row.io.requests:.0f} of ", f"{row.io.mb:.0f} of ")
     limits = [f"{part}{limit} {of}" for part, (limit, of) in zip(used, pairs, strict=True) if limit is not None]
     if not limits:
         return ""
-    told = "Uses" if row.io is not None else "What it uses now is not known; it may use"
-    return ": ".join(filter(None, (f"{told} {' and '.join(limits)}", _consequence(row)))) + "."
+    verb = "Uses" if row.io is not None else "What it uses now is not known; it may use"
+    return ": ".join(filter(None, (f"{verb} {' and '.join(limits)}", _consequence(row)))) + "."
 
 
 def _consequence(row: Limited) -> str:
-    """Return what comes of the limits, "" where neither use nor throttling is known."""
+    """Return the effect of the limits in words, "" if neither use nor throttling is known."""
     held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
         by = row.held_by or "one of them"
@@ -81,12 +81,12 @@ def _consequence(row: Limited) -> str:
 
 
 def worst_io(verdicts: Iterable[IoVerdict]) -> IoVerdict:
-    """Return the verdict to show for a container on several instances: nothing is well that is not known on one."""
+    """Return the verdict for a container on several instances: it is not good if one instance is unknown."""
     return min(verdicts, key=lambda each: each.rank, default=IoVerdict.UNKNOWN)
 
 
 def reached(row: Limited) -> str:
-    """Return the limit that is used up most, if it nearly is; else ""."""
+    """Return the limit with the highest use if it is nearly used up, else ""."""
     if row.io is None:
         return ""
     pairs = (("MAX_IOPS", row.io.requests, row.iops_limit), ("MAX_MBPS", row.io.mb, row.mb_limit))
@@ -95,7 +95,7 @@ def reached(row: Limited) -> str:
 
 
 def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
-    """Return a container's I/O per second; None without a delta, and where no column of I/O is there."""
+    """Return a container's I/O per second; None without a delta, or if the I/O columns are missing."""
     seconds = facts.deltas.interval(RsrcPdb)
     if deltas is None or not seconds or facts.snapshot.section(RsrcPdb).absent >= CONTAINER_IO:
         return None
@@ -103,7 +103,7 @@ def grown_io(facts: Facts, deltas: CounterDeltas | None) -> IoRates | None:
 
 
 def limited_containers(facts: Facts) -> tuple[LimitedContainer, ...]:
-    """Return the containers with MAX_IOPS or MAX_MBPS, on each instance by itself; none outside of a CDB."""
+    """Return the containers with MAX_IOPS or MAX_MBPS, on each instance separately; empty outside of a CDB."""
     names = {(row.inst_id, row.con_id): row.pdb_name for row in facts.snapshot.rows(RsrcPdb) if row.con_id > 2}
     limits = {key: limit for key in sorted(names) if (limit := limits_of(facts, *key)) != (None, None)}
     grown = {inst_id: of_containers(facts, inst_id) for inst_id in {key[0] for key in limits}}

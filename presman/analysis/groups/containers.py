@@ -1,7 +1,8 @@
-"""The pluggable databases side by side: CPU, I/O with its limits, servers, memory, what the CDB plan gives them.
+"""Pluggable databases side by side: CPU, I/O with its limits, servers, memory, and what the CDB plan gives them.
 
-Made from V$RSRC_PDB and V$RSRCPDBMETRIC, whose window is the CDB plan's and so the same for all containers;
-V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. Made only while somebody looks.
+The data comes from V$RSRC_PDB and V$RSRCPDBMETRIC. Their window is the CDB plan's and so the same for all containers;
+V$RSRC_CONSUMER_GROUP restarts with each container's own plan and is never summed here. The rows are built only while a
+page shows them.
 """
 
 from collections import Counter
@@ -31,9 +32,9 @@ from presman.rows.snapshot import Snapshot
 
 
 def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tuple[PdbReading, ...]:
-    """Return the containers of the cluster, then those of each instance where there are several; by CON_ID.
+    """Return the containers of the cluster, then those of each instance if there are several; by CON_ID.
 
-    Empty where this is no container database. V$RSRC_PDB came with 12.2: before, only what the plan gives is known.
+    Empty if this is no container database. Before 12.2, which introduced V$RSRC_PDB, only what the plan gives is known.
     """
     if not reading.header.cdb:
         return ()
@@ -48,11 +49,10 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
 
 
 def _by_its_groups(row: PdbReading, groups: Sequence[GroupReading]) -> PdbReading:
-    """Return a container with what its groups say of it: limits inside that hold it, and what these leave to others.
+    """Return a container with the results of its groups: limits inside that hold it, and what these leave to others.
 
-    What they hold and queue is what it does, where V$RSRC_PDB does not tell.
-
-    The plan's tree adds up what groups are due, too: where each of them knows it, that is the one figure.
+    If V$RSRC_PDB does not show activity, that of its groups is used. The plan's tree also sums what groups are due: if
+    it is known for all of them, that figure is used.
     """
     members = [group for group in groups if group.con_id == row.con_id]
     due = None if row.entitled is None else sum_of_known([group.entitled for group in members])
@@ -127,7 +127,7 @@ def _tree(names: Mapping[int, str], given: Mapping[int, Allotment]) -> Branch:
 
 
 def _lasting(facts: Facts, inst_id: int) -> dict[int, float]:
-    """Return the part of each container's active sessions that were there before and are now."""
+    """Return the part of each container's active sessions that were there before and still are."""
     before, now = Counter[int](), Counter[int]()
     for found, rows in ((before, facts.deltas.before(ConsumerGroup)), (now, facts.snapshot.rows(ConsumerGroup))):
         for row in rows:
@@ -185,17 +185,17 @@ def _row(
 
 _ADDED = ("limit", "guaranteed", "sessions", "active_sessions", "px_active", "px_servers", "px_queued")
 _ADDED_WHERE_COUNTED = ("used", "waiting", "all_used")
-"""Figures that are added up over the instances, where each has one; the latter over those that V$RSRC_PDB counts."""
+"""Figures that are summed over the instances if each has one; these over the instances that V$RSRC_PDB counts."""
 
 _ADDED_WHERE_KNOWN = ("entitled", "sga_bytes", "pga_bytes")
 _MOST = ("io_throttle_ms", "cpu_exhausted", "servers_limit")
 
 
 def _together(rows: list[PdbReading]) -> PdbReading:
-    """Return a container's row over the instances on which it is open; rates only where each of them has one.
+    """Return a container's row over the instances on which it is open; rates only if each of them has one.
 
-    One of which V$RSRC_PDB has no row adds nothing to them. The limits of groups that hold it on some instances are
-    those of the whole where they are the same ones.
+    An instance without a row in V$RSRC_PDB adds nothing to them. Group limits that hold it on some instances count for
+    the whole if they are the same ones.
     """
 
     def each(name: str, of: Sequence[PdbReading] = rows) -> list[Any]:
@@ -227,14 +227,14 @@ def _together(rows: list[PdbReading]) -> PdbReading:
     )
 
 
-# ---- CPU_MIN_COUNT that is missed: what decides where the CDB plan has no rule about CPU may be promised to more
-# containers than there are CPUs (Database Reference 19: CPU_MIN_COUNT, over-provisioning).
+# ---- Missed CPU_MIN_COUNT: it applies if the CDB plan has no rule about CPU, and the minima may add up to more CPUs
+# than there are (Database Reference 19: CPU_MIN_COUNT, over-provisioning).
 
 
 def missed_minimums(facts: Facts) -> tuple[MissedMinimum, ...]:
     """Return the open containers that wait for CPU while they get less than the minimum they set themselves.
 
-    None where the minima add up to no more than there is: then each is given its own, and who lacks it is starved.
+    Empty if the minima add up to no more than there is: then each gets its own, and one that does not is starved.
     """
     return tuple(each for inst_id in facts.system.inst_ids for each in _on_instance(facts, inst_id))
 

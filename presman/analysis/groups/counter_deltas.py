@@ -1,6 +1,6 @@
-"""Deltas of the counters of consumer groups, containers and sessions since the last poll, and the I/O rates they give.
+"""Deltas of the counters of consumer groups, containers and sessions since the last poll, and the resulting I/O rates.
 
-The I/O is the database's view, not that of the storage cells.
+The I/O is what the database sees, not what the storage cells do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -38,7 +38,7 @@ class CounterDeltas(NamedTuple):
 
 
 class SessionRates(NamedTuple):
-    """What a session uses: CPUs, CPUs waited for, MB and I/O requests per second; None without a delta."""
+    """The use of a session: CPUs, CPUs waited for, MB and I/O requests per second; None without a delta."""
 
     used: float | None = None
     waiting: float | None = None
@@ -64,7 +64,7 @@ _NO_GROWTH = CounterDeltas._make([0] * len(CounterDeltas._fields))
 
 
 def by_group(rows: Iterable[ConsumerGroup]) -> dict[GroupKey, ConsumerGroup]:
-    """Index the rows of the groups."""
+    """Return an index of the groups' rows."""
     rows = tuple(rows)
     return dict(zip(map(_group_key, rows), rows, strict=True))
 
@@ -72,7 +72,7 @@ def by_group(rows: Iterable[ConsumerGroup]) -> dict[GroupKey, ConsumerGroup]:
 def of_groups(
     deltas: Deltas, rows: Mapping[GroupKey, ConsumerGroup], before: Mapping[GroupKey, ConsumerGroup]
 ) -> dict[GroupKey, CounterDeltas]:
-    """Return the deltas of every group whose counters ran on in the same plan window of the same instance."""
+    """Return the deltas of every group whose counters continued in the same plan window of the same instance."""
     same = {place for place in {key[:2] for key in rows} if deltas.same_window(*place)}
     pairs = ((key, row, old) for key, row in rows.items() if (old := before.get(key)) and key[:2] in same)
     grown = ((key, difference(_group_counters(row), _group_counters(old))) for key, row, old in pairs)
@@ -82,7 +82,7 @@ def of_groups(
 def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
     """Return the rates of each session that is the same as at the last poll, by instance and SID.
 
-    V$RSRC_SESSION_INFO has no serial number, so V$SESSION's serial and logon time tell a SID's users apart.
+    V$RSRC_SESSION_INFO has no serial number, so V$SESSION's serial number and logon time identify the session of a SID.
     """
     deltas = facts.deltas
     seconds = deltas.interval(SessionInfo)
@@ -111,7 +111,7 @@ def of_sessions(facts: Facts) -> dict[tuple[int, int], SessionRates]:
 
 
 def _rates_not_counted(absent: Set[str]) -> dict[str, None]:
-    """Return the rates that are made of columns which are not there: they are not 0."""
+    """Return the rates whose columns are missing: they are not 0."""
     made_of = {
         "used": ("consumed_cpu_time",),
         "waiting": ("cpu_wait_time",),
@@ -141,7 +141,7 @@ def together(parts: Sequence[IoRates]) -> IoRates:
 
 
 def of_containers(facts: Facts, inst_id: int) -> dict[int, CounterDeltas]:
-    """Return each container's counters' deltas within one start of the instance and one window of the CDB plan."""
+    """Return the deltas of each container's counters within one instance start and one window of the CDB plan."""
     cpu_missing = not facts.snapshot.section(RsrcPdb).absent.isdisjoint(CPU_COLUMNS)
     if cpu_missing or not facts.deltas.same_window(inst_id, ROOT):
         return {}

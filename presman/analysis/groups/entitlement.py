@@ -1,6 +1,6 @@
-"""Entitlement to the CPUs of one instance, and whether the plan is the reason when someone waits for them.
+"""Entitlement to the CPUs of one instance, and whether the plan is the reason for waits.
 
-Groups that are at their own limits hold a container where its own limit does not.
+Groups at their own limits hold back a container that has no limit itself.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,37 +15,37 @@ from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import RsrcPlan
 
 QUIET = 0.02
-"""CPUs: less used or waited for than this is noise."""
+"""CPUs: use or waiting below this is noise."""
 
 FULL = 0.9
-"""Fraction of the capacity, or of a limit, from which on it counts as used up: CPU is handed out in slices."""
+"""Fraction of the capacity, or of a limit, from which it counts as used up: CPU is handed out in slices."""
 
 SLACK_CPUS = 0.25
 SLACK = 0.15
 """How much less than its due a group may get without a verdict, in CPUs and as a fraction of its due."""
 
 NEAR = 2
-"""Up to this many times that, a group gets a little less than its due; only beyond it is starved."""
+"""Up to this multiple of the slack, a group gets a little less than its due; only beyond it is starved."""
 
 DIVIDED = 0.75
-"""Fraction of the capacity from which on what the groups used is taken for all there was while sessions wait: published
-measurements have 4 to 13 % of a host that no group used although groups waited. Below it others of this database did
-not have what a group lacks."""
+"""Fraction of the capacity from which the CPUs that groups used are taken as all there were while sessions wait: in
+published measurements no group used 4 to 13 % of a host although groups waited. Below it, other groups of this database
+did not get what a group lacks."""
 
 SPARE = 0.25
-"""Fraction of the capacity from which on what is idle of the host is CPU to spare."""
+"""Fraction of the capacity from which the idle CPU of a host counts as spare."""
 
 NOT_EXHAUSTED = 0.5
 """Percent of a minute: CPU_EXHAUSTED below this counts as 0."""
 
 SERVER_WIDE = "CPU is divided over all instances of the server (RESOURCE_MANAGER_CPU_SCOPE = SERVER_WIDE)"
-"""Why nobody's due is known where it is not the CPUs of one instance that are shared."""
+"""Why no due is known if the CPUs shared are not those of one instance."""
 
 
 def why_not_divided(facts: Facts, inst_id: int) -> str:
-    """Return why nobody's due on an instance is known, whatever its plans are; "" if it may be.
+    """Return why no due is known on an instance, whatever its plans are; "" if it may be known.
 
-    Which plan is in force and whether it steers CPU is told by V$RSRC_PLAN alone.
+    Only V$RSRC_PLAN shows which plan is in force and whether it manages CPU.
     """
     if facts.plans.server_wide(inst_id):
         return SERVER_WIDE
@@ -53,7 +53,7 @@ def why_not_divided(facts: Facts, inst_id: int) -> str:
 
 
 class Host(Enum):
-    """What is known of the host's CPUs: all busy, some to spare, or neither for certain."""
+    """What is known about the host's CPUs: all busy, some spare, or neither for certain."""
 
     FULL = "full"
     SPARE = "spare"
@@ -63,9 +63,9 @@ class Host(Enum):
 class Load(NamedTuple):
     """CPUs a group used and waited for, and its sessions that wait for a slice at this moment.
 
-    `lasting` is the part of its active sessions that were there at both ends of the interval. Who came in the middle
-    of it wanted nothing before, which a mean over the interval does not show. `exhausted` is CPU_EXHAUSTED, percent of
-    the last full minute, None where it is not known.
+    `lasting` is the part of its active sessions that were there at both ends of the interval. Sessions that came in the
+    middle of it wanted nothing before, which a mean over the interval does not show. `exhausted` is CPU_EXHAUSTED,
+    percent of the last full minute, None if not known.
     """
 
     used: float
@@ -76,12 +76,12 @@ class Load(NamedTuple):
 
     @property
     def wanted(self) -> float:
-        """CPUs asked for. A wait that is not over yet may not be counted, so sessions waiting now stand in for it."""
+        """CPUs asked for. Unfinished waits may not be counted yet, so sessions that wait now count instead."""
         held_back = self.waiters if self.used < QUIET and self.waiting < QUIET else self.waiting
         return self.used + held_back
 
     def due(self, claim: float) -> float:
-        """Return the CPUs it should have got of a `claim`: no more than it certainly wanted all the time."""
+        """Return the CPUs of a `claim` it should have got: no more than it certainly wanted all the time."""
         return min(self.wanted * self.lasting, claim)
 
 
@@ -91,17 +91,17 @@ def slack(due: float) -> float:
 
 
 def lacks_little(used: float, due: float) -> bool:
-    """Whether what a group gets less than its due is little: not enough to starve it, and no more than it gets."""
+    """Whether a group lacks little of its due: not enough to be starved, and no more than it gets."""
     return due - used <= min(NEAR * slack(due), used)
 
 
 def lasting(before: int, now: int) -> float:
-    """Return the part of the active sessions that were there before and are now."""
+    """Return the part of the active sessions that were there before and still are."""
     return min(before, now) / most if (most := max(before, now)) > 0 else 1.0
 
 
 class ReachedCap(NamedTuple):
-    """A limit that is used up: whose it is ("" for the group's own), CPUs used under it, CPUs it allows."""
+    """A limit that is used up: its owner ("" for the group's own), CPUs used under it, CPUs it allows."""
 
     owner: str
     used: float
@@ -109,11 +109,11 @@ class ReachedCap(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What the groups of one instance share out: CPUs, how they are managed, the plan, and who wants them.
+    """What the groups of one instance share: CPUs, how they are managed, the plan, and the demand for them.
 
-    `claims` are what each group is due of what all want, as fractions of the capacity. `whole_plan` tells that no plan
-    above this one is hidden; without it nobody's due is known. `capped` has for the groups of which a limit is reached
-    that limit, the innermost; `used` is CPUs of all groups together. `inside` tells that only one container is seen.
+    `claims` are what each group is due given all demand, as fractions of the capacity. `whole_plan` means that no plan
+    above this one is hidden; without it no due is known. `capped` has the innermost reached limit of each group under
+    one. `used` is the number of CPUs that all groups used together. `inside` means that only one container is visible.
     """
 
     capacity: float
@@ -135,15 +135,15 @@ class Frame(NamedTuple):
 
     @property
     def divided(self) -> bool:
-        """Whether nearly all CPUs were used by the groups seen, so that what one lacks others of them have.
+        """Whether the visible groups used nearly all CPUs, so that other groups have what one lacks.
 
-        Inside a container the others are not seen: there it is doubted only where the host has CPU to spare.
+        Inside a container the others are not visible: there it is false only if the host has CPU to spare.
         """
         return self.host is not Host.SPARE if self.inside else self.used >= DIVIDED * self.capacity
 
 
 def host_of(instance: InstanceReading) -> Host:
-    """Return what is known of the CPUs of an instance's host (V$OSSTAT)."""
+    """Return what is known about the CPUs of an instance's host (V$OSSTAT)."""
     if instance.host_busy is None or not instance.host_cpus:
         return Host.UNKNOWN
     if instance.host_busy >= FULL:
@@ -153,7 +153,7 @@ def host_of(instance: InstanceReading) -> Host:
 
 
 def has_spare_host(instance: InstanceReading) -> bool:
-    """Whether an instance is caged (CPU_COUNT) on a host that has CPUs besides, and is not known to be full."""
+    """Whether an instance is caged (CPU_COUNT) on a host that has more CPUs and is not known to be full."""
     caged = instance.caging == "ON" and (instance.host_cpus or 0) > instance.num_cpus
     return caged and (instance.host_busy is None or instance.host_busy < FULL)
 
@@ -161,9 +161,10 @@ def has_spare_host(instance: InstanceReading) -> bool:
 def frame_of(
     instance: InstanceReading, shares: PlanShares, loads: Mapping[Key, Load], whole_plan: bool, *, inside: bool = False
 ) -> Frame:
-    """Return the frame of an instance with everyone's claim worked out.
+    """Return the frame of an instance with all claims computed.
 
-    `inside` tells that only one container is seen: what others leave it is not known, so it has what its groups used.
+    `inside` means that only one container is visible: what others leave it is not known, so it has what its groups
+    used.
     """
     capacity, managed = instance.num_cpus, instance.cpu_managed
     spare, host = has_spare_host(instance), host_of(instance)
@@ -175,9 +176,9 @@ def frame_of(
 
 
 def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whole: float) -> dict[Key, float]:
-    """Hand out by what is wanted what there is to divide: what the groups used, where that is nearly all.
+    """Divide by demand what there is to divide: what the groups used, if that is nearly all.
 
-    What the operating system and other processes took was not the plan's to give.
+    What the operating system and other processes took was not available to the plan.
     """
     if capacity <= 0:
         return {}
@@ -186,7 +187,7 @@ def _claims(shares: PlanShares, loads: Mapping[Key, Load], capacity: float, whol
 
 
 def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> dict[Key, ReachedCap]:
-    """Return the groups under a limit that is used up, with the innermost that is."""
+    """Return the groups under a limit that is used up, with the innermost such limit."""
     found: dict[Key, ReachedCap] = {}
     for cap in shares.caps if capacity > 0 else ():
         used = sum([loads[key].used for key in cap.keys if key in loads])
@@ -197,7 +198,7 @@ def _capped(shares: PlanShares, loads: Mapping[Key, Load], capacity: float) -> d
 
 
 def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
-    """Sum the loads of the groups of each container whose plan cannot be read."""
+    """Return the summed loads of the groups of each container whose plan cannot be read."""
     found: dict[Key, Load] = {}
     for con_id, name in shares.shares:
         if name == UNNAMED:
@@ -208,10 +209,10 @@ def _unnamed(shares: PlanShares, loads: Mapping[Key, Load]) -> dict[Key, Load]:
 
 
 def verdict(key: Key, found: Frame, full: bool) -> Verdict:
-    """Return what happens to a group's CPU. `full` is `found.full`, worked out once for all groups.
+    """Return what happens to a group's CPU. `full` is `found.full`, computed once for all groups.
 
-    Waiting counts only Resource Manager's own waits. The order is that of the remedies: a limit explains a wait
-    even on an idle host; then what is less than its due, where others of this database have it; then plain contention.
+    Only Resource Manager's own waits count as waiting. The order is that of the remedies: a limit explains a wait even
+    on an idle host; then less than its due, if others of this database have the rest; then plain contention.
     """
     if found.cpu_managed == "OFF":
         return Verdict.NOT_MANAGED
@@ -230,19 +231,19 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     """Return why a group waits: its limits first, then its share."""
     shares = found.shares
     share_key = key if key in shares.shares else (key[0], UNNAMED)
-    # A limit (UTILIZATION_LIMIT, CPU_COUNT of a container) holds on an idle host, too: no share explains that wait.
+    # A limit (UTILIZATION_LIMIT, CPU_COUNT of a container) also holds on an idle host: no share explains that wait.
     if share_key in found.capped:
         return Verdict.CAPPED
     if key not in shares.shares or not found.whole_plan:
         return Verdict.THROTTLED
     claim = found.claims.get(key, 0.0) * found.capacity
-    # Compared is a mean over the interval: who came in the middle of it is not due all of his claim.
+    # The comparison uses a mean over the interval: a session that came in the middle is not due all of its claim.
     due = load.due(claim)
     missing, most = due - load.used, slack(due)
     shareless = shares.shares[key] <= 0 and claim < SLACK * load.wanted and shares.divides(key[0])
     if missing <= most and not shareless:
         return Verdict.CAGED if full and found.spare_host else Verdict.CONTENDED
-    # Only a plan that is not kept starves: first it is ruled out that others of the host have what is missing.
+    # A group is starved only if the plan is not kept: first rule out that others on the host have what is missing.
     if elsewhere := _elsewhere(load, found):
         return elsewhere
     if missing > NEAR * most and (full or found.inside):
@@ -251,16 +252,16 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
 
 
 def _elsewhere(load: Load, found: Frame) -> Verdict | None:
-    """Return why a group gets less than its due although no other has what it lacks, None if others may have it."""
+    """Return why a group gets less than its due although no other has the rest, None if others may have it."""
     if not found.divided:
         return Verdict.HOST if found.host is Host.FULL else Verdict.NOT_EXHAUSTED
     return Verdict.NOT_EXHAUSTED if load.exhausted is not None and load.exhausted < NOT_EXHAUSTED else None
 
 
 def worst(verdicts: Collection[Verdict]) -> Verdict:
-    """Return the verdict to show for a group on several instances: the one most in need of a look.
+    """Return the verdict for a group on several instances: the one that needs attention most.
 
-    Where it is not known on one of them, nobody can say that nothing is wrong on all.
+    If one of them is unknown, the result is not good.
     """
     found = min(verdicts, key=lambda each: each.rank, default=Verdict.UNKNOWN)
     return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts and found.rank >= Verdict.NOT_THROTTLED.rank else found
@@ -273,7 +274,7 @@ def held_by_own_limits(groups: Sequence[GroupReading], waiting: float | None) ->
     """Return the verdict and limit of a container all of whose waiting groups are at limits of their own.
 
     `groups` are its own on one instance, `waiting` the CPUs the container waits for: the groups must account for nearly
-    all of them (groups count since another instant). Empty where something else holds it, or nobody knows.
+    all of them (group counters begin at another instant). Empty if something else holds it, or this is not known.
     """
     inside = [group for group in groups if (group.waiting or 0.0) >= QUIET]
     held = [group for group in inside if group.verdict is not Verdict.NOT_THROTTLED]

@@ -1,6 +1,6 @@
-"""Active session pools: how many sessions of a group may work at a time, who waits for a place, and for how long.
+"""Active session pools: how many sessions of a group may work at a time, which wait, and for how long.
 
-While the database is quiesced, sessions wait for the same event, and for no place in a pool.
+While the database is quiesced, sessions wait for the same event, but not for the pool.
 """
 
 from collections import Counter
@@ -21,29 +21,29 @@ from presman.rows.snapshot import Quiescer
 
 
 class PoolWaits(NamedTuple):
-    """The sessions of a group that wait for its pool now, and for how many seconds the first has; None: not known."""
+    """The sessions of a group that wait for its pool now, and the seconds the first has waited; None: not known."""
 
     sessions: int
     longest: float | None
 
 
 def waits(facts: Facts) -> dict[GroupKey, PoolWaits]:
-    """Return who waits for the pool of each group on each instance (V$SESSION)."""
+    """Return the sessions that wait for the pool of each group on each instance (V$SESSION)."""
     pooled = (row for row in facts.sessions.users if row.event == POOL_WAIT and is_pooled(row.event, row.state))
     found = grouped(pooled, lambda row: (row.inst_id, row.con_id, facts.sessions.group_of(row)))
     return {group_key: PoolWaits(len(rows), _longest(rows)) for group_key, rows in found.items()}
 
 
 def _longest(rows: Iterable[Session]) -> float | None:
-    """Return the seconds the first session has waited; None if that is missing for any of them."""
+    """Return the seconds that the first session has waited; None if any of them has no value."""
     micro = largest(row.wait_time_micro for row in rows)
     return None if micro is None else micro / 1e6
 
 
 def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWaits]) -> Quiesce | None:
-    """Return that the database is being quiesced, or is; None where nothing says so.
+    """Return that the database is being quiesced, or is quiesced; None if nothing shows it.
 
-    It is by V$INSTANCE.ACTIVE_STATE, by the `plans` in force, or by a session that waits for the end of it.
+    The evidence is V$INSTANCE.ACTIVE_STATE, the `plans` in force, or a session that waits for the quiesce to finish.
     """
     states = {row.active_state for row in facts.system.instances.values()} & QUIESCE_STATES
     quiescers = [row for row in facts.sessions.users if row.event == QUIESCE_WAIT]
@@ -51,7 +51,7 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
     if not states and QUIESCE_PLAN not in plans and not finishing:
         return None
     return Quiesce(
-        min(states, default="QUIESCING" if finishing else ""),  # as long as one is QUIESCING, the database is
+        min(states, default="QUIESCING" if finishing else ""),  # while one is QUIESCING, the database is
         tuple(map(_named, finishing)),
         None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
         max((each.longest for each in found.values() if each.longest is not None), default=None),
@@ -64,7 +64,7 @@ def _named(row: Session | Quiescer) -> str:
 
 
 def held_by_quiesce(rows: Iterable[GroupReading], found: Mapping[GroupKey, PoolWaits]) -> tuple[GroupReading, ...]:
-    """Return the groups of a quiesced database: those whose sessions wait get no CPU for them, whatever the plan."""
+    """Return the groups of a quiesced database: those with waiting sessions get no CPU, whatever the plan."""
     held: Counter[GroupKey] = Counter()
     for (inst_id, con_id, name), each in found.items():
         held[inst_id, con_id, name] += each.sessions
@@ -76,10 +76,10 @@ def held_by_quiesce(rows: Iterable[GroupReading], found: Mapping[GroupKey, PoolW
 def pool(
     directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None, *, timeouts_read: bool = True
 ) -> ActiveSessionPool | None:
-    """Return the pool of a group on one instance; None where it has no limit that can be read, and nobody waits.
+    """Return the pool of a group on one instance; None if no limit can be read and no session waits.
 
-    QUEUE_LENGTH and V$SESSION are not read at one instant: the larger counts. Without a directive, or where
-    QUEUEING_P1 was not read, it is not known whether the wait ends.
+    QUEUE_LENGTH and V$SESSION are not read at one instant: the larger counts. Without a directive, or if QUEUEING_P1
+    was not read, it is not known whether the wait ends.
     """
     allowed = directive.active_sess_pool_p1 if directive else None
     queued = max(row.queue_length if row else 0, found.sessions if found else 0)
@@ -112,7 +112,7 @@ def of_groups(
     inst_id: int,
     keys: Iterable[Key],
 ) -> dict[Key, ActiveSessionPool]:
-    """Return the pools of the groups of one instance that have one; none while all wait for another reason."""
+    """Return the pools of an instance's groups that have one; empty while all sessions wait for another reason."""
     is_limited = any(each.active_sess_pool_p1 is not None for each in directives.values())
     if found is None or not (found or is_limited or any(row.queue_length for row in rows.values())):
         return {}

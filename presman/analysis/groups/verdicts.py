@@ -1,4 +1,4 @@
-"""A group's verdict in words, with the arithmetic behind it, and how well an instance keeps its plan."""
+"""Verdicts on groups in words, with their figures, and how well an instance keeps its plan."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
@@ -13,10 +13,10 @@ from presman.base.formats import counted, listed
 from presman.base.sums import sum_of_known
 
 _AT_LIMIT = 0.95
-"""Part of a limit from which on it surely is what holds; between `FULL` and this it may be something else."""
+"""Part of a limit from which it certainly is the cause; between `FULL` and this it may be something else."""
 
 _OUTSIDE = frozenset({Verdict.HOST, Verdict.NOT_EXHAUSTED})
-"""Verdicts of groups that get less than their due although others of this database do not have it."""
+"""Verdicts of groups that get less than their due although no other group of this database has the rest."""
 
 _JUDGED = frozenset(
     {
@@ -24,7 +24,7 @@ _JUDGED = frozenset(
         *(Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE),
     }
 )
-"""Verdicts of groups that want CPU, whose due is known, and of whom the plan decides whether they get it."""
+"""Verdicts of groups that want CPU, whose due is known, and for which the plan decides whether they get it."""
 
 _WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED}
 """Verdicts of groups that wait for CPU."""
@@ -37,7 +37,7 @@ Judged: TypeAlias = "GroupReading | PdbReading"
 def explain(group: Judged, host_busy: float | None = None) -> str:
     """Return the verdict on a group's CPU as one sentence with its figures, in CPUs.
 
-    `host_busy` is the busy part of the host's CPU time (0..1), which tells a limit from a lack of CPU.
+    `host_busy` is the busy part of the host's CPU time (0..1), which distinguishes a limit from a lack of CPU.
     """
     if isinstance(group, GroupReading) and group.held:
         uses = "" if group.used is None or group.doubt else f"Uses {group.used:.1f} of {group.capacity:.0f} CPUs; "
@@ -102,7 +102,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
 
 
 def _minute(group: Judged) -> str:
-    """Return what CPU_EXHAUSTED says: a limit holds a group whether CPUs are exhausted or not, contention does not."""
+    """Return what CPU_EXHAUSTED shows: a limit holds a group whether CPUs are exhausted or not, contention does not."""
     if group.cpu_exhausted is None:
         return ""
     return f"CPUs were exhausted {group.cpu_exhausted:.0f} % of the last full minute"
@@ -113,7 +113,7 @@ def _due(group: Judged) -> str:
 
 
 def _short(group: Judged, used: float, due: float) -> str:
-    """Return how much less than its due a group gets, where that is little or where not all CPUs were used."""
+    """Return how much less than its due a group gets, if that is little or not all CPUs were used."""
     missing = max(0.0, due - used)
     if lacks_little(used, due):
         return f"{_due(group)}, gets a little less than its due ({missing:.1f} CPUs): the plan is nearly met"
@@ -123,18 +123,18 @@ def _short(group: Judged, used: float, due: float) -> str:
 
 
 def _unused(group: Judged) -> str:
-    """Return that nobody here has what a group lacks."""
+    """Return that no group here has what a group lacks."""
     return f"the groups left {free:.1f} CPUs unused, so no other group took it" if (free := _free(group)) else ""
 
 
 def _free(group: Judged) -> float:
-    """Return the CPUs that no group used, 0.0 where that is next to nothing or is not seen."""
+    """Return the CPUs that no group used, 0.0 if that is negligible or not visible."""
     free = 0.0 if group.inside or group.all_used is None else group.capacity - group.all_used
     return free if free > (1 - FULL) * group.capacity else 0.0
 
 
 def _entitlement_words(group: Judged) -> str:
-    """Return what it is due, and how much of that others leave to it."""
+    """Return what it is due, and how much of that is left by others."""
     guaranteed = group.guaranteed or 0.0
     more = (group.entitled or 0.0) - guaranteed
     return _due(group) + (
@@ -147,7 +147,7 @@ def _left(group: Judged, host_busy: float | None) -> str:
     free = _free(group)
     if free and host_busy is not None and host_busy >= FULL:
         return f"the groups left {free:.1f} CPUs unused, but the host is {100 * host_busy:.0f} % busy"
-    if free:  # a mean over the interval: nothing tells when in it they were taken
+    if free:  # a mean over the interval does not show when they were used
         return f"{free:.1f} CPUs were free on average, so they were all in use only part of the time, if at all"
     alone = group.all_used is not None and group.all_used - (group.used or 0.0) < QUIET
     here = " in this container" if group.inside else ""
@@ -169,14 +169,14 @@ def _capped(group: Judged) -> str:
 
 
 class Conformance(Struct, frozen=True):
-    """How well one instance keeps its plan, and its host beside it. CPUs but for `score` (percent) and `host_busy`.
+    """How well one instance keeps its plan, and its host. All in CPUs except `score` (percent) and `host_busy`.
 
-    `due` sums over the groups that want CPU the lesser of what each wants and what it is entitled to now; `missing`
-    what starved groups get less than that. `score` is 100 x (1 - missing / due): 100 exactly while no group is
-    starved, however many are throttled. None where nobody's due is known. `near` tells that a group gets less than its
-    due without being starved, `outside` that one does so although no group has what it lacks, `shareless` that the plan
-    leaves some groups nothing. `sentence` says it in words. `unjudged` are groups of which it is not known whether they
-    get their due.
+    `due` is the sum, over the groups that want CPU, of the lesser of what each wants and what it is entitled to now.
+    `missing` is what starved groups get less than that. `score` is 100 x (1 - missing / due): exactly 100 while no
+    group is starved, however many are throttled; None if no due is known. `near` means that a group gets less than its
+    due without being starved, `outside` that one does although no group has the rest, `shareless` that the plan leaves
+    some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known whether they get
+    their due.
     """
 
     inst_id: int
@@ -195,7 +195,7 @@ class Conformance(Struct, frozen=True):
 
 
 def conformance(reading: Reading) -> tuple[Conformance, ...]:
-    """Return one judgement per instance, in order."""
+    """Return one result per instance, in order."""
     views = next((each.views for each in reading.basis if each.what == "starved group"), ())
     by = f" (by {', '.join(views)})" if views else ""
     return tuple(
@@ -205,7 +205,7 @@ def conformance(reading: Reading) -> tuple[Conformance, ...]:
 
 
 def _below_minimum(reading: Reading, inst_id: int) -> str:
-    """Return which containers wait below their minimum, and why that is no fault of the plan; "" without any."""
+    """Return which containers wait below their minimum, and why the plan is not at fault; "" without any."""
     found = [each for each in reading.missed_minimums if each.inst_id == inst_id]
     if not found:
         return ""
@@ -220,9 +220,9 @@ def _held(sessions: int) -> str:
 
 
 def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str, below: str) -> Conformance:
-    """Return the judgement of one instance.
+    """Return the result of one instance.
 
-    `by` names the views that an all-clear rests on, `below` who is below his minimum though the plan is met.
+    `by` names the views that an all-clear rests on, `below` the containers below their minimum though the plan is met.
     """
     rows = tuple(groups)
     due, missing = _due_and_missing(rows)
@@ -263,7 +263,7 @@ def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: 
 
 
 def _due_and_missing(rows: Iterable[GroupReading]) -> tuple[float, float]:
-    """Return the CPUs that groups are due, and those of them that starved ones do not get."""
+    """Return the CPUs that groups are due, and those that starved groups do not get."""
     due = missing = 0.0
     for row in rows:
         if row.verdict in _JUDGED and row.entitled is not None and row.wanted is not None and row.used is not None:
@@ -274,7 +274,7 @@ def _due_and_missing(rows: Iterable[GroupReading]) -> tuple[float, float]:
 
 
 def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
-    """Return who gets less than its due without being starved, of those of whom most is known."""
+    """Return which groups get less than their due without being starved: those in `near`, else those in `outside`."""
     who = _listed(near or outside)
     gets = f"{who} gets less than its due" if len(near or outside) == 1 else f"{who} get less than their due"
     return f"The plan is nearly met: {gets}." if near else f"{gets}, and no other group has what is missing."
@@ -295,14 +295,14 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return some names, three at most."""
+    """Return at most three names in words."""
     if len(names) > 3:
         return f"{', '.join(names[:2])} and {counted(len(names) - 2, 'other')}"
     return listed(names)
 
 
 def _shareless(groups: Iterable[GroupReading]) -> str:
-    """Name the groups whose due may be nothing, lest a plan that is kept be taken for one that is good."""
+    """Return the groups whose due may be nothing, so that a plan that is kept is not mistaken for a good one."""
     names = [row.title for row in groups if row.verdict is Verdict.ZERO_SHARE]
     return f" {_listed(names)} can get only what the levels above leave." if names else ""
 
@@ -328,14 +328,14 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
 
 
 def in_words(reading: Reading, group: GroupReading) -> str:
-    """Return the verdict on a group's row of a reading as a sentence, with the instance it is about if not on all."""
+    """Return the verdict on a group's row of a reading as a sentence, with its instance if it is not for all."""
     row = reading.judged(group)
     words = explain(row, host_busy_of(reading, row))
     return words if row is group else f"On instance {row.inst_id}: {words}"
 
 
 def host_busy_of(reading: Reading, group: GroupReading) -> float | None:
-    """Return the busy fraction of the host a group's row is about, of the busiest for the cluster's row."""
+    """Return the busy fraction of the host of a group's row, for the cluster's row that of the busiest host."""
     known = [
         each.host_busy
         for each in reading.header.instances

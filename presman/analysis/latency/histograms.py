@@ -1,7 +1,7 @@
-"""Statistics of a histogram of waits: shares, percentiles, thresholds, and how far its estimate of time is off.
+"""Statistics of a histogram of waits: shares, percentiles, thresholds, and the error of its estimated time.
 
-A bucket tells how many waits were shorter than its bound and not shorter than the bound before. All that is said of
-single waits inside it is an estimate and is called so; percentiles are given as the bucket they lie in.
+A bucket counts the waits shorter than its bound and not shorter than the bound before. Everything about single waits
+inside a bucket is an estimate and is called so; percentiles are given as the bucket that contains them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from presman.analysis.readings.wait_readings import ESTIMATOR, Bucket, EventWait
 from presman.base.sums import added, grouped
 
 PERMILLES = (500, 900, 950, 990, 999)
-"""The percentiles told, in thousandths, so that their ranks are exact."""
+"""The percentiles shown, in thousandths, so that their ranks are exact."""
 
 THRESHOLDS_US = (1_000, 10_000, 20_000)
 
@@ -22,11 +22,11 @@ OPEN_FROM = 4_194_304_000
 """The bound of the last bucket (2**22 ms, or 2**32 us just above it): waits in it may be of any length."""
 
 _BINARY = 1.05
-"""Bounds in microseconds are powers of two: 1,024 stand for one millisecond."""
+"""Bounds in microseconds are powers of two: 1,024 us correspond to one millisecond."""
 
 
 class HistogramSpan(Enum):
-    """Over which time a histogram is looked at, in the words shown."""
+    """The time that a histogram covers, in the words shown."""
 
     NOW = "now"
     WINDOW = "window"
@@ -36,7 +36,7 @@ class HistogramSpan(Enum):
 class LatencyBucket(Struct, frozen=True):
     """Waits from `lower_us` up to, not including, `upper_us` (`open_ended`: of any length from `lower_us` on).
 
-    `time_us` is the estimated time of all of them; percents are of all waits and of all estimated time.
+    `time_us` is the estimated total time; percents are of all waits and of all estimated time.
     """
 
     lower_us: int
@@ -49,9 +49,10 @@ class LatencyBucket(Struct, frozen=True):
 
 
 class Percentile(Struct, frozen=True):
-    """The bucket in which a percentile (nearest rank) lies. `upper_us` is None in the open-ended one.
+    """The bucket that contains a percentile (nearest rank). `upper_us` is None in the open-ended one.
 
-    `estimate_us` is interpolated inside the bucket, as if its waits were spread evenly: an estimate, and None there.
+    `estimate_us` is interpolated inside the bucket, as if its waits were evenly distributed; None in the open-ended
+    one.
     """
 
     percent: float
@@ -63,7 +64,7 @@ class Percentile(Struct, frozen=True):
 class Threshold(Struct, frozen=True):
     """Percent of waits certainly under and certainly not under `limit_us`: only whole buckets count in either.
 
-    What is missing to 100 lies in the bucket that holds the limit.
+    The rest to 100 is in the bucket that contains the limit.
     """
 
     limit_us: int
@@ -72,9 +73,10 @@ class Threshold(Struct, frozen=True):
 
 
 class Latency(Struct, frozen=True):
-    """One event's waits over one span of time. `seconds` is its length, None where it is not known.
+    """One event's waits over one span of time. `seconds` is its length, None if not known.
 
-    `mean_us` is measured (V$SYSTEM_EVENT), None where that says nothing; `estimated_mean_us` is what the buckets give.
+    `mean_us` is measured (V$SYSTEM_EVENT), None if that view does not have it; `estimated_mean_us` comes from the
+    buckets.
     """
 
     inst_id: int
@@ -91,12 +93,12 @@ class Latency(Struct, frozen=True):
 
     @property
     def estimated_mean_us(self) -> float | None:
-        """Mean by the buckets: 0.75 of the bound for each wait."""
+        """Mean estimated from the buckets: 0.75 of the bound for each wait."""
         return self.estimated_us / self.waits if self.waits else None
 
     @property
     def error_percent(self) -> float | None:
-        """How far the estimated mean is above (or, negative, below) the measured one."""
+        """Percent by which the estimated mean is above (or, negative, below) the measured one."""
         estimate = self.estimated_mean_us
         return 100 * (estimate / self.mean_us - 1) if estimate is not None and self.mean_us else None
 
@@ -107,12 +109,12 @@ class Latency(Struct, frozen=True):
 
     @property
     def frequency(self) -> tuple[float, ...]:
-        """Waits per second of each bucket: what a column of the first heat map shows. Empty without `seconds`."""
+        """Waits per second in each bucket: what a column of the first heat map shows. Empty without `seconds`."""
         return tuple(bucket.waits / self.seconds for bucket in self.buckets) if self.seconds else ()
 
     @property
     def intensity(self) -> tuple[float, ...]:
-        """Estimated seconds waited per second in each bucket: what the second one shows."""
+        """Estimated seconds waited per second in each bucket: what a column of the second heat map shows."""
         return tuple(bucket.time_us / 1e6 / self.seconds for bucket in self.buckets) if self.seconds else ()
 
 
@@ -123,7 +125,7 @@ def latency(
     seconds: float | None,
     waited: EventWaits | None,
 ) -> Latency:
-    """Return what `counts` (bound in microseconds → waits) say of the event at `key` (inst_id, event)."""
+    """Return the latency of the event at `key` (inst_id, event) from `counts` (bound in microseconds → waits)."""
     total = sum(counts.values())
     estimated = sum(ESTIMATOR * upper * count for upper, count in counts.items())
     buckets = tuple(_buckets(counts, total, estimated))
@@ -142,7 +144,7 @@ def latency(
 
 
 def now(histogram: Histogram) -> Latency | None:
-    """Return the waits since the last poll; None where there is no delta."""
+    """Return the waits since the last poll; None without a delta."""
     if any(bucket.delta is None for bucket in histogram.buckets):
         return None
     counts = {bucket.upper_us: bucket.delta or 0 for bucket in histogram.buckets}
@@ -162,9 +164,9 @@ def since_startup(histogram: Histogram, uptime: float | None) -> Latency:
 
 
 def lower_bound(upper: int, before: int) -> int:
-    """Return where the bucket below `upper` begins: at half of it, at 0 for the first bucket of either view.
+    """Return the lower bound of the bucket below `upper`: half of it, 0 for the first bucket of either view.
 
-    `before` is the bound of the bucket before it, which counts where the bounds are not powers of two.
+    `before` is the bound of the previous bucket, which counts if the bounds are not powers of two.
     """
     if upper in (1, 1_000):
         return 0
@@ -178,7 +180,7 @@ def _is_regular(upper: int) -> bool:
 
 
 def _bounds(counts: Mapping[int, int]) -> Iterator[int]:
-    """Return the bounds from the shortest to the longest wait, those of buckets that are missing between too."""
+    """Yield the bounds from the shortest to the longest wait, including those of missing buckets in between."""
     used = [upper for upper, count in sorted(counts.items()) if count]
     if not used:
         return
@@ -232,7 +234,7 @@ def _threshold(buckets: tuple[LatencyBucket, ...], limit: int) -> Threshold:
 
 
 def together(histograms: Iterable[Histogram]) -> Histogram | None:
-    """Return the histograms of one event on several instances as one; without a delta where one of them has none."""
+    """Return the histograms of one event on several instances as one; without a delta if one of them has none."""
     parts = list(histograms)
     if len(parts) < 2:
         return parts[0] if parts else None
@@ -256,16 +258,16 @@ def _sum(parts: Iterable[EventWaits | None]) -> EventWaits | None:
 
 
 def histogram_of(reading: Reading, inst_id: int, event: str) -> Histogram | None:
-    """Return an event's histogram on one instance, or of all for `inst_id` 0; None where there is none."""
+    """Return an event's histogram on one instance, or of all for `inst_id` 0; None without one."""
     found = [each for each in reading.histograms if each.event == event and inst_id in (CLUSTER, each.inst_id)]
     return together(found)
 
 
 class EventLatency(Struct, frozen=True):
-    """One event to choose: what it costs since the last poll. None where there is no delta, or no such wait.
+    """One event to choose, with its cost since the last poll. Fields are None without a delta or such waits.
 
-    `sessions` is the average number of sessions that waited, `estimated` if only the buckets tell it. `counted` says
-    whether its histogram is read.
+    `sessions` is the average number of sessions that waited; `estimated` means that it comes from the buckets.
+    `counted` is whether its histogram is read.
     """
 
     inst_id: int
@@ -283,12 +285,12 @@ class EventLatency(Struct, frozen=True):
 def events(reading: Reading, *, by_instance: bool = False) -> tuple[EventLatency, ...]:
     """Return the events that have a histogram or were waited for since the last poll, the most waited for first.
 
-    Their instances are summed up unless they are wanted `by_instance`.
+    Their instances are summed unless `by_instance`.
     """
-    apart = by_instance or len(reading.header.instances) < 2
+    separate = by_instance or len(reading.header.instances) < 2
 
     def key(row: WaitReading | Histogram) -> tuple[int, str]:
-        return row.inst_id if apart else CLUSTER, row.event
+        return row.inst_id if separate else CLUSTER, row.event
 
     waits, counted = grouped(reading.waits, key), grouped(reading.histograms, key)
     found = [_event(key, waits.get(key, []), counted.get(key, [])) for key in waits.keys() | counted.keys()]
@@ -307,7 +309,7 @@ def _event(key: tuple[int, str], waits: list[WaitReading], histograms: list[Hist
         ended = added(wait.ended for wait in waits)
         mean = 1000 * ended / rate if ended is not None and rate else None
         return EventLatency(*key, wait_class, sessions, False, rate, mean, p99, longest, whole is not None)
-    # Idle events are in no V$SYSTEM_EVENT that presman reads: the buckets must do.
+    # presman does not read idle events from V$SYSTEM_EVENT: the buckets are used.
     estimate = lately.estimated_us / 1e6 / lately.seconds if lately.seconds else None
     estimated_mean = lately.estimated_mean_us
     mean = None if estimated_mean is None else estimated_mean / 1000
@@ -322,6 +324,6 @@ class LatencySummary(Struct, frozen=True):
 
 
 def summaries(reading: Reading) -> tuple[LatencySummary, ...]:
-    """Return what every histogram of the reading says."""
+    """Return a summary of every histogram of the reading."""
     uptime = reading.header.uptime_of
     return tuple(LatencySummary(now(each), since_startup(each, uptime(each.inst_id))) for each in reading.histograms)

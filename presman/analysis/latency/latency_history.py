@@ -1,8 +1,8 @@
-"""History of histograms, packed small: what every poll added, for heat maps and sums over the last minutes.
+"""History of histograms in compact form: what every poll added, for heat maps and sums over the last minutes.
 
-A poll is one block of bytes (MessagePack): per event that was waited for its number, instance, waits and microseconds
-measured, and of each bucket that grew its number and by how much. A bucket's number is the power of two of its bound in
-microseconds, so that bounds of either view fit one scale (1 ms, of which 1,024 us stand, is number 10).
+A poll is one block of bytes (MessagePack). For each event that was waited for, it has the event's number, instance,
+measured waits and microseconds, and the number and growth of each bucket that grew. A bucket's number is the power of
+two of its bound in microseconds, so that bounds of both views fit one scale (1 ms, as 1,024 us, is number 10).
 """
 
 from collections import Counter, deque
@@ -19,22 +19,23 @@ from presman.analysis.readings.reading import CLUSTER, Reading
 from presman.analysis.readings.wait_readings import ESTIMATOR, EventWaits, Histogram
 
 _EACH = 48
-"""Bytes that a block costs besides its content, roughly."""
+"""Approximate overhead of a block in bytes."""
 
 NUMBERS = 33
-"""Buckets there can be: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
+"""The largest number of buckets: bounds from 1 us to 2**32 us, which is 71 minutes; the last one is open-ended."""
 
 _MOST, _MOST_WAITS = (1 << 32) - 1, (1 << 63) - 1
-"""The most that is kept of a bucket, and of what was measured; a recording may be a stranger's, and say more."""
+"""The largest values kept for a bucket and for measured waits; a recording may come from a stranger and have larger
+ones."""
 
 _MOST_EVENTS = _MOST_INSTANCES = (1 << 16) - 1
-"""More events and larger numbers of instances no database has."""
+"""No database has more events or larger instance numbers."""
 
 
 class _Grown(NamedTuple):
-    """What one poll added to an event on an instance, by bucket number; None where no delta could be taken.
+    """What one poll added to an event on an instance, by bucket number; None without a delta.
 
-    `waited` is waits and microseconds measured, None where V$SYSTEM_EVENT is not asked for the event.
+    `waited` is measured waits and microseconds, None if V$SYSTEM_EVENT is not queried for the event.
     """
 
     event: int
@@ -63,8 +64,8 @@ def number_of(upper_us: int) -> int:
 class LatencyColumn(NamedTuple):
     """What one poll added to one event: epoch seconds, length of the interval, waits by bucket number.
 
-    `seconds` is None where no delta could be taken. `waited` is what V$SYSTEM_EVENT measured in it, None where it is
-    not asked; `throttled` CPUs that Resource Manager held back on average, None where not known.
+    `seconds` is None without a delta. `waited` is what V$SYSTEM_EVENT measured in it, None if it is not queried.
+    `throttled` is the average CPUs that Resource Manager held back, None if not known.
     """
 
     at: float
@@ -75,12 +76,12 @@ class LatencyColumn(NamedTuple):
 
 
 def frequency(column: LatencyColumn) -> dict[int, float]:
-    """Return waits per second by bucket number, of the buckets that grew."""
+    """Return waits per second by number of the buckets that grew."""
     return {number: count / column.seconds for number, count in column.counts.items()} if column.seconds else {}
 
 
 def intensity(column: LatencyColumn, bounds: Mapping[int, int]) -> dict[int, float]:
-    """Return seconds waited per second by bucket number, estimated; `bounds` are in microseconds by number."""
+    """Return estimated seconds waited per second by bucket number; `bounds` are in microseconds by number."""
     return {
         number: ESTIMATOR * bounds.get(number, 1 << number) / 1e6 * rate for number, rate in frequency(column).items()
     }
@@ -89,7 +90,7 @@ def intensity(column: LatencyColumn, bounds: Mapping[int, int]) -> dict[int, flo
 class LatencyHistory:
     """The columns of all events, oldest first. Bounded by `count` polls and by `size` bytes.
 
-    `used` are the bytes they take, roughly; `dropped` polls went before those that are kept.
+    `used` is their approximate size in bytes; `dropped` is the number of polls removed before those kept.
     """
 
     def __init__(self, count: int = 3600, size: int = 4 << 20) -> None:
@@ -108,9 +109,9 @@ class LatencyHistory:
         return len(self._polls)
 
     def add(self, reading: Reading) -> None:
-        """Add what a reading says. One that is not newer than the last changes nothing.
+        """Add a reading. One that is not newer than the last changes nothing.
 
-        One that has no histograms of its own has no column either; what was held back counts for the next.
+        A reading without its own histograms adds no column; the CPUs held back in it count for the next one.
         """
         at = reading.at.timestamp()
         if self._polls and at <= self._newest:
@@ -131,7 +132,7 @@ class LatencyHistory:
             self.dropped += 1
 
     def _hold(self, reading: Reading) -> None:
-        """Add up what was held back since the last column."""
+        """Add up the CPUs held back since the last column."""
         known = _throttled(reading)
         seconds = reading.interval or 1.0
         if known:
@@ -139,7 +140,7 @@ class LatencyHistory:
             self._held_for += seconds
 
     def _grown(self, histogram: Histogram) -> _Grown | None:
-        """Return what the newest poll added to an event, None where nobody waited for it."""
+        """Return what the newest poll added to an event, None if it had no waits."""
         waited = histogram.now
         if not 0 <= histogram.inst_id <= _MOST_INSTANCES or len(self._events) >= _MOST_EVENTS:
             return None
@@ -160,8 +161,10 @@ class LatencyHistory:
         return _Grown(number, histogram.inst_id, counts, measured)
 
     def columns(self, inst_id: int, event: str, first: int = 0) -> list[LatencyColumn]:
-        """Return the columns of an event on an instance (0: all of them) from poll `first` on, which counts from the
-        very first poll, those that were dropped too."""
+        """Return the columns of an event on an instance (0: all of them) from poll `first` on.
+
+        Polls are numbered from the very first one, including those that were dropped.
+        """
         number = self._events.get(event, -1)
         return [_column(poll, inst_id, number) for poll in islice(self._polls, max(0, first - self.dropped), None)]
 
@@ -171,12 +174,12 @@ class LatencyHistory:
 
 
 def _within(value: int, most: int) -> int:
-    """Return a count as one that is neither negative nor more than there is room for."""
+    """Return a count limited to 0..`most`."""
     return min(max(0, value), most)
 
 
 def _throttled(reading: Reading) -> dict[int, float]:
-    """Return the CPUs held back of the cluster and of each instance, where they are known of all groups there."""
+    """Return the CPUs held back in the cluster and on each instance, if known for all groups there."""
     sums: dict[int, float] = {}
     unknown = {group.inst_id for group in reading.groups if group.waiting is None and group.usage is not None}
     for group in reading.groups:
@@ -200,7 +203,7 @@ def _column(block: bytes, inst_id: int, event: int) -> LatencyColumn:
 
 
 class Track(Struct):
-    """The columns of the one event on show, decoded once and then poll by poll."""
+    """The columns of the event on screen, decoded once and then poll by poll."""
 
     history: LatencyHistory
     inst_id: int = CLUSTER
@@ -209,7 +212,7 @@ class Track(Struct):
     _next: int = 0
 
     def follow(self, inst_id: int, event: str) -> bool:
-        """Take up what is new since the last call, or another event; return whether it is another one."""
+        """Add what is new since the last call, or switch to another event; return whether it is another one."""
         history = self.history
         other = (inst_id, event) != (self.inst_id, self.event)
         if other:

@@ -1,7 +1,7 @@
 """Waits of the database: events, their latencies, redo writes, I/O outliers, and parallel operations by class.
 
-On some platforms the latency column of V$IO_OUTLIER and V$LGWRIO_OUTLIER has been seen to hold no latency: its
-values only grew from row to row. presman looks before it prints.
+On some platforms the latency column of V$IO_OUTLIER and V$LGWRIO_OUTLIER has been seen to hold no latency: its values
+only grew from row to row. presman checks the values before it shows them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ _MB = 1 << 20
 
 
 def redo(facts: Facts, waits: Iterable[WaitReading]) -> tuple[RedoHealth, ...]:
-    """Return the redo writes of the cluster, then of each instance where there are several; empty without a delta."""
+    """Return the redo writes of the cluster, then of each instance if there are several; empty without a delta."""
     rates = _rates(facts)
     found = [wait for wait in waits if wait.event in (SYNC, WRITE)]
     inst_ids = sorted({wait.inst_id for wait in found} | rates.keys())
@@ -61,7 +61,7 @@ def _rates(facts: Facts) -> dict[int, float]:
 
 
 def redo_sizes(snapshot: Snapshot) -> dict[int, int]:
-    """Return the bytes of redo since startup by instance; empty where V$SYSSTAT has no values."""
+    """Return the bytes of redo since startup by instance; empty if V$SYSSTAT has no values."""
     if "value" in snapshot.section(Sysstat).absent:
         return {}
     return {row.inst_id: row.value for row in snapshot.rows(Sysstat) if row.name == REDO_SIZE}
@@ -77,7 +77,7 @@ def _health(inst_id: int, waits: Iterable[WaitReading], redo_mb: float | None) -
 
 
 def _sum(waits: Iterable[WaitReading], event: str) -> tuple[float | None, float | None]:
-    """Return the seconds of waits for an event that ended per second, and how many did."""
+    """Return the seconds of ended waits for an event per second, and their number per second."""
     found = [wait for wait in waits if wait.event == event]
     return added(wait.ended for wait in found), added(wait.per_second for wait in found)
 
@@ -92,14 +92,14 @@ LONGEST_MS = 3_600_000
 """One hour: no storage answers that late without failing first."""
 
 GROWING = 5
-"""So many rows in ascending order are no chance: it has one in 120."""
+"""This many rows in ascending order are no chance: its probability is one in 120."""
 
 BEYOND = 4
 """A latency this many times above the bound of the longest wait since startup contradicts the histogram."""
 
 
 def outliers(facts: Facts, histograms: Sequence[Histogram]) -> tuple[OutlierReading, ...]:
-    """Return what was asked of the views of outliers; empty where they were not asked."""
+    """Return the rows queried from the views of outliers; empty if they were not queried."""
     found = []
     for record, view in VIEWS.items():
         section = facts.snapshot.sections.get(record)
@@ -130,7 +130,7 @@ Latency = tuple[int, str, int]
 
 
 def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tuple[str, ...]:
-    """Return why the latencies of `rows`, in the order they were read, are not believed; empty if they may be true."""
+    """Return why the latencies of `rows`, in the order they were read, are not trusted; empty if they may be true."""
     found = []
     for instance in sorted({inst_id for inst_id, _, _ in rows}):
         values = [value for inst_id, _, value in rows if inst_id == instance]
@@ -148,7 +148,7 @@ def doubts(rows: Sequence[Latency], histograms: Sequence[Histogram] = ()) -> tup
 
 
 def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) -> list[str]:
-    """Compare with the longest wait for the same event that the histogram has counted."""
+    """Return contradictions to the longest wait for the same event that the histogram has counted."""
     longest = {(each.inst_id, each.event): _longest_us(each) for each in histograms}
     found = []
     for inst_id, event in dict.fromkeys(row[:2] for row in rows):
@@ -163,13 +163,13 @@ def _contradictions(rows: Sequence[Latency], histograms: Sequence[Histogram]) ->
 
 
 def _longest_us(histogram: Histogram) -> int:
-    """Return the bound of the longest wait since startup, 0 where it has none."""
+    """Return the bound of the longest wait since startup, 0 without waits."""
     longest = max((bucket.upper_us for bucket in histogram.buckets if bucket.count), default=0)
     return longest if longest < OPEN_FROM else 0
 
 
 class WaitingNow(NamedTuple):
-    """The sessions that wait for an event now, and for how many microseconds the first of them has; None: not known."""
+    """The sessions that wait for an event now, and the microseconds that the first has waited; None: not known."""
 
     wait_class: str
     sessions: int
@@ -177,10 +177,10 @@ class WaitingNow(NamedTuple):
 
 
 def events(facts: Facts) -> tuple[WaitReading, ...]:
-    """Return the events waited for since the last poll, by average sessions waiting, the most first.
+    """Return the events waited for since the last poll, by average sessions waiting, most first.
 
-    V$SYSTEM_EVENT counts a wait when it ends, with all of its time. Where waits last longer than the time between the
-    polls, that is nothing for minutes and then too much: there the sessions count that wait now.
+    V$SYSTEM_EVENT counts a wait when it ends, with all of its time. If waits last longer than the time between the
+    polls, that gives nothing for minutes and then too much: for these the sessions that wait now are counted.
     """
     seconds, read = facts.deltas.interval(SystemEvent), _read_before(facts)
     if seconds is None or not facts.deltas.before(SystemEvent):
@@ -201,14 +201,14 @@ def events(facts: Facts) -> tuple[WaitReading, ...]:
         found.append(WaitReading(*key, row.wait_class, sessions, None if waits is None else waits / seconds, mean))
     for key, now in waiting.items():
         if now.wait_class and _outlasts(now, seconds) and key[0] in read:
-            # The first such wait since startup: the view has no row before it ends. Without a class it may be idle.
+            # The first such wait since startup: the view has no row until it ends. Without a class it may be idle.
             found.append(WaitReading(*key, now.wait_class, float(now.sessions), 0.0, None))
     found.sort(key=lambda each: (-(each.sessions or 0.0), each.inst_id, each.event))
     return tuple(found)
 
 
 def _grown(row: SystemEvent, old: SystemEvent) -> tuple[int | None, int | None] | None:
-    """Return the waits and microseconds since, None for one that is missing; None if one went backwards."""
+    """Return the waits and microseconds since, None for a missing one; None if one went backwards."""
     waits = _less(row.total_waits, old.total_waits)
     micro = _less(row.time_waited_micro, old.time_waited_micro)
     return None if min(waits or 0, micro or 0) < 0 else (waits, micro)
@@ -219,7 +219,7 @@ def _less(after: int | None, before: int | None) -> int | None:
 
 
 def _waiting(facts: Facts) -> dict[tuple[int, str], WaitingNow]:
-    """Return who waits now by instance and event (V$SESSION: users' sessions), without idle waits."""
+    """Return the sessions that wait now by instance and event (V$SESSION: users' sessions), without idle waits."""
     users = facts.sessions.users
     waiting = (row for row in users if row.state == "WAITING" and row.wait_class != "Idle" and row.event)
     return {
@@ -233,14 +233,14 @@ def _outlasts(now: WaitingNow | None, seconds: float) -> bool:
 
 
 def _sessions(waits: int | None, micro: int | None, now: WaitingNow | None, seconds: float) -> float | None:
-    """Return the average sessions that waited in the last `seconds`: `waits` ended, after `micro` us in all."""
+    """Return the average sessions that waited in the last `seconds`: `waits` ended, after `micro` us in total."""
     if _outlasts(now, seconds):
         return float(now.sessions) if now else 0.0
     if micro is None:
         return None
     waited = micro / 1e6
     if waits and waited > waits * seconds:
-        # They began before the last poll: of each, no more than the time since counts.
+        # They began before the last poll: each counts only for the time since.
         return float(max(waits, now.sessions if now else 0))
     return waited / seconds
 
@@ -254,7 +254,7 @@ def histograms(facts: Facts) -> tuple[Histogram, ...]:
 
 
 _ALIKE = 0.2
-"""Part by which the intervals of two views may differ that are read one after the other in each poll."""
+"""Part by which the intervals of two views may differ if they are read one after the other in each poll."""
 
 Counts = dict[tuple[int, str], dict[int, int]]
 """Waits by bound, of each event on each instance."""
@@ -272,7 +272,7 @@ def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histo
     read = {inst_id for inst_id, _ in before} if record is EventHistogram else set()
     readings = []
     for key, counts in sorted(_counts(facts.snapshot.rows(record)).items()):
-        # Views have no rows without waits: of an instance that was read before, what is new began at nothing.
+        # Views have no rows without waits: for an instance that was read before, a new row started at zero.
         old = before.get(key, {} if key[0] in read else None)
         if old is not None and (not facts.deltas.same_start(key[0]) or _was_reset(old, counts)):
             old = None
@@ -287,17 +287,17 @@ def _histograms(facts: Facts, record: type[Any], waited: Measured) -> list[Histo
 
 
 def _is_alike(seconds: float | None, others: float | None) -> bool:
-    """Whether two intervals are the same: histograms may be read more rarely than what all waits are summed up in."""
+    """Whether two intervals are the same: histograms may be read less often than the view with the summed waits."""
     return seconds is not None and others is not None and abs(seconds - others) <= _ALIKE * max(seconds, others)
 
 
 def _was_reset(old: Mapping[int, int], counts: Mapping[int, int]) -> bool:
-    """Whether a bucket holds less than before, or is gone."""
+    """Whether a bucket has fewer waits than before, or is missing."""
     return any(counts.get(upper, 0) < count for upper, count in old.items())
 
 
 def _waited(facts: Facts) -> Measured:
-    """Return what V$SYSTEM_EVENT measured of each event."""
+    """Return what V$SYSTEM_EVENT measured for each event."""
     read = _read_before(facts)
     found: Measured = {}
     for row, old in facts.deltas.pairs(SystemEvent, _event):
@@ -308,7 +308,7 @@ def _waited(facts: Facts) -> Measured:
 
 
 def _read_before(facts: Facts) -> set[int]:
-    """Return the instances whose V$SYSTEM_EVENT was read at the poll before, since when they have not restarted."""
+    """Return the instances whose V$SYSTEM_EVENT was read at the previous poll and that have not restarted since."""
     return {row.inst_id for row in facts.deltas.before(SystemEvent)} - facts.deltas.restarted
 
 
@@ -322,8 +322,8 @@ def _event_waits(totals: tuple[int | None, int | None] | None) -> EventWaits | N
 def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
     """Return the waits per bucket of each event on each instance.
 
-    Containers of one event are summed, and so are instances that were read without their number. What no bucket can be
-    is left out: a file that somebody sent may hold anything.
+    Containers of one event are summed, and so are instances that were read without their number. Impossible buckets are
+    left out: a file from someone else may hold anything.
     """
     found: Counts = {}
     for inst_id, event, upper, count in rows:
@@ -337,7 +337,7 @@ def _counts(rows: Iterable[EventHistogram | WatchedHistogram]) -> Counts:
 
 
 def downgrades(facts: Facts) -> tuple[Downgrades, ...]:
-    """Return the parallel operations by class, in the order they were read; none if their number is missing."""
+    """Return the parallel operations by class, in the order they were read; empty if their number is missing."""
     if not {"name", "value"}.isdisjoint(facts.snapshot.section(Sysstat).absent):
         return ()
     return tuple(

@@ -180,10 +180,10 @@ def _together(history: HourReading | None, watched: Usual | None, at: datetime) 
     """
     if history is None or watched is None:
         return watched if history is None else history.usual
-    before, mine = history.usual.seconds or 0.0, watched.seconds or 0.0
-    if history.until is None or at - history.until <= timedelta(seconds=mine) - MINUTE:
-        return watched if mine >= before else history.usual
-    seconds, queue = before + mine, before * (history.usual.mean_queue or 0.0) + mine * (watched.mean_queue or 0.0)
+    before, seen = history.usual.seconds or 0.0, watched.seconds or 0.0
+    if history.until is None or at - history.until <= timedelta(seconds=seen) - MINUTE:
+        return watched if seen >= before else history.usual
+    seconds, queue = before + seen, before * (history.usual.mean_queue or 0.0) + seen * (watched.mean_queue or 0.0)
     return Usual(seconds, mean_queue=queue / seconds) if seconds else None
 
 

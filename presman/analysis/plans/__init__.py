@@ -1,1 +1,1 @@
-"""Plans: directives as shares, the tree, the linter, changes of plan."""
+"""Plans: directives as shares, the tree, the linter, and plan changes."""

@@ -1,6 +1,6 @@
-"""Linter of the plans in force. Pure; run only while somebody asks.
+"""Linter of the plans in force. It is pure and runs only on request.
 
-It says which plans it could judge, by which views, so that no finding is not taken for no fault.
+It reports which plans it could judge, by which views, so that no finding is not taken to mean no problem.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ _IDLE = "Database Reference: MAX_IDLE_BLOCKER_TIME"
 
 
 def lint(reading: Reading, snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Return what is doubtful about the plans in force, what matters most first."""
+    """Return what is doubtful about the plans in force, most important first."""
     found = [finding for case in cases(reading, snapshot) for rule in RULES for finding in rule.findings(case)]
     facts = Facts.of(None, snapshot)
     for inst_id in facts.system.inst_ids if facts.system.cdb else ():
@@ -99,7 +99,7 @@ def _with_subplans(book: PlanBook, plan: str) -> tuple[str, ...]:
 
 
 def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) -> Case:
-    """Return the case of one plan of the tree that a container of an instance runs."""
+    """Return the case of one plan in the tree of a container of an instance."""
     shares, book = facts.division.shares[inst_id], facts.plans.books.of(con_id)
     rows, mapped = book.directives.get(plan, ()), _mapped(facts, con_id)
     degree = facts.system.parameters.by_name.get((inst_id, "parallel_degree_limit"), "")
@@ -125,7 +125,7 @@ def _case(facts: Facts, reading: Reading, inst_id: int, con_id: int, plan: str) 
 
 
 def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
-    """Return the rules that map a container's sessions to groups; the DBA_ view has those of the one connected to."""
+    """Return the rules that map a container's sessions to groups; the DBA_ view has the connected container's."""
     rows: list[GroupMapping] = [row for row in facts.snapshot.rows(ContainerGroupMapping) if row.con_id == con_id]
     if con_id <= ROOT or facts.plans.inside == con_id:
         rows = rows or list(facts.snapshot.rows(GroupMapping))
@@ -134,7 +134,7 @@ def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
 
 
 def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:
-    """Return the servers there are for a container: limits of the CDB plan and of groups are multiplied."""
+    """Return the servers available to a container: limits of the CDB plan and of groups are multiplied."""
     pool = reading.header.servers
     target = container_target(facts, con_id, pool.target) if con_id > ROOT else None
     return pool if target is None else replace(pool, target=target if pool.target is None else min(target, pool.target))
@@ -152,9 +152,9 @@ _LOOKED_AT = (*_NEEDED, Plan, GroupMapping, RsrcPlanHistory, ConsumerGroup, Sess
 
 
 class LintCoverage(NamedTuple):
-    """What could be judged: `judged` plans by `views`; `unjudged` ones are in force without directives to be seen.
+    """What could be judged: `judged` plans by `views`; `unjudged` ones are in force without visible directives.
 
-    `lacking` says which views told nothing. Nothing can be said where `blind`: no finding is no all-clear then.
+    `lacking` says which views returned nothing. If `blind`, nothing could be checked: no finding is then no all-clear.
     """
 
     judged: tuple[str, ...]
@@ -174,7 +174,7 @@ class LintCoverage(NamedTuple):
 
     @property
     def limits(self) -> str:
-        """What could not be looked at, to stand behind what was found; "" for nothing."""
+        """What could not be checked, to follow the findings; "" for nothing."""
         if self.blind:
             return f" Not judged: {', '.join(self.unjudged) or 'the plans in force'}: {_why(self.lacking)}."
         parts = [f" Not judged, because its directives cannot be seen: {plan}." for plan in self.unjudged]
@@ -198,7 +198,7 @@ def lint_coverage(reading: Reading, snapshot: Snapshot) -> LintCoverage:
 
 
 def _in_force(facts: Facts) -> tuple[str, ...]:
-    """Return the plans in force of all instances and containers, as far as any view names them."""
+    """Return the plans in force on all instances and in all containers, as far as any view names them."""
     plans = (
         facts.plans.plan_of(inst_id, con_id)
         for inst_id in facts.system.inst_ids

@@ -1,4 +1,4 @@
-"""The rules about the plan of a container database: what it gives its pluggable databases."""
+"""Rules about the plan of a container database: what it gives its pluggable databases."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -28,7 +28,7 @@ from presman.base.sums import added
 from presman.rows.group_rows import CdbPlanDirective
 
 _OWN = frozenset({DEFAULT_PDB, AUTOTASK})
-"""Directives that are about no container by name."""
+"""Directives that do not name a container."""
 
 _GUIDE = "Multitenant Administrator's Guide: Using Oracle Resource Manager for PDBs"
 _DIRECTIVES = "Database Reference: DBA_CDB_RSRC_PLAN_DIRECTIVES"
@@ -38,12 +38,13 @@ _LEAST = "Database Reference: CPU_MIN_COUNT"
 
 
 class CdbCase(Struct, frozen=True, dict=True):
-    """The CDB plan that an instance runs with all that a rule may want to know.
+    """The CDB plan that an instance runs, with all input of the rules.
 
-    `rows` are its directives by container, `given` what each container that is open there gets of them (the default
-    directive where none names it), `plans` their own plans ("" without one), `io_limits` those that limit their I/O.
-    `weights` are their parts of the CPUs and `weighed_by` what says so; `least_cpus` their CPU_MIN_COUNT, where one of
-    them sets it or CPU_COUNT, of `cpus` of the whole. `open_somewhere` are the containers open on any instance.
+    `rows` are its directives by container. `given` is the directive that applies to each open container (the default
+    one if none names it). `plans` are their own plans ("" without one). `io_limits` are the containers that limit their
+    I/O. `weights` are their parts of the CPUs and `weighed_by` is the source of these. `least_cpus` is their
+    CPU_MIN_COUNT, if one of them sets it or CPU_COUNT, of `cpus` of the whole. `open_somewhere` are the containers open
+    on any instance.
     """
 
     plan: str
@@ -64,7 +65,7 @@ class CdbCase(Struct, frozen=True, dict=True):
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """What each open container is guaranteed, as a fraction."""
+        """The guaranteed share of each open container, as a fraction."""
         total = sum(self.weights.values())
         return {name: weight / total for name, weight in self.weights.items()}
 
@@ -100,7 +101,7 @@ def cdb_limit_below_share(case: CdbCase) -> Found:
 
 @RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
 def cdb_limits_leave_idle(case: CdbCase) -> Found:
-    """Limits of all that do not add up to the whole leave CPU that nobody may use."""
+    """Limits that add up to less than the whole leave CPU that no container may use."""
     limits = [
         percent_fraction(case.given[name].utilization_limit) if name in case.given else None for name in case.plans
     ]
@@ -132,7 +133,7 @@ def cdb_servers_for_nobody(case: CdbCase) -> Found:
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES)
 def cdb_servers_by_plan(case: CdbCase) -> Found:
-    """From 21c on each container queues at its own target first, and the limit of the CDB plan is advised against."""
+    """Since 21c each container queues at its own target first, and Oracle advises against the limit of the CDB plan."""
     named = [name for name, row in case.given.items() if percent_fraction(row.parallel_server_limit) is not None]
     if named and case.release >= Release(21):
         text = (
@@ -144,7 +145,7 @@ def cdb_servers_by_plan(case: CdbCase) -> Found:
 
 @RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
 def cdb_autotask_first(case: CdbCase) -> Found:
-    """Maintenance should not outrank the work it is for."""
+    """Maintenance should not outrank the regular work."""
     row = case.rows.get(AUTOTASK)
     most = max((each.shares or 1 for each in case.given.values()), default=1)
     if row is not None and row.shares is not None and row.shares > most:
@@ -192,7 +193,7 @@ def window_swaps_plan(case: CdbCase) -> Found:
 
 @RULES.rule(Severity.NOTE, _GUIDE, of_cpu=True)
 def cdb_default_directive(case: CdbCase) -> Found:
-    """Whoever is plugged in gets the default directive."""
+    """A newly plugged container gets the default directive."""
     named = [name for name in case.plans if (row := case.given.get(name)) is None or row is case.rows.get(DEFAULT_PDB)]
     if named:
         row = case.rows.get(DEFAULT_PDB)
@@ -214,7 +215,7 @@ def cdb_nobody_there(case: CdbCase) -> Found:
 
 @RULES.rule(Severity.NOTE, _GUIDE)
 def cdb_container_without_plan(case: CdbCase) -> Found:
-    """Without a plan of its own all sessions of a container share alike."""
+    """Without a plan of its own all sessions of a container have equal rights."""
     bare = [name for name, plan in case.plans.items() if not plan]
     if bare and len(bare) < len(case.plans):
         text = f"{', '.join(bare)} runs no plan of its own: all its sessions share equally what the CDB plan gives it."
@@ -222,7 +223,7 @@ def cdb_container_without_plan(case: CdbCase) -> Found:
 
 
 def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
-    """Return the CDB plan as an instance runs it, None where there is none or it cannot be seen."""
+    """Return the CDB plan as an instance runs it, None if there is none or it is not visible."""
     plan = facts.plans.plan_of(inst_id, ROOT)
     rows = {
         row.pluggable_database: row
@@ -254,7 +255,7 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
 
 
 def _least_cpus(facts: Facts, inst_id: int, here: Mapping[int, str], cpus: float) -> dict[str, float]:
-    """Return CPU_MIN_COUNT of the containers open on an instance, nothing where none of them sets a number of CPUs."""
+    """Return CPU_MIN_COUNT of the containers open on an instance, empty if none of them sets a number of CPUs."""
     names = ("cpu_min_count", "cpu_count")
     any_set = any(facts.system.parameters.amount(inst_id, con_id, name) for con_id in here for name in names)
     if not any_set or facts.snapshot.release < BY_CPU_MIN_COUNT:

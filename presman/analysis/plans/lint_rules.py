@@ -1,6 +1,6 @@
-"""Rules about plans: each a small pure function from one plan in force to findings.
+"""Rules about plans: each is a small pure function from one plan in force to findings.
 
-Every finding says why it matters and which of Oracle's manuals describes what it is about.
+Every finding says why it matters and which of Oracle's manuals describes the subject.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from presman.rows.group_rows import PlanDirective
 
 
 class Severity(Marked):
-    """How much a finding matters."""
+    """The importance of a finding."""
 
     ERROR = "error", "✕", "bad"
     WARNING = "warning", "▲", "warn"
@@ -26,7 +26,7 @@ class Severity(Marked):
 
 
 class Finding(Struct, frozen=True):
-    """One doubt: the rule's name, how much it matters, the plan and its group (or "") it is about, why, and whence."""
+    """One doubt: the rule's name, its importance, the plan and the group (or "") it is about, reason and source."""
 
     rule: str
     severity: Severity
@@ -37,12 +37,12 @@ class Finding(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True, dict=True):
-    """One plan in force as one container runs it, with all that a rule may want to know.
+    """One plan in force as one container runs it, with all input of the rules.
 
-    `reached` are the groups that sessions are in, are mapped to or are switched to; `by_weight` tells that level 1
-    holds shares, `doubt` why it may be the other way round. `degree_limit` is PARALLEL_DEGREE_LIMIT where it is a
-    number; `cpu_limits_servers` is that of the plan book. `cpu_managed` tells that Resource Manager may manage CPU by
-    the plan: not where the plan has nothing but limits on runaway calls.
+    `reached` are the groups that sessions are in, are mapped to or are switched to. `by_weight` means that level 1
+    holds shares; `doubt` is why it may be the other way round. `degree_limit` is PARALLEL_DEGREE_LIMIT if it is a
+    number. `cpu_limits_servers` is that of the plan book. `cpu_managed` means that Resource Manager may manage CPU by
+    the plan: not if the plan has only limits on runaway calls.
     """
 
     plan: str
@@ -69,7 +69,7 @@ class Case(Struct, frozen=True, dict=True):
         return {row.group_or_subplan: row for row in self.rows if row.type != "PLAN"}
 
     def share(self, group: str) -> float | None:
-        """Return the guaranteed share of a group, None for one the active tree has not."""
+        """Return the guaranteed share of a group, None for a group that is not in the active tree."""
         return self.shares.shares.get((self.con_id, group))
 
     @cached_property
@@ -78,7 +78,7 @@ class Case(Struct, frozen=True, dict=True):
         return self.shares.divides(self.con_id)
 
     def servers_limit(self, row: PlanDirective) -> int | None:
-        """Return the servers a directive lets its group hold; None without a limit or a known target."""
+        """Return the servers that a directive allows its group; None without a limit or a known target."""
         percent = row.parallel_server_limit
         if percent is None and self.cpu_limits_servers:
             percent = row.utilization_limit
@@ -88,13 +88,13 @@ class Case(Struct, frozen=True, dict=True):
 
 
 TINY = 0.01
-"""A guaranteed share below this is next to nothing."""
+"""A guaranteed share below this is negligible."""
 
 PDB_GROUPS = 8
 """Consumer groups that the plan of a pluggable database may have."""
 
 ACTIONS = frozenset({"CANCEL_SQL", "KILL_SESSION", "LOG_ONLY"})
-"""What SWITCH_GROUP may name besides a group."""
+"""Values of SWITCH_GROUP that are not a group."""
 
 _LEVEL_COLUMNS = tuple(f"mgmt_p{level}" for level in range(1, 9))
 _DIRECTIVES = "Database Reference: DBA_RSRC_PLAN_DIRECTIVES"
@@ -104,16 +104,16 @@ _QUEUE = "VLDB and Partitioning Guide: Parallel Statement Queuing"
 _PDB_PLANS = "Database Reference: RESOURCE_MANAGER_PLAN (limits of PDB plans)"
 
 Found = Iterator[tuple[str, str] | tuple[str, str, Severity]]
-"""What a rule finds: each subject ("" for the plan itself), the text, and a severity where it is not the rule's own."""
+"""The findings of a rule: subject ("" for the plan itself), text, and a severity if it is not the rule's own."""
 
 
 Find = TypeVar("Find", bound="Callable[[Any], Found]")
 
 
 class LintRule(NamedTuple):
-    """One rule: how much it matters, the manual that has what it is about, and the function that finds.
+    """One rule: its importance, the manual for its subject, and the function that finds.
 
-    A rule `of_cpu` says nothing where Resource Manager does not manage CPU.
+    A rule `of_cpu` finds nothing if Resource Manager does not manage CPU.
     """
 
     key: str
@@ -123,7 +123,7 @@ class LintRule(NamedTuple):
     find: Callable[[Any], Found]
 
     def findings(self, case: Any) -> Iterator[Finding]:
-        """Yield what it finds in a case."""
+        """Yield its findings in a case."""
         if self.of_cpu and not case.cpu_managed:
             return
         for found in self.find(case):
@@ -132,10 +132,10 @@ class LintRule(NamedTuple):
 
 
 class LintRules(list[LintRule]):
-    """Rules about cases of one kind; of those that matter as much, what stands first comes first."""
+    """Rules about cases of one kind; among equally important ones, the first in the list comes first."""
 
     def rule(self, severity: Severity, source: str, *, of_cpu: bool = False) -> Callable[[Find], Find]:
-        """Return what adds a function to the rules, under its name."""
+        """Return the decorator that adds a function to the rules, under its name."""
 
         def add(find: Find) -> Find:
             self.append(LintRule(find.__name__.replace("_", "-"), severity, source, of_cpu, find))
@@ -150,7 +150,7 @@ RULES = LintRules()
 
 @RULES.rule(Severity.ERROR, _GUIDE)
 def no_other_groups(case: Case) -> Found:
-    """A top plan must say what everybody else gets."""
+    """A top plan must define what all other sessions get."""
     if case.top and OTHER_GROUPS not in case.tree_groups and case.rows:
         text = (
             "The plan has no directive for OTHER_GROUPS: sessions of groups it does not name have no directive at all."
@@ -160,7 +160,7 @@ def no_other_groups(case: Case) -> Found:
 
 @RULES.rule(Severity.ERROR, _GUIDE, of_cpu=True)
 def zero_share(case: Case) -> Found:
-    """A group without a share gets CPU only when nobody else wants it."""
+    """A group without a share gets CPU only when no other group wants it."""
     for name in case.directives:
         if case.divides and case.share(name) == 0 and name in case.reached:
             text = (
@@ -172,7 +172,7 @@ def zero_share(case: Case) -> Found:
 
 @RULES.rule(Severity.ERROR, _DIRECTIVES, of_cpu=True)
 def overfull_level(case: Case) -> Found:
-    """The percentages of a level are of one whole."""
+    """The percentages of a level are parts of one whole."""
     for level, column in enumerate(_LEVEL_COLUMNS, start=1):
         total = sum(getattr(row, column) for row in case.rows)
         if total > 100 and not case.by_weight:
@@ -181,7 +181,7 @@ def overfull_level(case: Case) -> Found:
 
 @RULES.rule(Severity.WARNING, _METHODS, of_cpu=True)
 def percent_or_shares(case: Case) -> Found:
-    """CREATE_PLAN makes a plan of percentages unless it is told otherwise, also where shares are meant."""
+    """CREATE_PLAN makes a plan of percentages by default, also if shares are meant."""
     if case.doubt:
         taken = "shares" if case.by_weight else "percent"
         text = (
@@ -219,7 +219,7 @@ def pdb_plan_with_levels(case: Case) -> Found:
 
 @RULES.rule(Severity.WARNING, _GUIDE, of_cpu=True)
 def tiny_other_groups(case: Case) -> Found:
-    """Whoever is not mapped, or is mapped to a group that is not in the plan, is in OTHER_GROUPS."""
+    """Sessions that are not mapped, or are mapped to a group that is not in the plan, are in OTHER_GROUPS."""
     share = case.share(OTHER_GROUPS)
     if OTHER_GROUPS in case.directives and share is not None and 0 < share < TINY:
         text = (
@@ -264,7 +264,7 @@ def limit_below_degree(case: Case) -> Found:
 
 @RULES.rule(Severity.WARNING, _QUEUE)
 def short_timeout(case: Case) -> Found:
-    """A timeout shorter than the usual queue ends statements that only wait their turn."""
+    """A timeout shorter than the usual queue ends statements that only wait for their turn."""
     for name, row in case.directives.items():
         group, timeout = case.groups.get(name), row.parallel_queue_timeout
         if group is None or timeout is None or not group.totals.queued:
@@ -289,7 +289,7 @@ def window_swaps_plan(case: Case) -> Found:
 
 @RULES.rule(Severity.WARNING, _DIRECTIVES, of_cpu=True)
 def limit_below_share(case: Case) -> Found:
-    """A group cannot use more than its limit, whatever it is guaranteed."""
+    """A group cannot use more than its limit, whatever its guaranteed share is."""
     for name in case.directives:
         share, limit = case.share(name), case.shares.limits.get((case.con_id, name))
         if share is not None and limit is not None and limit < share - 1e-9:
@@ -312,7 +312,7 @@ def switch_to_nowhere(case: Case) -> Found:
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES, of_cpu=True)
 def unallocated(case: Case) -> Found:
-    """What no level hands out is nobody's by right."""
+    """No group has a right to what no level hands out."""
     if case.top and case.divides and not case.doubt and case.shares.unallocated >= TINY:
         text = (
             f"{100 * case.shares.unallocated:.1f} % of CPU is unallocated; it goes to the groups that want it, in "
@@ -323,7 +323,7 @@ def unallocated(case: Case) -> Found:
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES)
 def limit_caps_servers(case: Case) -> Found:
-    """UTILIZATION_LIMIT is about parallel servers too."""
+    """UTILIZATION_LIMIT also limits parallel servers."""
     for name, row in case.directives.items():
         percent = row.utilization_limit
         if percent is not None and percent < 100 and row.parallel_server_limit is None and case.cpu_limits_servers:
@@ -378,7 +378,7 @@ def queue_never_used(case: Case) -> Found:
 
 
 def swapping_windows(periods: Sequence[PlanPeriod]) -> str:
-    """Return the finding about the windows of one container if they change its plan, else ""."""
+    """Return the finding about the windows of one container that change its plan, "" if none do."""
     now = next((window for window in periods if window.until is None), None)
     swaps = {window.window or "not named": window.plan for window in periods if window.by_scheduler}
     if not swaps or now is None or not now.switches_allowed:

@@ -1,6 +1,7 @@
-"""Changes of plans and settings, which belong beside every chart.
+"""Changes of plans and settings, which every chart should show.
 
-When a plan was activated, and by which window; parameters and directives altered between two polls that read them.
+They are activations of plans, with the window that caused them, and parameters and directives that changed between two
+polls that read them.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ from presman.rows.snapshot import Snapshot
 
 
 class PlanSwitch(Struct, frozen=True):
-    """A change of plan: the instant, the plan that came ("" where Resource Manager was turned off), its window."""
+    """A change of plan: the instant, the new plan ("" if Resource Manager was turned off), its window."""
 
     at: datetime
     con_id: int
@@ -37,15 +38,15 @@ class PlanSwitch(Struct, frozen=True):
 
 
 def plan_switches(snapshot: Snapshot) -> tuple[PlanSwitch, ...]:
-    """Return the changes of plan that V$RSRC_PLAN_HISTORY knows, oldest first, the instances' together.
+    """Return the changes of plan in V$RSRC_PLAN_HISTORY, oldest first, those of all instances merged.
 
-    In a container database those of the CDB plan and, where only one container is seen, its own.
+    In a container database these are changes of the CDB plan or, if only one container is visible, of its own plan.
     """
     return _switches(snapshot.rows(RsrcPlanHistory))
 
 
 def newest_switch(rows: tuple[RsrcPlanHistory, ...]) -> SwitchedPlan | None:
-    """Return the newest change from one plan to another; None where only one is known: it came with the instance."""
+    """Return the latest change from one plan to another; None if only one, at startup, is known."""
     marks = _switches(rows)
     for before, mark in reversed(list(pairwise(marks))):
         if mark.con_id == before.con_id and mark.plan != before.plan:
@@ -65,13 +66,13 @@ def _switches(history: tuple[RsrcPlanHistory, ...]) -> tuple[PlanSwitch, ...]:
 
 
 _PLAN = "resource_manager_plan"
-"""The instance's parameter of this name is what an event of its own tells: which plan is in force."""
+"""The instance's parameter of this name has its own event: which plan is in force."""
 
 _NAMES = ("con_id", "plan", "group_or_subplan", "pluggable_database", "profile")
-"""What a directive is called; the other columns are what it says."""
+"""Columns that identify a directive; the others are its values."""
 
 _ADDED_UP = frozenset({"parallel_servers_target", "parallel_max_servers"})
-"""Parameters that count for the whole cluster by their sum."""
+"""Parameters that are summed over the cluster."""
 
 _NOT_SET = "not set"
 
@@ -80,7 +81,7 @@ _Name = tuple[Any, ...]
 
 
 class DirectiveChange(NamedTuple):
-    """A directive that changed: its consumer group, "" for that of a plan or a container; no SQL_ID; in words."""
+    """A changed directive: its consumer group, "" for that of a plan or a container; no SQL_ID; in words."""
 
     group: str
     sql_id: str
@@ -95,10 +96,10 @@ class SettingChanges(NamedTuple):
 
 
 class SettingWatch:
-    """Compares V$SYSTEM_PARAMETER and the views of directives with what they told before.
+    """Compares V$SYSTEM_PARAMETER and the views of directives with their previous rows.
 
-    They are read once a minute. The polls between carry the same rows, which are not looked at again; a view that told
-    nothing is not compared.
+    They are read once a minute. The polls in between carry the same rows, which are not compared again; a view that
+    returned nothing is not compared.
     """
 
     def __init__(self) -> None:
@@ -160,7 +161,7 @@ class SettingWatch:
 
 
 def _sum(values: Mapping[_SettingKey, str], con_id: int, name: str, instances: Collection[int]) -> str:
-    """Return the sum of a parameter over instances, "" where it is no number on one of them."""
+    """Return the sum of a parameter over instances, "" if it is not a number on one of them."""
     found = [values.get((inst_id, con_id, name), "") for inst_id in instances]
     return str(sum(map(int, found))) if all(each.isdecimal() for each in found) else ""
 

@@ -1,6 +1,6 @@
-"""A plan to be looked at: its tree with directives and figures, who set it, mappings; and two plans compared.
+"""View of a plan: its tree with directives and figures, who set it, mappings; and the comparison of two plans.
 
-Made only while somebody looks: the plan tab, `presman lint` and `once` call it, a poll does not.
+It is built only on request: the plan tab, `presman lint` and `once` call it, a poll does not.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,17 +22,18 @@ from presman.rows.queries import null_row
 from presman.rows.snapshot import Snapshot
 
 GROUP, SUBPLAN, CONTAINER = "group", "subplan", "container"
-"""What a line of the tree is."""
+"""The kinds of lines in the tree."""
 
 
 class PlanRow(NamedTuple):
     """One line of a plan's tree: a consumer group, a subplan or a container at `depth` (0 is the top).
 
-    `share` is the guaranteed minimum as a fraction of all CPU and `by_level` how it comes about, level by level;
-    `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` parallel servers. `entitled`, `used`,
-    `waiting` and `verdict` are None where the plan is not the active one. Percentages and seconds are the directive's;
-    `capacity` is all the CPUs there are, `runs` the plan of a container, `weighed_by` what its part goes by if that is
-    not SHARES. `limited_by` is whose limit holds a group where it is not its own.
+    `share` is the guaranteed minimum as a fraction of all CPU and `by_level` are its parts, level by level.
+    `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` is in parallel servers. `entitled`,
+    `used`, `waiting` and `verdict` are None if the plan is not the active one. Percentages and seconds are the
+    directive's. `capacity` is the number of all CPUs. `runs` is the plan of a container. `weighed_by` is the source of
+    its part if that is not SHARES. `limited_by` is the owner of the limit that holds a group, if it is not the group's
+    own.
     """
 
     depth: int
@@ -68,7 +69,7 @@ class PlanRow(NamedTuple):
 
 
 class PlanPeriod(Struct, frozen=True):
-    """One activation of a plan (V$RSRC_PLAN_HISTORY); `until` is None while it lasts, `window` a scheduler window."""
+    """One activation of a plan (V$RSRC_PLAN_HISTORY); `until` is None while it lasts, `window` is the scheduler's."""
 
     inst_id: int
     con_id: int
@@ -81,10 +82,10 @@ class PlanPeriod(Struct, frozen=True):
 
 
 class GroupRule(Struct, frozen=True):
-    """Sessions whose `attribute` has `value` go to `group`; `in_plan` tells whether the plan names that group.
+    """Sessions whose `attribute` has `value` go to `group`; `in_plan` is whether the plan names that group.
 
-    `in_plan` is None where the plan in view is not about the container that the rule is from. `container` is that
-    container's name, "" outside of one.
+    `in_plan` is None if the plan shown does not belong to the container of the rule. `container` is that container's
+    name, "" outside of one.
     """
 
     attribute: str
@@ -102,12 +103,12 @@ class PlanRun(Struct, frozen=True):
 
 
 class PlanView(Struct, frozen=True):
-    """All about one plan. `unallocated` is the fraction nobody is given; `plans` are those there are to choose from.
+    """All data of one plan. `unallocated` is the fraction that no group is given; `plans` are those available.
 
-    `instances` run it, none where it is not active; `elsewhere` is what the other instances run. The lines' limits are
-    parts of `capacity`, CPUs of the instances that run it (of the cluster where none does), and of `target`, parallel
-    servers of the cluster. `doubt` is why its numbers may be shares instead of percent, or the other way round, "" if
-    there is none.
+    `instances` are those that run it, empty if it is not active; `elsewhere` is what the other instances run. The
+    limits of the lines are parts of `capacity`, the CPUs of the instances that run it (of the cluster if none does),
+    and of `target`, parallel servers of the cluster. `doubt` is why its numbers may be shares instead of percent, or
+    the other way round, "" if it is clear.
     """
 
     plan: str
@@ -127,7 +128,7 @@ class PlanView(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """What two plans give the same group or subplan, one fact: `before` in the first, `after` in the second plan."""
+    """One difference between two plans for a group or subplan: `before` in the first, `after` in the second plan."""
 
     name: str
     fact: str
@@ -139,7 +140,7 @@ NOT_KNOWN = "not known"
 
 
 def plan_name(reading: Reading) -> str:
-    """Return the plan's name; none if no plan is active, and not known if no view tells."""
+    """Return the plan's name, "none" if no plan is active, "not known" if no view shows it."""
     if reading.header.plan:
         return reading.header.plan
     return NOT_KNOWN if any(each.view.endswith("RSRC_PLAN") for each in reading.unseen) else "none"
@@ -183,7 +184,7 @@ def plan_view(reading: Reading, snapshot: Snapshot, plan: str = "") -> PlanView:
 
 
 def _together(trees: Sequence[tuple[Branch, float]]) -> Iterable[tuple[PlanPosition, float]]:
-    """Yield every branch of the trees of some instances, with what it gets of all their CPUs and the CPUs where it is.
+    """Yield every branch of the trees of some instances, with its part of all their CPUs and the CPUs where it exists.
 
     The trees differ in the containers that are open. `trees` has each with the CPUs of its instance.
     """
@@ -216,7 +217,7 @@ def running_plans(facts: Facts) -> tuple[PlanRun, ...]:
 
 
 def plans_by_instance(facts: Facts, con_id: int) -> dict[str, list[int]]:
-    """Return which instances run which plan in a container that is open there, in order of instances."""
+    """Return the instances, in order, that run each plan in a container that is open there."""
     there = [each for each in facts.system.inst_ids if con_id <= ROOT or con_id in facts.plans.containers(each)]
     return grouped(there, lambda inst_id: facts.plans.plan_of(inst_id, con_id))
 
@@ -227,7 +228,7 @@ def _groups(reading: Reading, inst_ids: Collection[int]) -> dict[tuple[int, str]
 
 
 def _plans(facts: Facts, runs: Iterable[PlanRun]) -> tuple[str, ...]:
-    """Return the plans one may choose: those in force, then those that are not only parts of others."""
+    """Return the plans to choose from: those in force, then those that are not only parts of others."""
     rows = [plan for book in facts.plans.books.all for plan in book.plans]
     ordered = sorted(rows, key=lambda row: (row.sub_plan == "YES", row.plan))
     known = dict.fromkeys(plan for book in facts.plans.books.all for plan in book.directives)
@@ -321,7 +322,7 @@ _ENDS = (
 
 
 def switch_rule(row: PlanDirective) -> str:
-    """Return when a session leaves the group and where to: ``after 300 s of CPU in a call: BATCH``; "" for never."""
+    """Return when a session leaves the group, and its target: ``after 300 s of CPU in a call: BATCH``; "" for never."""
     limits = [text.format(getattr(row, name)) for name, text in _SWITCHES if getattr(row, name) is not None]
     if not limits or not row.switch_group:
         return ""
@@ -360,7 +361,7 @@ def plan_windows(snapshot: Snapshot) -> tuple[PlanPeriod, ...]:
 
 def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
     """Return who activated the plan and when, and whether scheduler windows may change it."""
-    # From inside a pluggable database only its own windows are seen.
+    # From inside a pluggable database only its own windows are visible.
     now = min((each for each in windows if each.until is None), key=lambda each: max(each.con_id, ROOT), default=None)
     if now is None:
         return "V$RSRC_PLAN_HISTORY does not show when it was activated"
@@ -375,7 +376,7 @@ def _set_by(facts: Facts, windows: tuple[PlanPeriod, ...]) -> str:
 
 
 def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]:
-    """Return the mapping rules of each container that is seen; only those of its own are about a plan's groups."""
+    """Return the mapping rules of each visible container; only those of the plan's container refer to its groups."""
     groups = {(line.con_id, line.name) for line in lines if line.kind == GROUP}
     seen = {con_id for con_id, _ in groups}
     here = facts.plans.inside or 0
@@ -394,7 +395,7 @@ def _mappings(facts: Facts, lines: tuple[PlanRow, ...]) -> tuple[GroupRule, ...]
 
 
 def differences(before: PlanView, after: PlanView) -> tuple[Difference, ...]:
-    """Return what changes from one plan to another: groups that come or go, and every fact of those in both."""
+    """Return what changes from one plan to another: groups added or removed, and every fact of those in both."""
     old = {(line.kind, line.name): line for line in before.lines}
     new = {(line.kind, line.name): line for line in after.lines}
     found: list[Difference] = []

@@ -46,11 +46,11 @@ class PdbReading(Struct, frozen=True):
     fraction, `servers_limit` is in parallel servers. `io` is per second since the last poll. `io_throttle_ms` is the
     mean time in milliseconds that each I/O was held back in the last full minute, None before 18. `iops_limit` and
     `mb_limit` are its MAX_IOPS and MAX_MBPS (on each instance), None if not set; `io_verdict` is the effect of these
-    limits. `cpu_exhausted` is percent of the last full minute, None before 23. `all_used` is the CPUs of all containers
-    together. Bytes are gauges. `plan` is its own plan, "" without one. `limited_by` names the groups inside it whose
-    own limits hold it back, with the CPUs they use and may use (`limit_used`, `limit_allowed`), "" if none do. `usage`
-    has its counters, None before 12.2. `doubt` is the reason why no rule judges its CPU. `held_by` is the limit that
-    held its I/O back in the last full minute, "" if it may be either.
+    limits. `cpu_exhausted` is percent of the last full minute, None before 23. `all_used` is the number of CPUs that
+    all containers used together. Bytes are gauges. `plan` is its own plan, "" without one. `limited_by` names the
+    groups inside it whose own limits hold it back, with the CPUs they use and may use (`limit_used`, `limit_allowed`),
+    "" if none do. `usage` has its counters, None before 12.2. `doubt` is the reason why no rule judges its CPU.
+    `held_by` is the limit that held its I/O back in the last full minute, "" if it may be either.
     """
 
     inst_id: int
@@ -105,9 +105,9 @@ class PdbReading(Struct, frozen=True):
 class MissedMinimum(NamedTuple):
     """A container that waits for CPU on an instance while it gets less than its CPU_MIN_COUNT; all figures in CPUs.
 
-    It `used` so much since the last poll of its minimum, `least`. `minima` is the sum over all open containers. If
-    `minima` exceeds `capacity`, each minimum is cut in proportion when all containers are busy, and the plan is still
-    met.
+    `used` is its use since the last poll, `least` is its CPU_MIN_COUNT. `minima` is the sum over all open containers.
+    If `minima` exceeds `capacity`, each minimum is cut in proportion when all containers are busy, and the plan is
+    still met.
     """
 
     inst_id: int

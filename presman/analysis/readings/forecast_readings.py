@@ -123,8 +123,8 @@ class QueueForecast(Struct, frozen=True):
 
     `ended` statements were seen to end in the last hour, of which `watched` seconds were seen. `courses` were simulated
     with random numbers from `seed`. `judged_since` is the first reading after which forecasts could be judged.
-    `worked_out_again` means that a recording without the forecasts shown then is read. `effects` are present only if
-    the record is good enough to show them.
+    `worked_out_again` means that the forecasts were computed again for a recording that did not keep them. `effects`
+    are present only if the record is good enough to show them.
     """
 
     record: ForecastRecord = ForecastRecord()

@@ -221,13 +221,14 @@ class GroupReading(NamedTuple):
     """One consumer group on one instance, or on the cluster (`inst_id` 0).
 
     `used` and `waiting` are CPUs since the last poll (None without a delta; waits are not counted if CPU is not
-    managed). `capacity` is the CPUs handed out. `limit` is the CPUs at its UTILIZATION_LIMIT (limits above it
-    multiplied in), None without one. `guaranteed` is the CPUs it gets when all groups are busy, None if the CPUs shared
-    are not those of one instance. `entitled` is the CPUs it is due now, given what all groups want. `share` is the
-    guaranteed minimum as a fraction. `cpu_waits_per_s` counts how often sessions were held off CPU for a time slice.
-    `all_used` is the CPUs that all groups of the instance (the cluster) used together. `cpu_exhausted` is the percent
-    of the last full minute in which the CPUs were exhausted (the highest of all instances), None before 23. `level` is
-    the first level of its plan (1 to 8) that gives it a part, None without one.
+    managed). `capacity` is the number of CPUs handed out. `limit` is the number of CPUs at its UTILIZATION_LIMIT
+    (limits above it multiplied in), None without one. `guaranteed` is the number of CPUs it gets when all groups are
+    busy, None if the CPUs shared are not those of one instance. `entitled` is the number of CPUs it is due now, given
+    what all groups want. `share` is the guaranteed minimum as a fraction. `cpu_waits_per_s` counts how often sessions
+    were held off CPU for a time slice. `all_used` is the number of CPUs that all groups of the instance (the cluster)
+    used together. `cpu_exhausted` is the percent of the last full minute in which the CPUs were exhausted (the highest
+    of all instances), None before 23. `level` is the first level of its plan (1 to 8) that gives it a part, None
+    without one.
 
     `limited_by` is the owner of the limit that holds the group back if it is not its own, with the CPUs used under it
     and allowed. `hidden` is what keeps its due from being known. `inside` means that other containers, with which it
@@ -238,10 +239,10 @@ class GroupReading(NamedTuple):
     number that its pluggable database may hold, None without a limit. `px_queued_minute` is the mean number of queued
     statements in the last full minute (V$RSRCMGRMETRIC). `head_cause` is why its queue waits, None without a queue.
     `timeout_left` is the seconds until its first statement times out, `starts_in` until the first starts by its timeout
-    (PQ_TIMEOUT_ACTION RUN). `blocked` is the servers that its statements hold while they wait for another session.
-    `queue_hurts` means that its queue is critical (:attr:`QueueHead.is_critical`). `is_counted` means that `px_servers`
-    are those that its limit counts; otherwise they are all that its statements hold, and those that did not queue do
-    not count.
+    (PQ_TIMEOUT_ACTION RUN). `blocked` is the number of servers that its statements hold while they wait for another
+    session. `queue_hurts` means that its queue is critical (:attr:`QueueHead.is_critical`). `is_counted` means that
+    `px_servers` are those that its limit counts; otherwise they are all that its statements hold, and those that did
+    not queue do not count.
 
     `pool` is its active session pool, None without one. `container` is the pluggable database's name, "" outside of
     one. `io_held_by` is the I/O limit of its container that holds I/O back while the group does some. `usage` has its

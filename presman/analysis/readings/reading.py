@@ -59,8 +59,9 @@ class ServerPool(Struct, frozen=True):
 class InstanceReading(Struct, frozen=True):
     """One instance: identity, what its plan manages, its CPUs and its parallel servers.
 
-    `num_cpus` is the CPUs that Resource Manager hands out (CPU_COUNT when caged, else the host's). `host_busy` is the
-    part of host CPU time that was busy since the last poll (0..1). `uptime` is seconds since it `started`.
+    `num_cpus` is the number of CPUs that Resource Manager hands out (CPU_COUNT when caged, else the host's).
+    `host_busy` is the part of host CPU time that was busy since the last poll (0..1). `uptime` is seconds since it
+    `started`.
     """
 
     inst_id: int
@@ -270,13 +271,13 @@ class Reading(Struct, frozen=True, dict=True):
     details of the session that has the focus, None without one. `hour` comes from the metric history. `sessions` are
     computed on first access: there can be thousands, and few pages show them. `unlisted` counts the idle sessions that
     are not among `sessions`, as in most polls of a screen that does not show them; None if they could not be counted, 0
-    if all are there. `activity` is the sessions that were active at that instant, None if V$SESSION was not read for
+    if all are there. `activity` has the sessions that were active at that instant, None if V$SESSION was not read for
     it.
 
-    `monitor_servers` is the servers that GV$ queries, including presman's own, have on a cluster now: they belong to no
-    statement. `basis` lists what may be reported as absent, and by which views; `unseen` are views that returned
-    nothing; `notes` are what a reader of the figures must know. `late` are the views whose rows are older than the
-    poll, `stale` is the age of the newest rows in seconds: 0 if any query was answered, None if none ever was.
+    `monitor_servers` is the number of servers that GV$ queries, including presman's own, have on a cluster now; they
+    belong to no statement. `basis` lists what may be reported as absent, and by which views; `unseen` are views that
+    returned nothing; `notes` are what a reader of the figures must know. `late` are the views whose rows are older than
+    the poll, `stale` is the age of the newest rows in seconds: 0 if any query was answered, None if none ever was.
     `histograms_at` is when the histograms were read: they are older than the reading if no page needs them.
 
     `statements_to_come` counts the statements on screen whose texts and plans are still to be read, a few at each poll.
@@ -342,7 +343,7 @@ class Reading(Struct, frozen=True, dict=True):
     goals: tuple[GoalReading, ...] = ()
 
     def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
-        """Return it with the forecasts of its queued statements, and their basis."""
+        """Return the reading with the forecasts of its queued statements, and their basis."""
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)

@@ -111,7 +111,7 @@ class Activity(NamedTuple):
     statements: tuple[SqlSample, ...] = ()
 
 
-# ---- The shapes of a close look at one session and the cursor it executes.
+# ---- Details of one session and the cursor it executes.
 
 
 class PlanStep(Struct, frozen=True):

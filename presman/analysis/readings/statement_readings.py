@@ -204,7 +204,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
     `sql_id` is the statement the servers are held for; `session_sql_id` is what the coordinator's session itself shows
     (its previous statement if it executes none), which may be another one. `kind` is the kind of work its session does
-    if that is no user's ordinary session. `seen` is false if V$SESSION has no row for the coordinator. `last_call` is
+    if that is not an ordinary user session. `seen` is false if V$SESSION has no row for the coordinator. `last_call` is
     seconds since its session became ACTIVE or INACTIVE (LAST_CALL_ET). `blocker` is the session that the coordinator
     waits for, as ``instance:SID``, "" if it waits for none. `queued` means that its session waits in the parallel queue
     with another statement.
@@ -215,7 +215,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     does then. `overdue` means that its last operation should have been done by now, by the estimate at the previous
     poll.
 
-    `idle` is the seconds that the coordinator has been INACTIVE while it holds servers, None while it works.
+    `idle` is the time in seconds that the coordinator has been INACTIVE while it holds servers, None while it works.
     `idle_known` is false if it is idle and no view shows since when: then `idle` is 0. `oracle_ends_in` is the seconds
     until Oracle itself ends the idle session, by the parameter `ended_by`, None if it does not.
 
@@ -394,9 +394,9 @@ class Downgrades(Struct, frozen=True):
 class Usual(Struct, frozen=True):
     """A group's parallel queue over `seconds` (None: length not known): means and shares, None if unknown.
 
-    `mean_wait` is the seconds queued per statement that queued, `queued_share` is the part of all statements' lifetime
-    spent queued (0..1), `mean_servers` is servers per completed statement, `mean_queue` is the mean number of queued
-    statements.
+    `mean_wait` is the mean wait in seconds of statements that queued, `queued_share` is the part of all statements'
+    lifetime spent queued (0..1), `mean_servers` is servers per completed statement, `mean_queue` is the mean number of
+    queued statements.
     """
 
     seconds: float | None

@@ -1,6 +1,7 @@
-"""Watch over many readings: who was downgraded, how the queue usually is, who ran when, which SQL was busy, its text.
+"""Watch over many readings: downgrades, the usual queue, runs of statements, busy SQL and its texts.
 
-State of whoever consumes readings one after the other (a screen); fed by `add`, bounded in size.
+It is the state of a consumer that reads one reading after the other (a screen); `add` feeds it, and its size is
+bounded.
 """
 
 from collections.abc import Iterable
@@ -14,9 +15,9 @@ from presman.base.colours import GroupColours
 
 
 class Watch:
-    """The marks of an hour, the spans, minutes and texts of statements, fed together.
+    """The marks of an hour and the runs, minutes and texts of statements, fed together.
 
-    `colours` are those that groups were given while one looks.
+    `colours` are those assigned to groups while the screen is open.
     """
 
     def __init__(self) -> None:
@@ -29,13 +30,13 @@ class Watch:
         """Whether it began in the middle, and what was seen before is not known (yet)."""
 
     def begin(self, at: datetime, runs: Iterable[StatementRun]) -> None:
-        """Begin behind a reading at an instant, with what is known of the time before it."""
+        """Begin after a reading at an instant, with what is known of the time before it."""
         self.lacks_past = True
         self.runs.begin(at, runs)
         self.sql_minutes.begin(at)
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. One that is not newer than the last resets everything."""
+        """Add the next reading. One that is not newer than the last resets everything."""
         self.queue_marks.add(reading)
         self.runs.add(reading)
         self.sql_minutes.add(reading)

@@ -1,7 +1,7 @@
 """Events: what happened between one reading and the next, one line each.
 
-The one mechanism for them: the tab Events and the keys n and p of a live database, what a recorder writes (replay,
-`report` and `compare` read that) and what `watch` says come from here.
+All events come from here: those of the tab Events and the keys n and p of a live database, those that a recorder writes
+(for replay, `report` and `compare`), and those that `watch` prints.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ _WORDS = {
     ALERT_WORSE: "alert got worse",
     ALERT_BETTER: "alert got better",
 }
-"""Kinds that are kept by another name than people read."""
+"""Kinds that are stored under another name than the one shown."""
 
 KEPT = 2000
 """Events that are kept, the newest ones."""
 
 _BEFORE = timedelta(days=1)
-"""How long before the first poll what V$ views still tell of the past is listed."""
+"""Time before the first poll for which past events in V$ views are listed."""
 
 _CALM = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED})
-"""Verdicts between which nothing has happened: a group that is not throttled works, or does not."""
+"""Verdicts between which a change is no event: a group that is not throttled works or is idle."""
 
 _LASTING = 6
-"""Polls after which a verdict counts: a group on the edge of its limit has another one every few seconds."""
+"""Polls after which a verdict counts: a group close to its limit changes its verdict every few seconds."""
 
 
 def kind_in_words(kind: str) -> str:
-    """Return what people read for a kind of event."""
+    """Return the name shown for a kind of event."""
     return _WORDS.get(kind, kind)
 
 
 class DatabaseEvent(NamedTuple):
-    """Something that happened: `kind` is one of `KINDS`; group and SQL_ID are "" where it is about neither."""
+    """An event: `kind` is one of `KINDS`; group and SQL_ID are "" if it is about neither."""
 
     at: datetime
     kind: str
@@ -76,7 +76,7 @@ class DatabaseEvent(NamedTuple):
 
 
 class _Instance(NamedTuple):
-    """An instance that was seen: its name in words, its STARTUP_TIME, and whether it was there at the last reading."""
+    """An instance that was seen: its name in words, its STARTUP_TIME, and whether the last reading lacked it."""
 
     name: str
     started: datetime | None
@@ -95,7 +95,7 @@ def _instance(each: InstanceReading) -> _Instance:
 
 
 def _came(before: _Instance | None, now: _Instance) -> str:
-    """Return whether an instance came, was restarted or is there again, in words; "" if it was there all the time."""
+    """Return whether an instance came, was restarted or came back, in words; "" if it was there all the time."""
     if before == now:
         return ""
     since = f" (started {clock(now.started)})" if now.started is not None else ""
@@ -107,7 +107,7 @@ def _came(before: _Instance | None, now: _Instance) -> str:
 
 
 class _Verdicts(Struct):
-    """The verdict that holds for a group, and the one that may be about to: for how many polls and since when."""
+    """The current verdict of a group, and the next one that may replace it, with its number of polls and start."""
 
     lasting: Verdict
     coming: Verdict = Verdict.UNKNOWN
@@ -118,7 +118,7 @@ class _Verdicts(Struct):
 class EventWatch:
     """Finds the events of each reading, given those before.
 
-    Alerts of the first reading are told to have been there before, or, if `first_is_news`, to have begun.
+    Alerts of the first reading are reported as existing before or, if `first_is_news`, as begun.
     """
 
     def __init__(self, *, first_is_news: bool = False) -> None:
@@ -135,11 +135,11 @@ class EventWatch:
 
     @property
     def has_alerts(self) -> bool:
-        """Whether an alert has not ended, as far as is told."""
+        """Whether an alert was reported and has not ended."""
         return self._alerts.is_any
 
     def add(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
-        """Return what happened since the last reading, which `snapshot` was read for; after a reconnection that too."""
+        """Return the events since the last reading, including a reconnection; `snapshot` belongs to the new reading."""
         before, self._before = self._before, reading
         epoch, found = snapshot.epoch, []
         if before is not None and epoch != self._epoch:
@@ -156,7 +156,7 @@ class EventWatch:
 
     def _changed_instances(self, reading: Reading) -> list[DatabaseEvent]:
         now = {each.inst_id: _instance(each) for each in reading.header.instances}
-        if not now:  # nothing is known of them
+        if not now:  # no instance is known
             return []
         before = self._instances
         away = {inst_id: each._replace(is_away=True) for inst_id, each in before.items() if inst_id not in now}
@@ -166,7 +166,7 @@ class EventWatch:
         return [DatabaseEvent(reading.at, INSTANCE_CHANGED, "", "", text) for text in texts]
 
     def _changed_pdbs(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
-        """Return which pluggable databases were opened or closed; those of an instance that is gone went with it."""
+        """Return which pluggable databases were opened or closed; those of a gone instance are covered by its event."""
         rows = snapshot.rows(Pdb)
         if not rows:
             return []
@@ -181,7 +181,7 @@ class EventWatch:
         return [DatabaseEvent(reading.at, PDB_CHANGED, "", "", text) for text in texts]
 
     def _changed_plan(self, reading: Reading) -> list[DatabaseEvent]:
-        if plan_name(reading) == NOT_KNOWN:  # what no view shows has not changed
+        if plan_name(reading) == NOT_KNOWN:  # without a view, the plan counts as unchanged
             return []
         before, self._planned = self._planned, reading
         return _plan(before, reading) if before is not None else []
@@ -232,7 +232,7 @@ class EventWatch:
 
 
 def _quiesced(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return that the last call of others has ended; that it began and is over is told by the alert."""
+    """Return the event that the last call of others has ended; the alert reports begin and end of the quiesce."""
     states = [each.quiesce.state if each.quiesce is not None else "" for each in (before, now)]
     if states != ["QUIESCING", "QUIESCED"]:
         return []
@@ -240,7 +240,7 @@ def _quiesced(before: Reading, now: Reading) -> list[DatabaseEvent]:
 
 
 def _plan(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return that the plan changed, as V$RSRC_PLAN_HISTORY has it: V$RSRC_PLAN has a name even where no plan is set."""
+    """Return the change of plan by V$RSRC_PLAN_HISTORY: V$RSRC_PLAN has a name even if no plan is set."""
     old, new, switched = before.header.plan, now.header.plan, now.switched
     if old == new:
         return []
@@ -274,7 +274,7 @@ def _by_group(reading: Reading) -> dict[tuple[int, str], list[QueuedStatement]]:
 
 
 def _timeouts(before: Reading, now: Reading) -> list[DatabaseEvent]:
-    """Return what left a queue or failed in a session pool as its time was up, as V$RSRC_CONSUMER_GROUP counts it."""
+    """Return what left a queue or failed in a session pool by timeout, as counted by V$RSRC_CONSUMER_GROUP."""
     old = {(each.con_id, each.name): each for each in before.cluster_groups()}
     found = []
     for group in now.cluster_groups():
@@ -324,7 +324,7 @@ def beside(
 
 
 class EventHistory:
-    """The events since somebody began to watch, and what the first poll tells of the day before: oldest first."""
+    """The events since presman began to watch, and those of the day before in the first poll: oldest first."""
 
     def __init__(self) -> None:
         self._watch = EventWatch()
@@ -332,17 +332,17 @@ class EventHistory:
         self._is_begun = False
 
     def add(self, reading: Reading, snapshot: Snapshot) -> None:
-        """Take the next reading."""
+        """Add the next reading."""
         if not self._is_begun:
             self._is_begun = True
             self._keep(before_first(reading, snapshot))
         self._keep(self._watch.add(reading, snapshot))
 
     def lose(self, at: datetime, text: str) -> None:
-        """Note that the connection was lost after the poll of an instant."""
+        """Add the loss of the connection after the poll of an instant."""
         self._keep((lost(at, text),))
 
     def _keep(self, found: Iterable[DatabaseEvent]) -> None:
-        for each in found:  # a verdict is known later than it happened, as is the end of an alert that came and went
+        for each in found:  # verdicts are known only after they began, as are the ends of alerts that come and go
             insort(self.events, each, key=attrgetter("at"))
         del self.events[:-KEPT]

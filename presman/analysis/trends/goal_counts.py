@@ -1,4 +1,4 @@
-"""Goal counts: which statements started in time and which did not, poll after poll or of what was recorded."""
+"""Goal counts: which statements started in time and which did not, poll after poll or from a recording."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -28,11 +28,11 @@ class _Minute(NamedTuple):
 
 
 def judged(goal: Goal, run: StatementRun, at: datetime, step: float) -> bool | None:
-    """Return whether a statement started in time, by what is known at an instant; None where it does not count (yet).
+    """Return whether a statement started in time, as known at an instant; None if it does not count (yet).
 
-    One that was first seen at work has waited less than the `step` in seconds between two polls; without a time when
-    it queued it counts where that is no longer than the goal's. One that was there already, in another group or with
-    other servers, has been counted.
+    A statement that was first seen running has waited less than the `step` in seconds between two polls; without a
+    queue time it counts if that is no longer than the goal's. A statement that was already there, in another group or
+    with other servers, has been counted.
     """
     waited = run.waited(at)
     if waited is None:
@@ -59,7 +59,7 @@ class GoalCounts:
         self._sums = [(0, 0)] * len(self._goals)
 
     def add(self, reading: Reading) -> Reading:
-        """Return the next reading with what it adds to the goals; one that is older than the last resets the counts."""
+        """Return the next reading with its results for the goals; one that is older than the last resets the counts."""
         if self._at is not None and reading.at < self._at:
             self._reset()
         before, self._at = self._at, reading.at
@@ -106,7 +106,7 @@ def _sums(minutes: Iterable[_Minute], since: datetime) -> tuple[int, int]:
 
 
 def with_goals(reading: Reading, goals: tuple[GoalReading, ...]) -> Reading:
-    """Return a reading with how goals fared, and a note of those about a group that is not defined."""
+    """Return a reading with the results for goals, and a note about goals for an undefined group."""
     names = {*(reading.group_names or ()), *(row.name for row in reading.cluster_groups())}
     lost = dict.fromkeys(each.group for each in goals if reading.group_names is not None and each.group not in names)
     notes = (f"Goals of {name}: there is no group {name}." for name in lost)
@@ -116,7 +116,7 @@ def with_goals(reading: Reading, goals: tuple[GoalReading, ...]) -> Reading:
 def recorded_goals(
     goals: Sequence[Goal], runs: Iterable[StatementRun], start: datetime, at: datetime, step: float
 ) -> tuple[GoalReading, ...]:
-    """Return how goals fared from `start` until an instant, by all `runs` of that time; `step` is between two polls."""
+    """Return the results for goals from `start` until an instant, from `runs`; `step` is the time between two polls."""
     every = list(runs)
     return tuple(_recorded(goal, [run for run in every if run.group == goal.group], start, at, step) for goal in goals)
 
@@ -126,7 +126,7 @@ def _recorded(goal: Goal, runs: Sequence[StatementRun], start: datetime, at: dat
     for run in runs:
         good = judged(goal, run, at, step)
         if good is not None:
-            late = max(start, run.began + timedelta(seconds=goal.seconds))  # it is late as long as it waits
+            late = max(start, run.began + timedelta(seconds=goal.seconds))  # it counts as late as long as it waits
             when = late if not good else run.started or late
             if when >= start:
                 known.append(_Minute(when, int(good), int(not good)))

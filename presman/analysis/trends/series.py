@@ -1,6 +1,6 @@
 """Numbers over time for sparklines and charts, per measure and group; bounded by count.
 
-The last hour, as the database kept it by the minute, comes as points that the instances share.
+The last hour, as the database stores it by the minute, is loaded as points shared by the instances.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ KEPT = 3600
 """Instants kept: two hours at the usual refresh, as long as the history of snapshots."""
 
 GAP = 120.0
-"""Seconds without a value after which nothing is known of the time between."""
+"""Seconds without a value after which the time in between is unknown."""
 
 _TRIM = 200
 """Instants beyond that before the oldest are dropped, all at once."""
 
 
 class Series:
-    """Values in order of time: the instants in one array, and in one per key its value at each (4 bytes; NaN: none).
+    """Values in order of time: one array of the instants, and one per key with its values (4 bytes; NaN: none).
 
-    A key's array ends with its last value. Where there is one instance, its values are those of the cluster, kept once.
+    A key's array ends with its last value. With a single instance its values equal the cluster's and are stored once.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Series:
         self._alone: int | None = None
 
     def add(self, reading: Reading, containers: Iterable[PdbReading] = ()) -> None:
-        """Add what a reading says, and what its containers use. One that is not newer than the last changes nothing."""
+        """Add the values of a reading and its containers. One that is not newer than the last changes nothing."""
         at = reading.at.timestamp()
         if self._times and at <= self._times[-1]:
             return
@@ -85,7 +85,7 @@ class Series:
                 del values[:surplus]
 
     def fill(self, snapshot: Snapshot) -> None:
-        """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY, if nothing is there yet."""
+        """Fill the hour before the first poll from V$RSRCMGRMETRIC_HISTORY if there is nothing yet."""
         if self._times:
             return
         minutes = metric_minutes(snapshot)
@@ -102,7 +102,7 @@ class Series:
         return sums
 
     def fill_groups(self, instances: set[int], times: array[float], values: Mapping[Key, Iterable[float]]) -> None:
-        """Fill what is empty yet with values by key at these instants (seconds; NaN: none), of `instances`."""
+        """Fill empty keys with values at these instants (seconds; NaN: none), of `instances`."""
         if not self._times:
             self._meet(instances)
             self._times = times
@@ -115,7 +115,7 @@ class Series:
                 self._append({measure: value}, inst_id, con_id, name)
 
     def _meet(self, instances: set[int]) -> None:
-        """Note which instances there are; one that was alone until now had its values under the cluster's keys."""
+        """Add these instances; a single instance until now had its values under the cluster's keys."""
         if self._alone is not None and instances - {self._alone}:
             shared = {key: values for key, values in self._values.items() if key[1] == CLUSTER and key[3]}
             for (measure, _, con_id, name), values in shared.items():
@@ -128,7 +128,7 @@ class Series:
         return (CLUSTER,) if inst_id == self._alone else (CLUSTER, inst_id)
 
     def buckets(self, key: Key, start: float, width: float, count: int) -> tuple[float | None, ...]:
-        """Return the mean of each of `count` stretches of `width` seconds from `start`; None where no value is."""
+        """Return the mean of each of `count` intervals of `width` seconds from `start`; None for one without values."""
         measure, inst_id, con_id, name = key
         values = self._values.get((measure, CLUSTER if inst_id == self._alone else inst_id, con_id, name), ())
         sums = [0.0] * count
@@ -144,7 +144,7 @@ class Series:
         return tuple(sums[i] / counts[i] if counts[i] else None for i in range(count))
 
     def most(self, key: Key, start: float, end: float) -> float | None:
-        """Return the highest value between two instants; None where there is none."""
+        """Return the highest value between two instants; None without values."""
         values = self._values.get(key, ())
         first, last = bisect_left(self._times, start), min(len(values), bisect_left(self._times, end + 0.001))
         return max((value for value in values[first:last] if not isnan(value)), default=None)
@@ -152,7 +152,7 @@ class Series:
     def integral(self, key: Key, start: float, end: float) -> tuple[float, float]:
         """Return value x seconds between two instants, and the seconds that were measured.
 
-        A value stands for the time since the instant before it, if there was one then, too, no longer than GAP ago.
+        A value represents the time since the previous instant if there was a value then, too, no longer than GAP ago.
         """
         values = self._values.get(key, ())
         area = seconds = 0.0
@@ -173,24 +173,24 @@ class Series:
 
 
 def completed(at: datetime, width: float) -> float:
-    """Return the end of the last completed stretch of `width` seconds at an instant, aligned to the clock."""
+    """Return the end of the last completed interval of `width` seconds at an instant, aligned to the clock."""
     return at.timestamp() // width * width
 
 
 Key = tuple[str, int, int, str]
 """Measure (used, waiting, io, servers, queued; pdb_used, pdb_waiting), inst_id, con_id, group or container.
 
-A group "" is all of them, with what they share (in_use, cpus); of `active` (average active sessions) the name is a
+A group "" means all of them, with what they share (in_use, cpus); for `active` (average active sessions) the name is a
 wait class.
 """
 
 
 CPUS: Key = ("cpus", CLUSTER, 0, "")
-"""The CPUs of all instances there were."""
+"""The CPUs of all instances at that time."""
 
 
 class _Window(NamedTuple):
-    """What one view says of a group or container on one instance for a minute or so that ended at `end`."""
+    """One view's values for a group or container on one instance over about a minute that ended at `end`."""
 
     view: str
     inst_id: int
@@ -202,10 +202,10 @@ class _Window(NamedTuple):
 
 
 def metric_minutes(snapshot: Snapshot) -> dict[float, dict[Key, float]]:
-    """Return V$RSRCMGRMETRIC_HISTORY and V$RSRCPDBMETRIC_HISTORY: by minute (seconds since 1970) the value of each key.
+    """Return V$RSRCMGRMETRIC_HISTORY and V$RSRCPDBMETRIC_HISTORY by minute (seconds since 1970) and key.
 
-    A value that is lacking is 0. Of windows that fall into one minute, as a change of plan may leave them, the mean
-    over their lengths is returned.
+    A missing value is 0. For windows within one minute, as a change of plan may leave them, the mean weighted by their
+    lengths is returned.
     """
     windows = [*_of_groups(snapshot), *_of_containers(snapshot)]
     minutes = _minutes(windows)
@@ -222,8 +222,8 @@ def metric_minutes(snapshot: Snapshot) -> dict[float, dict[Key, float]]:
 def _minutes(windows: list[_Window]) -> dict[tuple[str, int, datetime], float]:
     """Return the whole minute that each window counts for, by view, instance and end.
 
-    Windows of the instances do not end at the same second: the newest of each are one point, and those before them are
-    counted back from there. To round the end of each would put two that end at half past into the same minute.
+    Windows of the instances do not end at the same second: the newest of each are one point, and earlier ones are
+    counted back from there. Rounding each end would put two windows that end at half past into the same minute.
     """
     newest: dict[tuple[str, int], datetime] = {}
     for view, inst_id, end, *_ in windows:

@@ -1,4 +1,4 @@
-"""Statements by the minute: their texts, and how many sessions and servers each kept busy (samples of the polls)."""
+"""Statements by the minute: their texts, and how many sessions and servers each kept busy (sampled by the polls)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ KEPT = 120
 """Minutes kept: two hours, as long as the history."""
 
 MOST = 60
-"""Statements kept of a minute that is over, those that were busiest."""
+"""Statements kept for a finished minute, the busiest ones."""
 
 GAP = 120.0
-"""Seconds that a sample is taken to stand for at most; where nobody looked for longer, nothing is known."""
+"""The most seconds that a sample represents; the time of longer gaps is unknown."""
 
 
 _NONE = (0.0, 0.0, 0.0)
 
 
 class SqlActivity(NamedTuple):
-    """A statement over a stretch of time: average sessions active, on CPU and waiting, and servers held."""
+    """A statement over an interval: average sessions active, on CPU and waiting, and servers held."""
 
     con_id: int
     sql_id: str
@@ -46,7 +46,7 @@ class SqlActivity(NamedTuple):
 
 
 class _Minute(Struct):
-    """The sums of one minute: seconds that were watched, and seconds on CPU, waiting and of servers by statement."""
+    """The sums of one minute: seconds watched, and seconds on CPU, waiting and of servers by statement."""
 
     begin: float
     seconds: float = 0.0
@@ -68,7 +68,7 @@ class _Minute(Struct):
 
 
 class SqlMinutes:
-    """The last two hours of statements, fed by `add`. Each sample stands for the time since the one before."""
+    """The last two hours of statements, fed by `add`. Each sample represents the time since the one before."""
 
     def __init__(self) -> None:
         self._minutes: deque[_Minute] = deque(maxlen=KEPT)
@@ -76,11 +76,11 @@ class SqlMinutes:
         self._held: tuple[float, _Minute] | None = None
 
     def begin(self, at: datetime) -> None:
-        """Begin behind a reading at an instant: the first sample stands for the time since then."""
+        """Begin after a reading at an instant: the first sample represents the time since then."""
         self._last = at.timestamp()
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. One that is not newer than the last resets everything."""
+        """Add the next reading. One that is not newer than the last resets everything."""
         at = reading.at.timestamp()
         if self._last is not None and at <= self._last:
             self._minutes.clear()
@@ -105,7 +105,7 @@ class SqlMinutes:
         return self._minutes[-1]
 
     def hold(self) -> None:
-        """Keep the newest minute as it is: who goes on looking at this instant sees nothing of what comes in it."""
+        """Freeze the newest minute: a screen that stays at this instant does not see later additions to it."""
         if self._minutes and self._last is not None:
             last = self._minutes[-1]
             self._held = self._last, _Minute(last.begin, last.seconds, dict(last.sums), dict(last.who))
@@ -118,7 +118,7 @@ class SqlMinutes:
         return found
 
     def watched(self, at: datetime, minutes: int) -> float:
-        """Return the seconds that were watched of the same minutes."""
+        """Return the seconds that were watched within these minutes."""
         return sum(each.seconds for each in self._chosen(at, minutes))
 
     def top(self, at: datetime, minutes: int) -> tuple[SqlActivity, ...]:
@@ -138,21 +138,21 @@ class SqlMinutes:
 
 
 TEXTS_KEPT = 500
-"""Statements whose texts are kept, those that were read last."""
+"""Statements whose texts are kept, those read last."""
 
 LARGEST = 4_000_000
-"""Characters of texts that are kept."""
+"""The most characters of texts that are kept."""
 
 
 class SqlTexts:
-    """The texts of the last while by SQL_ID, fed by `add`. An SQL_ID is a hash of the text: it never gets another."""
+    """The most recent texts by SQL_ID, fed by `add`. An SQL_ID is a hash of the text, so its text never changes."""
 
     def __init__(self) -> None:
         self._rows: OrderedDict[str, SqlText] = OrderedDict()
         self._size = 0
 
     def add(self, reading: Reading) -> None:
-        """Take the texts of a reading; one that V$SQL has no longer stays."""
+        """Add the texts of a reading; a text that V$SQL no longer has stays."""
         for row in reading.texts:
             known = self._rows.get(row.sql_id)
             if known is None or row.sql_text or not known.sql_text:
@@ -163,16 +163,16 @@ class SqlTexts:
             self._size -= len(self._rows.popitem(last=False)[1].sql_text)
 
     def find(self, sql_id: str) -> SqlText | None:
-        """Return the cursor that a text was read of, None where none was asked about; its text is "" if it had gone."""
+        """Return the cursor whose text was read, None if none was queried; its text is "" if it was gone."""
         return self._rows.get(sql_id)
 
     def text(self, sql_id: str) -> str:
-        """Return the text of a statement, "" where it is not known."""
+        """Return the text of a statement, "" if not known."""
         found = self._rows.get(sql_id)
         return found.sql_text if found else ""
 
     def why_none(self, sql_id: str, reading: Reading, *, recorded: bool = False) -> str:
-        """Return why there is no text, in brackets, "" where there is one; `recorded` is of who reads a recording."""
+        """Return why there is no text, in brackets, "" if there is one; `recorded` means that a recording is read."""
         return why_no_text(
             sql_id, self._rows.get(sql_id), reading.kind, can_read=reading.reads_texts, recorded=recorded
         )
@@ -185,11 +185,11 @@ LISTED = 8
 class SqlPast(NamedTuple):
     """What was seen of a statement until an instant.
 
-    `executions` parallel ones, of which `queued` had to queue: for `mean_wait` seconds on average and `longest_wait` at
-    most, those that still wait counted as long as they have waited. `mean_run` is of those that are over; None where
-    there is none. `servers` is the most that one held. `newest` are the last of them, the newest first, as they were
-    `at` the instant. `activity` is how busy it was over the `watched` seconds of the last two hours, None where it was
-    not.
+    There were `executions` parallel ones, of which `queued` had to queue: for `mean_wait` seconds on average and
+    `longest_wait` at most, with statements that still wait counted by their wait so far. `mean_run` is of finished
+    ones; None without any. `servers` is the most that one held. `newest` are the last of them, newest first, as they
+    were `at` the instant. `activity` is how busy it was over the `watched` seconds of the last two hours, None if it
+    was idle.
     """
 
     executions: int

@@ -1,6 +1,4 @@
-"""Runs of parallel statements, queued and running: what the Gantt chart of the queue is drawn from; arrivals, and which
-got fewer servers than they asked for.
-"""
+"""Runs of parallel statements, queued and running: the data of the queue's Gantt chart, arrivals and downgrades."""
 
 from __future__ import annotations
 
@@ -17,20 +15,20 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement
 
 KEPT = 400
-"""Statements remembered after they have ended."""
+"""Finished statements that are kept."""
 
 _SAME = timedelta(seconds=5)
 
 _LONGEST_STEP = timedelta(minutes=1)
 
 _LONGEST = 3650 * 86400.0
-"""Seconds that anything lasts; a counter that is wrong may say that it is longer than there are calendars."""
+"""The longest duration in seconds; a wrong counter may give one beyond the range of dates."""
 
 
 def longest_step(usual: float) -> timedelta:
-    """Return how far apart two polls may be that tell what happened between them; `usual` seconds is how far they are.
+    """Return the longest time between two polls that still shows what happened; `usual` is the normal one in seconds.
 
-    Of who was there before a longer step and is not there after it nobody knows when it ended.
+    If a statement was there before a longer step and is not there after it, its end is not known.
     """
     return max(_LONGEST_STEP, timedelta(seconds=3 * usual))
 
@@ -38,10 +36,10 @@ def longest_step(usual: float) -> timedelta:
 class StatementRun(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 
-    `servers` is what it holds, or wants at most while it waits (0: not known); `waiting_at` is when it was last seen in
-    the queue. One that is `cut` went with an instance or while nobody looked: it would have lasted for longer.
-    `downgraded_at` is when it was first seen to have got `degree` of the `requested` degree, with `downgraded` percent
-    lost; None where it was not.
+    `servers` is what it holds, or may want at most while it waits (0: not known). `waiting_at` is when it was last seen
+    in the queue. `cut` means that it ended with an instance or while presman did not watch: it would have lasted
+    longer. `downgraded_at` is when it was first seen with `degree` of the `requested` degree, with `downgraded` percent
+    lost; None if it was not downgraded.
     """
 
     inst_id: int
@@ -72,16 +70,16 @@ class StatementRun(Struct):
         return found
 
     def waited(self, at: datetime) -> float | None:
-        """Return how many seconds it had waited by an instant, None where it was not seen in the queue."""
+        """Return how many seconds it had waited by an instant, None if it was not seen in the queue."""
         end = self.started or self.ended or at
         return None if self.queued is None else max(0.0, (end - self.queued).total_seconds())
 
     def ran(self, at: datetime) -> float | None:
-        """Return how many seconds it had run by an instant, None where it has not."""
+        """Return how many seconds it had run by an instant, None if it had not started."""
         return None if self.started is None else max(0.0, ((self.ended or at) - self.started).total_seconds())
 
     def as_of(self, at: datetime) -> StatementRun:
-        """Return it without what it did after an instant."""
+        """Return the run without what it did after an instant."""
         started, idle, ended = (
             None if each is not None and each > at else each for each in (self.started, self.idle, self.ended)
         )
@@ -89,7 +87,7 @@ class StatementRun(Struct):
 
 
 class StatementRuns:
-    """The executions of the last while, by when they came."""
+    """The recent executions, by arrival."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._open: dict[Executing, StatementRun] = {}
@@ -97,7 +95,7 @@ class StatementRuns:
         self._last: datetime | None = None
 
     def begin(self, at: datetime, runs: Iterable[StatementRun]) -> None:
-        """Begin behind a reading at an instant, with what is known until then, by when it came."""
+        """Begin after a reading at an instant, with the runs known until then, by arrival."""
         self._last = at
         for run in runs:
             if run.ended is not None:
@@ -106,9 +104,9 @@ class StatementRuns:
                 self._open[run.inst_id, run.sid, run.serial, run.sql_id] = run
 
     def add(self, reading: Reading) -> None:
-        """Take the next reading. A statement that is no longer there has ended between the last and this: halfway.
+        """Add the next reading. A statement that is gone is taken to have ended halfway between the last and this one.
 
-        Nothing ends while the view that would show it tells nothing.
+        No statement ends while the view that would show it returns nothing.
         """
         before = self._last
         if self._last is not None and reading.at < self._last:
@@ -145,7 +143,7 @@ class StatementRuns:
     def _running(self, row: RunningStatement, at: datetime) -> Executing:
         key = row.executing()
         run = self._open.get(key)
-        # Of an idle holder nobody tells when it began; it has been there for as long as it is idle.
+        # No view shows when an idle holder began; it has existed at least as long as it has been idle.
         known = row.elapsed if row.elapsed is not None else row.idle
         since = at - _lasting(known) if known is not None else None
         if run is not None and run.started and row.elapsed is not None and since and since - run.started > _SAME:
@@ -156,7 +154,7 @@ class StatementRuns:
                 *key, row.con_id, row.group, row.user, row.servers, started=since or at, first_seen=at
             )
         if run.started is None:
-            # SQL_EXEC_START may be when it was submitted: it has not run before it left the queue.
+            # SQL_EXEC_START may be the time of submission: it did not run before it left the queue.
             left = run.waiting_at or run.began
             run.started = since if since is not None and since >= left else left + (at - left) / 2
         run.group, run.servers = row.group, row.servers
@@ -173,36 +171,36 @@ class StatementRuns:
 
     @property
     def open(self) -> list[StatementRun]:
-        """The executions that are there, by when they came."""
+        """The current executions, by arrival."""
         return sorted(self._open.values(), key=lambda each: (each.began, each.inst_id, each.sid))
 
     def now(self, who: Executing) -> StatementRun | None:
-        """Return the run that is there of a statement: instance, SID, serial, SQL_ID."""
+        """Return the current run of a statement: instance, SID, serial number, SQL_ID."""
         return self._open.get(who)
 
     def of(self, sql_id: str) -> list[StatementRun]:
-        """Return the executions of a statement, as far as they are remembered."""
+        """Return the executions of a statement, as far as they are kept."""
         return [each for each in (*self._ended, *self._open.values()) if each.sql_id == sql_id]
 
     def downgraded_since(self, at: datetime) -> list[StatementRun]:
-        """Return those that were first seen downgraded at an instant or later, newest first."""
+        """Return the runs that were first seen downgraded at an instant or later, newest first."""
         seen = [(each.downgraded_at, each) for each in (*self._ended, *self._open.values())]
         found = [(first, each) for first, each in seen if first is not None and first >= at]
         return [each for _, each in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
     def ended_since(self, at: datetime) -> list[StatementRun]:
-        """Return the executions that have ended after an instant, as far as they are remembered."""
+        """Return the executions that ended after an instant, as far as they are kept."""
         return [each for each in self._ended if each.ended is not None and each.ended > at]
 
     @property
     def whole_since(self) -> datetime | None:
-        """Since when every execution is remembered that has ended, None where that is since the beginning."""
+        """The time since when all finished executions are kept, None for since the beginning."""
         return self._ended[0].ended if len(self._ended) == self._ended.maxlen else None
 
     def within(self, start: datetime, end: datetime, known: datetime | None = None) -> list[StatementRun]:
-        """Return the executions that were there at some time between two instants, by when they came.
+        """Return the executions that existed at some time between two instants, by arrival.
 
-        They are as they were `known` at an instant, else as they are now.
+        They are as `known` at an instant, else as they are now.
         """
         every: Iterable[StatementRun] = (*self._ended, *self._open.values())
         if known is not None:
@@ -216,7 +214,7 @@ def _lasting(seconds: float) -> timedelta:
 
 
 class ArrivalOutcome(Enum):
-    """What had become of a statement when it was last seen."""
+    """The state of a statement when it was last seen."""
 
     ENDED = "ended"
     RUNNING = "running"
@@ -225,10 +223,11 @@ class ArrivalOutcome(Enum):
 
 
 class Arrival(NamedTuple):
-    """One statement. Times in seconds; `ran` is None if it never ran, and is not over if `outcome` is RUNNING.
+    """One statement. Times are in seconds; `ran` is None if it never ran, and not final if `outcome` is RUNNING.
 
-    What held for its group at the end: `target` of all servers, `limit` of its group's (None without one), `weight` its
-    share of the plan, `timeout` and what happens then. `first` and `last` are the readings it was seen in.
+    The limits are those at the end: `target` of all servers, `limit` of its group's servers (None without one),
+    `weight` as its share of the plan, `timeout` and its `action`. `first` and `last` are the readings in which it was
+    seen.
     """
 
     at: datetime
@@ -256,7 +255,7 @@ class ArrivalTracker:
         self._reading: Reading | None = None
 
     def add(self, reading: Reading) -> list[Arrival]:
-        """Take the next reading; return the statements that were over by then."""
+        """Add the next reading and return the statements that were over by then."""
         before, self._reading = self._reading, reading
         for row in reading.queue:
             if row.timeout_left is not None and row.waited is not None:
@@ -277,7 +276,7 @@ class ArrivalTracker:
 
 
 def arrival_of(run: StatementRun, reading: Reading, timeout: tuple[float | None, str], last: datetime) -> Arrival:
-    """Return a run as an arrival under the limits of a reading; `timeout` is that of its group, and what comes then."""
+    """Return a run as an arrival under the limits of a reading; `timeout` is its group's timeout and action."""
     key = (run.con_id, run.group)
     group = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == key), None)
     return Arrival(

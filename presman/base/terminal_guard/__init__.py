@@ -6,7 +6,7 @@ gone the pipe is closed, and the child restores the terminal if a screen was on 
 process ID, exit code and job control are the same as without a guard.
 
 The child is a Python interpreter, and starting one takes CPU time from the first frame. Until that is painted, a shell
-waits in its place; it becomes the interpreter when it is signalled to, or when presman is gone.
+waits in its place; it becomes the interpreter when presman closes its pipe, or is gone.
 
 A driver that loops in compiled code and never releases the GIL also makes presman ignore input. The guard learns of
 signals all the same, because Python writes their numbers into the pipe from its C handler; and unread keys stay in the

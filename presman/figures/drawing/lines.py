@@ -294,7 +294,7 @@ def _cell(shares: list[tuple[int, int]], styles: Sequence[str], signs: str) -> C
     cover = styles[most] if most >= 0 else ""
     if signs:
         return Cell(signs[most], cover, cover) if most >= 0 else EMPTY
-    while len(shares) > 2:  # a cell has two colours: the least goes to what is below it, the lowest to what is above
+    while len(shares) > 2:  # two colours at most: the smallest share joins the one below, the lowest the one above
         least = shares.index(min(shares))
         other = least - 1 if least else 1
         shares[other] = (shares[other][0] + shares[least][0], shares[other][1])

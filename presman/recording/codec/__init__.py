@@ -1,1 +1,1 @@
-"""Snapshots as bytes: columns, what changed since the poll before, blocks of many polls."""
+"""Snapshots as bytes: columns, differences to the previous poll, blocks of many polls."""

@@ -1,6 +1,6 @@
-"""Blocks of format 2, each column the difference to the poll before: read for a release, written no more.
+"""Blocks of format 2, with each column as its difference to an earlier poll: read for one more release, not written.
 
-What is read may come from a stranger: sizes are bounded, types checked, texts cleaned.
+The input may be forged: sizes are bounded, types checked, texts cleaned.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 TextsOf = Callable[[list[bytes]], Mapping[bytes, str]]
 
 _REMOVED, _AT, _NEVER, _SECONDS, _PROBLEM, _ABSENT, _ROWS, _MOVED = (1 << bit for bit in range(8))
-"""What is told of a section: that it is gone; when it was read, where not at the poll's instant; that it never was;
-how long it took; why it is not filled; which fields are not known; that its rows changed; that they changed places."""
+"""Flags of a section: it is gone; it was read at another instant than the poll; it was never read; it has a duration;
+it has a problem; some fields are unknown; its rows changed; its rows moved."""
 _WORDS, _NARROW, _STEP = 1, 2, 4
-"""What is told of a poll: that its texts changed; that idle sessions are not all among its rows; how many polls before
-the one is that it is the difference to."""
+"""Flags of a poll: its texts changed; its rows lack some idle sessions; it is the difference to an earlier poll, and
+how many polls back that is follows."""
 
 _MOST = {"bytes": 32 << 20, "polls": MOST_POLLS, "texts": 250_000, "parts": 250_000}
 _MOST_GONE = 512
-_LONGEST_WAY = 64
+_LONGEST_PATH = 64
 _HASH = 16
 _WIDTHS = {1: "b", 2: "h", 4: "i", 8: "q"}
 _ZERO, _CONSTANT, _ANY_NUMBERS = 0, 3, 9
@@ -49,7 +49,7 @@ _START = Snapshot("", "", Release(0), Scope.CLUSTER, instant(0), 0, 0, 0.0, 0)
 
 
 class _Unpacker:
-    """Bytes being read. Every method raises DamagedError or IndexError where they end early or make no sense."""
+    """Bytes being read. Every method raises DamagedError or IndexError if they end early or are invalid."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -92,7 +92,7 @@ class _Unpacker:
         return self.blob().decode("utf-8", "surrogatepass")
 
     def numbers(self, count: int) -> Sequence[int]:
-        """Read `count` numbers, of the least width that holds them all."""
+        """Read `count` numbers, stored in the smallest width that fits all of them."""
         width = self.count(_ANY_NUMBERS)
         if width in _WIDTHS:
             return self.planes(_WIDTHS[width], count)
@@ -103,7 +103,7 @@ class _Unpacker:
         raise DamagedError(f"numbers of {width} bytes")
 
     def planes(self, typecode: str, count: int) -> array[Any]:
-        """Read an array whose bytes of one rank stand side by side, those of the lowest first."""
+        """Read an array stored as byte planes, the least significant first."""
         found = array(typecode)
         width = found.itemsize
         mixed, content = self.take(count * width), bytearray(count * width)
@@ -116,14 +116,14 @@ class _Unpacker:
 
 
 class _Frame(NamedTuple):
-    """The bytes about a poll as a whole, and about each section and column, by the number of its shape's text."""
+    """The bytes of a poll as a whole, and of each section and column, by the number of its shape and its own number."""
 
     bare: bytes
     parts: Mapping[tuple[int, int], bytes]
 
 
 class _Known(NamedTuple):
-    """A section and its columns, with the rows that are gone since the chain began, those that went last first."""
+    """A section and its columns, with the rows removed since the chain began, the last removed first."""
 
     shape: Shape
     section: Section
@@ -133,16 +133,16 @@ class _Known(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A snapshot without its sections, and those by record name."""
+    """A snapshot without its sections, and the sections by record name."""
 
     bare: Snapshot
     sections: Mapping[str, _Known]
 
 
 class OldChain:
-    """The snapshots of one chain of an older format, by index. Raises DamagedError where blocks make no sense.
+    """The snapshots of one chain of an older format, by index. Raises DamagedError if blocks are invalid.
 
-    `texts_of` finds the texts that are kept apart by their hashes.
+    `texts_of` returns the texts that are stored separately, by their hashes.
     """
 
     def __init__(self, texts_of: TextsOf) -> None:
@@ -157,7 +157,7 @@ class OldChain:
         return len(self._frames)
 
     def add_block(self, content: bytes) -> None:
-        """Take the next block of the chain."""
+        """Add the next block of the chain."""
         if not is_whole(content):
             raise DamagedError("its checksum is wrong")
         self._most = min(shapes.MOST_VALUES, self._most + shapes.VALUES_PER_BYTE * len(content))
@@ -165,7 +165,7 @@ class OldChain:
             self._frames += self._unpacked(_unfolded(content[CHECK:], self._left["bytes"]))
 
     def take(self, many: int, what: str) -> None:
-        """Take some of what the chain may unfold to: a stranger's may say little and mean gigabytes."""
+        """Count decompressed data. Raises DamagedError if it is too much: a small forged chain may hold gigabytes."""
         self._left[what] -= many
         if self._left[what] < 0:
             raise DamagedError(f"it unfolds to more {what} than a recorder writes")
@@ -188,7 +188,7 @@ class OldChain:
         return list(map(_Frame, bares, parts))
 
     def _spans(self, unpacker: _Unpacker, frames: int) -> list[tuple[int, int]]:
-        """Return in which frames a part is, and how many bytes each has."""
+        """Return the frames that contain a part, each with its number of bytes."""
         many = unpacker.count(frames) if frames > 1 else 1
         self.take(many, "parts")
         if frames == 1:
@@ -199,13 +199,13 @@ class OldChain:
         return list(zip(indexes, unpacker.numbers(many), strict=True))
 
     def size(self, index: int) -> int:
-        """Return how many bytes the poll at an index unfolds to, beside those it is the difference to."""
+        """Return the decompressed bytes of the poll at an index, without those of the polls it is the difference to."""
         frame = self._frames[index]
         return len(frame.bare) + sum(map(len, frame.parts.values()))
 
     @property
     def is_large(self) -> bool:
-        """Whether what is kept takes so much room that it is not kept beside that of other chains."""
+        """Whether the chain takes so much memory that no other is kept at the same time."""
         known = [each for state in self._states.values() for each in state.sections.values()]
         return sum(each.length * len(each.columns) for each in known) > shapes.FEW_VALUES // 4
 
@@ -218,11 +218,11 @@ class OldChain:
         return replace(state.bare, sections=MappingProxyType(sections))
 
     def _state(self, index: int) -> _State:
-        """Return a state, by way of the frames it is the difference to."""
+        """Return the state at an index, by applying the frames that it is based on."""
         way = [index]
         while way[-1] not in self._states and (step := _step(self._frames[way[-1]].bare, way[-1])):
             way.append(way[-1] - step)
-            if len(way) > _LONGEST_WAY:
+            if len(way) > _LONGEST_PATH:
                 raise DamagedError("a frame too far from the first")
         state = _State(_START, {})
         found = {}
@@ -251,12 +251,12 @@ class OldChain:
         return _State(bare, sections)
 
     def _changed(self, old: _Known, section: Section, moves: _Moves, parts: Mapping[int, bytes]) -> _Known:
-        """Return a section with what changed of its rows; `parts` are the columns that did, by number from 0."""
+        """Return a section with the changes to its rows; `parts` are the changed columns, by number from 0."""
         shape, columns = old.shape, list(moves.bases)
         for index, base in enumerate(moves.bases):
             if index in parts:
                 columns[index] = _checked(shape, index, _unpack_column(base, self._texts, _Unpacker(parts[index])))
-            elif None in base:  # of new rows, of which nothing is told
+            elif None in base:  # new rows without values
                 columns[index] = _checked(shape, index, list(base))
         rows = shape.rows(dict(enumerate(columns)), moves.length)
         columns = columns if moves.length else []
@@ -264,7 +264,7 @@ class OldChain:
 
 
 def _checked(shape: Shape, index: int, values: Column) -> Column:
-    """Return a column whose values are those that its field may have. Raises MsgspecError, DamagedError."""
+    """Return a column after checking that its field may have these values. Raises MsgspecError, DamagedError."""
     field = shape.fields[index]
     if field is None:
         return values
@@ -272,7 +272,7 @@ def _checked(shape: Shape, index: int, values: Column) -> Column:
 
 
 class _Moves:
-    """How many rows a section has, what its columns are the difference to, and the rows that are gone now."""
+    """The rows of a section: their number, the values that its columns are the difference to, and the removed rows."""
 
     def __init__(self, unpacker: _Unpacker, old: _Known, flags: int, left: int) -> None:
         width = len(old.shape.fields)
@@ -288,7 +288,7 @@ class _Moves:
                 raise DamagedError("rows that were not there")
             used = set(indexes)
             self.gone = tuple([row for index, row in enumerate(rows) if index not in used][:_MOST_GONE])
-            rows.append((None,) * width)  # a new row, of index -1, is compared with the last
+            rows.append((None,) * width)  # a new row has index -1, so its base is the last
             self.bases = list(zip(*[rows[index] for index in indexes], strict=True)) or [()] * width
         elif not old.columns:
             self.bases = [(None,) * self.length] * width
@@ -298,7 +298,7 @@ class _Moves:
 
 @contextmanager
 def _damage() -> Iterator[None]:
-    """Turn what comes of bytes that no recorder wrote into DamagedError."""
+    """Turn exceptions caused by invalid bytes into DamagedError."""
     try:
         yield
     except DamagedError:
@@ -317,7 +317,7 @@ def _unfolded(content: bytes, most: int) -> bytes:
 
 
 def _step(bare: bytes, index: int) -> int:
-    """Return how far before a frame at `index` the one is that it is the difference to; 0 for one that is none."""
+    """Return how many frames before `index` its base is; 0 if the frame is complete in itself."""
     unpacker = _Unpacker(bare)
     for _ in range(5):
         unpacker.signed()
@@ -347,7 +347,7 @@ def _unpack_bare(unpacker: _Unpacker, old: Snapshot) -> Snapshot:
 
 
 def _unpack_section(unpacker: _Unpacker, flags: int, at: datetime, old: _Known) -> Section:
-    """Return a section with its flags and the rows it had."""
+    """Return a section with its new flags and its previous rows."""
     when = None if flags & _NEVER else at
     if flags & _AT:
         when = instant(microseconds(at) + unpacker.signed())
@@ -397,7 +397,7 @@ def _unpack_column(base: Column, texts: Sequence[str], unpacker: _Unpacker) -> l
 
 
 def _unpack_value(unpacker: _Unpacker) -> Any:
-    """Read a value that tells its kind."""
+    """Read a value that is preceded by its type."""
     kind = unpacker.count(6)
     if kind == 4:
         return instant(unpacker.signed())

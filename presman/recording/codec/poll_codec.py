@@ -1,9 +1,10 @@
 """Poll codec: a snapshot as MessagePack, the rows of each section column by column, and back.
 
-What is read may come from a stranger: values are counted before they are made, types checked, texts cleaned.
+The input may be forged: values are counted before they are built, types checked, texts cleaned.
 
-Polls in a row are a chain of frames, each compressed by zstd with the poll before as its prefix; blocks hold frames.
-What did not change since the poll before is a reference into the prefix, so a frame is little more than what changed.
+Consecutive polls are a chain of frames, each compressed by zstd with the previous poll as its prefix; blocks contain
+frames. What has not changed since the previous poll is a reference into the prefix, so a frame is little more than
+the changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,18 +41,18 @@ _MOST_SECTIONS = 1_000
 _Names = Annotated[list[str], Meta(max_length=shapes.MOST_FIELDS)]
 
 _SMALL = 4 << 20
-"""Bytes and pointers of a poll whose values are not counted in memory."""
+"""Bytes and pointers of a poll up to which the memory of its values is not counted."""
 
 _AT_ONCE = 1_000
-"""Rows of words that are read at once where their memory is counted."""
+"""Rows of words that are read at once if their memory is counted."""
 
 
 class _PackedSection(Struct, array_like=True, frozen=True):
     """A section: the shape of its rows, their number and values, and its flags.
 
-    `words` are the numbers of fields whose values stand together row by row, in the first of the `columns`: texts and
-    instants, which mostly stay as they are when other rows come and go. Each other field is a column of its own.
-    `is_wide` where numbers of more than 64 bits, which MessagePack has not, are texts.
+    `words` are the numbers of the fields that are stored together row by row, in the first of the `columns`: texts and
+    instants, which mostly do not change when other rows come and go. Each other field has its own column.
+    `is_wide` if numbers of more than 64 bits, which MessagePack lacks, are stored as texts.
     """
 
     shape: str
@@ -65,10 +66,10 @@ class _PackedSection(Struct, array_like=True, frozen=True):
 
 
 class _PackedPoll(Struct, array_like=True, frozen=True):
-    """A poll: the fields of its snapshot, release and scope as texts, the sections packed each by itself.
+    """A poll: the fields of its snapshot, release and scope as texts, each section packed separately.
 
-    When each section was read and how long that took stands side by side: a section whose rows did not change is then
-    packed as it was in the poll before.
+    The instants and durations of all sections are stored outside of them: so a section whose rows did not change has
+    the same bytes as in the previous poll.
     """
 
     at: _Instant
@@ -97,7 +98,7 @@ _COLUMNS, _COLUMN = Decoder(Annotated[list[Raw], Meta(max_length=shapes.MOST_FIE
 class PollEncoder:
     """Packs the polls of one database. A section that two polls share is packed once.
 
-    `words_by_row` puts texts and instants together row by row, which takes 4 % less room and 0.05 ms more for `mixed`.
+    `words_by_row` stores texts and instants together row by row: 4 % less space and 0.05 ms more for `mixed`.
     """
 
     def __init__(self, *, words_by_row: bool = False) -> None:
@@ -141,7 +142,7 @@ def _packed_section(record: RecordType, section: Section, *, words_by_row: bool)
 
 @cache
 def _words_and_others(record: RecordType) -> tuple[list[int], list[int]]:
-    """Return the numbers of the fields that stand together, none where there is one, and of the others."""
+    """Return the numbers of the fields stored together, none if there is only one, and of the others."""
     kinds = [kind for kind, _ in field_types(record).values()]
     words = [index for index, kind in enumerate(kinds) if kind in {str, datetime}]
     return (words, [index for index in range(len(kinds)) if index not in words]) if len(words) > 1 else ([], [])
@@ -152,9 +153,9 @@ def _as_text(value: Any) -> Any:
 
 
 class PollDecoder:
-    """Reads the polls of one chain, which takes `packed` bytes. Rows that two polls share are made once.
+    """Reads the polls of one chain, which takes `packed` bytes. Rows that two polls share are built once.
 
-    `trusted` leaves out what only polls of strangers need.
+    `trusted` skips the checks that only foreign polls need.
     """
 
     def __init__(self, packed: int = 0, *, trusted: bool = False) -> None:
@@ -166,7 +167,7 @@ class PollDecoder:
 
     @property
     def values(self) -> int:
-        """How many values the rows have that are kept."""
+        """The number of values in the rows kept in memory."""
         return sum(len(rows) * len(rows[0]) for rows, _ in self._known.values() if rows)
 
     def decode(self, content: bytes) -> Snapshot:
@@ -216,11 +217,11 @@ class PollDecoder:
         return Section(rows, at, seconds, problem, absent, frozenset(packed.rounded))
 
     def _rows(self, shape: Shape, packed: _PackedSection, room: Room) -> tuple[Rows, int]:
-        """Return the rows of a section, and the bytes of memory that they take as far as that is counted."""
+        """Return the rows of a section, and the bytes of memory counted for them."""
         taken = room.taken
         arrays = _COLUMNS.decode(packed.columns)
         head = _array_head(packed.length)
-        if any(bytes(memoryview(each)[: len(head)]) != head for each in arrays):  # before a list of that length is made
+        if any(bytes(memoryview(each)[: len(head)]) != head for each in arrays):  # before such a list is built
             raise DamagedError("rows that do not fit")
         columns: dict[int, Column] = {}
         if packed.words:
@@ -233,7 +234,7 @@ class PollDecoder:
         return shape.rows(columns, packed.length), room.taken - taken
 
     def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: Room) -> dict[int, Column]:
-        """Return the columns of the fields that stand together row by row."""
+        """Return the columns of the fields that are stored together row by row."""
         fields = [shape.fields[index] for index in packed.words]
         decode = _decoder(tuple(map(_type, fields)), not packed.is_wide).decode
         parts: Iterable[Raw | bytes] = (array,) if room.most is None else _parts(_COLUMN.decode(array))
@@ -252,20 +253,20 @@ class PollDecoder:
 
 
 def _parts(rows: list[Raw]) -> Iterator[bytes]:
-    """Yield the rows of an array in arrays of some rows each."""
+    """Yield the rows of an array as arrays of at most `_AT_ONCE` rows."""
     for begin in range(0, len(rows), _AT_ONCE):
         part = rows[begin : begin + _AT_ONCE]
         yield _array_head(len(part)) + b"".join(map(bytes, part))
 
 
 def _type(field: Field | None) -> Any:
-    """Return the type as which a field is read; nothing is made of one that today's record lacks."""
+    """Return the type to decode a field as; a field that today's record lacks is not decoded."""
     return Raw if field is None else field.read_as
 
 
 @lru_cache(maxsize=512)
 def _decoder(kind: Any, is_strict: bool) -> Decoder[list[Any]]:
-    """Return what reads a list of values of one type, or of tuples of several types."""
+    """Return the decoder of a list of values of one type, or of tuples of several types."""
     return Decoder(list[tuple[kind] if isinstance(kind, tuple) else kind], strict=is_strict)  # type: ignore[misc]
 
 
@@ -277,26 +278,26 @@ def _array_head(length: int) -> bytes:
 
 
 QUICK, THOROUGH = 3, 10
-"""How hard zstd tries: for the screen's own history, and for recordings, which take a quarter less room by it."""
+"""Levels of zstd: for the history of the screen, and for recordings, which take a quarter less space with it."""
 
 MOST_POLLS = 10_000
-"""Polls that a block may have; a recorder writes 256."""
+"""The most polls of a block; a recorder writes 256."""
 
 _FULL = 32 << 20
-"""Bytes that the polls of a chain unfold to, after which it is ended: so much is unfolded for the last of them."""
+"""Decompressed bytes of a chain after which it is ended: reading its last poll decompresses all of them."""
 
 _LARGEST = 32 << 20
-"""Bytes that one poll may unfold to; 40,000 sessions have 10,000,000."""
+"""The most decompressed bytes of a poll; 40,000 sessions take 10,000,000."""
 
 _STRIDE = 16
-"""One poll in so many of a chain is kept unpacked, for readers that go backwards."""
+"""One in this many polls of a chain is kept decompressed, for readers that go backwards."""
 
 _FRAMES = Decoder(Annotated[list[bytes], Meta(max_length=MOST_POLLS)])
 CHECK = 8
 """Bytes of a block's checksum."""
 WRONG_CHECKSUM = "its checksum is wrong"
 _OLD = b"\x28\xb5\x2f\xfd"
-"""How blocks of format 2 begin behind their checksum: they are one frame of zstd."""
+"""The bytes after the checksum of a block of format 2, which is a single zstd frame."""
 
 
 class FrameEncoder:
@@ -323,9 +324,9 @@ class FrameEncoder:
 
 
 class FrameDecoder:
-    """The snapshots of one chain, by index. Raises DamagedError where frames make no sense.
+    """The snapshots of one chain, by index. Raises DamagedError if frames are invalid.
 
-    `frames` are all of the chain. `trusted` leaves out what only recordings of strangers need.
+    `frames` are all frames of the chain. `trusted` skips the checks that only foreign recordings need.
     """
 
     def __init__(self, frames: Sequence[bytes], *, trusted: bool = False) -> None:
@@ -346,11 +347,11 @@ class FrameDecoder:
 
     @property
     def is_large(self) -> bool:
-        """Whether what is kept takes so much room that it is not kept beside that of other chains."""
+        """Whether the chain takes so much memory that no other is kept at the same time."""
         return self._decoder.values > shapes.FEW_VALUES // 4
 
     def size(self, index: int) -> int:
-        """Return how many bytes the poll at an index unfolds to."""
+        """Return the decompressed bytes of the poll at an index."""
         return self._sizes[index]
 
     def snapshot(self, index: int) -> Snapshot:
@@ -360,7 +361,7 @@ class FrameDecoder:
         return self._decoder.decode(self._content(index))
 
     def _content(self, index: int) -> bytes:
-        """Return what a frame unfolds to, by way of those before it."""
+        """Return the decompressed content of a frame, by decompressing those before it."""
         kept = [(each, content) for each, content in self._unfolded.items() if each <= index]
         near, content = max([*kept, self._last] if self._last[0] <= index else kept, default=(-1, b""))
         for each in range(near + 1, index + 1):
@@ -385,7 +386,7 @@ def _is_too_large(sizes: Sequence[int]) -> bool:
 
 
 def pack_block(frames: Sequence[bytes]) -> bytes:
-    """Return frames in a row as a block: a checksum, and an array of them."""
+    """Return consecutive frames as a block: a checksum, and an array of them."""
     content = encode(frames)
     return _checksum(content) + content
 
@@ -403,11 +404,11 @@ def unpack_block(content: bytes) -> list[bytes]:
 
 _ARRAYS = {0xDC: 2, 0xDD: 4}
 _BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
-"""How MessagePack begins longer arrays, and bytes, and how many bytes tell how many follow."""
+"""MessagePack's first bytes of longer arrays and of bytes, and how many bytes the length after each takes."""
 
 
 def leading_frames(content: bytes) -> list[bytes]:
-    """Return the frames of a block whose end is missing, as far as they are whole: its checksum is of all of it."""
+    """Return the complete frames of a truncated block, whose checksum cannot be verified."""
     at = CHECK + 1 + _ARRAYS.get(content[CHECK], 0) if len(content) > CHECK else 0
     found: list[bytes] = []
     while at < len(content) and len(found) < MOST_POLLS and (width := _BYTES.get(content[at])):
@@ -420,12 +421,12 @@ def leading_frames(content: bytes) -> list[bytes]:
 
 
 def is_whole(content: bytes) -> bool:
-    """Whether the checksum of a block is right."""
+    """Whether the checksum of a block is correct."""
     return _checksum(memoryview(content)[CHECK:]) == content[:CHECK]
 
 
 def is_old(content: bytes) -> bool:
-    """Whether a block is of format 2."""
+    """Whether a block has format 2."""
     return content[CHECK : CHECK + len(_OLD)] == _OLD
 
 

@@ -1,6 +1,6 @@
-"""Shapes: which record a section is of and which fields it had when it was written, and how its values are checked.
+"""Shapes: the record of a section, the fields it had when it was written, and the checks of its values.
 
-Instants are whole microseconds; damaged bytes are a DamagedError.
+Instants are whole microseconds; damaged bytes raise DamagedError.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ _EARLIEST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 
 
 class DamagedError(ValueError):
-    """Bytes that no recorder wrote; the text says in a few words what is wrong with them."""
+    """Bytes that no recorder wrote; the text says in a few words what is wrong."""
 
 
 class ChangedError(DamagedError):
-    """Bytes that are others than were written, or are not there any more: no stranger's doing."""
+    """Bytes that have changed since they were written, or are missing: damage, not forgery."""
 
 
 def microseconds(at: datetime) -> int:
@@ -35,43 +35,43 @@ def microseconds(at: datetime) -> int:
 
 
 def instant(microseconds: int) -> datetime:
-    """Return the instant in UTC. Raises DamagedError for one that no calendar has."""
+    """Return the instant in UTC. Raises DamagedError if it is out of range."""
     if not _EARLIEST <= microseconds <= _LATEST:
         raise DamagedError("a time that does not exist")
     return EPOCH + timedelta(microseconds=microseconds)
 
 
 MOST_FIELDS = 400
-"""Fields a record may have; the largest has some sixty."""
+"""The most fields of a record; the largest has some sixty."""
 
 MOST_ROWS = 200_000
-"""Rows that a section may have: the sessions of a large cluster, the idle ones too, are some ten thousand."""
+"""The most rows of a section: a large cluster has some ten thousand sessions, idle ones included."""
 
 FEW_VALUES, VALUES_PER_BYTE, MOST_VALUES = 1_500_000, 8, 2_500_000
-"""Values that any poll may unfold to, how many more for each byte that its chain takes in the file, and no more than
-that. 40,000 sessions have 2,400,000 values, in 1,300,000 bytes."""
+"""Limits on the values of a poll: allowed for any poll, added for each byte of its chain in the file, and the most in
+all. 40,000 sessions have 2,400,000 values in 1,300,000 bytes."""
 
 MOST_MEMORY = 56 << 20
-"""Bytes of memory that the values of one poll may take: three polls, which may be there at once, and presman itself
-then have less than 300 MB. 40,000 sessions take 22 MB."""
+"""Bytes of memory that the values of one poll may take. Three polls may be in memory at once: with presman itself they
+stay below 300 MB. 40,000 sessions take 22 MB."""
 
 POINTER, _FLOAT = 8, 32
 
 _MOST_DOUBTFUL = 1 << 20
-"""Characters of a poll that are looked at one by one, in a third of a second: a recorder has cleaned them already."""
+"""The most characters of a poll that are cleaned, in a third of a second: a recorder has already cleaned its own."""
 
 
 _LEAST, _MOST = 1e-20, 1e20
-"""The second is a little more than the largest number of 64 bits."""
+"""Limits of the absolute value of a number; the upper one is a little above the largest number of 64 bits."""
 
 Column = Sequence[Any]
 Rows = tuple[tuple[Any, ...], ...]
 
 
 class Room:
-    """What the values of a poll take of the memory, at `most` so many bytes; None where nobody counts them.
+    """The memory that the values of a poll may take: `most` bytes, None for no limit.
 
-    How many characters are to be cleaned is always counted.
+    The characters to be cleaned are always limited.
     """
 
     def __init__(self, most: int | None) -> None:
@@ -80,13 +80,13 @@ class Room:
         self._doubtful = 0
 
     def held(self, values: Column, known: dict[Any, Any]) -> Column:
-        """Return a column, or the next part of it, in which equal values are one object; `known` has those before.
+        """Return a column, or a part of it, with equal values as one object; `known` has those of previous parts.
 
-        Raises DamagedError where there is no room for it.
+        Raises DamagedError if there is no room for it.
         """
         if self.most is None:
             return values
-        if float in set(map(type, values)):  # 0.0 and -0.0 are equal and not the same
+        if float in set(map(type, values)):  # 0.0 and -0.0 are equal but not the same
             self.take((POINTER + _FLOAT) * len(values))
             return values
         new = set(values).difference(known)
@@ -95,22 +95,22 @@ class Room:
         return list(map(known.__getitem__, values))
 
     def take(self, memory: int) -> None:
-        """Take so many bytes. Raises DamagedError."""
+        """Count bytes of memory. Raises DamagedError if they are too many."""
         self.taken += memory
         if self.most is not None and self.taken > self.most:
             raise DamagedError("it unfolds to more than a recorder writes")
 
-    def doubt(self, characters: int) -> None:
-        """Count characters of texts that do not look clean. Raises DamagedError."""
+    def count_doubtful(self, characters: int) -> None:
+        """Count characters of texts that must be cleaned. Raises DamagedError if they are too many."""
         self._doubtful += characters
         if self._doubtful > _MOST_DOUBTFUL:
             raise DamagedError("it has more texts to be cleaned than a recorder leaves")
 
 
 class Field(NamedTuple):
-    """A field as it was written: its kind of value, the type as which it is read, how long texts with lines may be.
+    """A field as it was written: the kind of its values, the type to decode them as, the longest text with lines.
 
-    Lines of other texts (0) become one.
+    If `longest` is 0, the lines of a text are joined.
     """
 
     kind: type[Any]
@@ -118,9 +118,9 @@ class Field(NamedTuple):
     longest: int
 
     def checked(self, values: Column, room: Room, *, is_wide: bool = False) -> Column:
-        """Return the values of a stranger's column, cleaned. Raises DamagedError for numbers that no figure has.
+        """Return the values of a foreign column, cleaned. Raises DamagedError for impossible numbers.
 
-        Whole numbers need no look unless they are `is_wide`, of more than 64 bits.
+        Integers are checked only if they may have more than 64 bits (`is_wide`).
         """
         if self.kind is str:
             texts = {value for value in set(values) if value is not None}
@@ -133,17 +133,17 @@ class Field(NamedTuple):
         return values
 
     def _cleaned(self, texts: Iterable[str], room: Room) -> dict[str, str]:
-        """Return texts with what is shown for them, but for those of ASCII that are clean."""
+        """Return a mapping from texts to their cleaned form, without ASCII texts that are already clean."""
         doubtful = [each for each in texts if not (each.isascii() and all_clean((each,), self.longest))]
-        room.doubt(sum(map(len, doubtful)))
+        room.count_doubtful(sum(map(len, doubtful)))
         return {each: clean_lines(each, self.longest) if self.longest else clean(each) for each in doubtful}
 
 
 class Shape(NamedTuple):
-    """A record as it was when written, beside the one of today.
+    """A record as it was when written, compared with today's.
 
-    `record` is None for one that this presman does not know. `fields` are those written, None for one that today's
-    record lacks; `indexes` tells for each of today's fields its number among them, -1 for one that was not written.
+    `record` is None if this presman does not know it. `fields` are those written, None for one that today's record
+    lacks; `indexes` has the position among them of each of today's fields, -1 for one that was not written.
     """
 
     name: str
@@ -153,14 +153,14 @@ class Shape(NamedTuple):
 
     @property
     def lacking(self) -> frozenset[str]:
-        """Today's fields that were not written."""
+        """The fields of today's record that were not written."""
         today = self.record._fields if self.record is not None else ()  # type: ignore[attr-defined]
         return frozenset(name for name, index in zip(today, self.indexes, strict=True) if index < 0)
 
     def rows(self, columns: Mapping[int, Column], length: int) -> Rows:
-        """Return columns, by their number when written, as rows of today's record.
+        """Return columns, given by their number when written, as rows of today's record.
 
-        Raises ValueError for columns of other lengths.
+        Raises ValueError if the columns have other lengths.
         """
         if not length or self.record is None:
             return ()
@@ -186,7 +186,7 @@ def _records() -> dict[str, RecordType]:
 
 @lru_cache(maxsize=256)
 def shape_of(text: str) -> Shape:
-    """Read what `shape_text` wrote, by this presman or another. Raises DamagedError."""
+    """Parse a text written by `shape_text` of this or another presman. Raises DamagedError."""
     name, *fields = text.split(" ")
     if not name.isidentifier() or not 0 < len(fields) <= MOST_FIELDS or len(set(fields)) < len(fields):
         raise DamagedError("a section of no record")
@@ -197,7 +197,7 @@ def shape_of(text: str) -> Shape:
 
 
 def _field(name: str, kind: type[Any], optional: bool) -> Field:
-    # A datetime may be lacking whatever the annotation says: no other value stands for none.
+    # A datetime may be missing even if the annotation does not say so: no other value means that.
     value: Any = Annotated[datetime, Meta(tz=True)] | None if kind is datetime else kind | None if optional else kind
     longest = min(LONG_TEXTS.get(name, 0), LONGEST_DOCUMENT)
     return Field(kind, value, longest)

@@ -277,7 +277,7 @@ class _Listener(ThreadingMixIn, WSGIServer):
     def _must_read_first(self, accepted: int) -> bool:
         """Return whether threads must read what the new connections have sent before others take their places."""
         is_known_at_once = self._certificates is None and self._app.needs_credentials
-        return not is_known_at_once and self._places.are_to_be_heard(accepted)
+        return not is_known_at_once and self._places.should_read_now(accepted)
 
     def _take(self, request: Any, client_address: Any, accepted: dict[Any, Any]) -> None:
         """Keep a connection in `accepted` if there is a place for it."""

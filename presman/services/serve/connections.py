@@ -284,11 +284,11 @@ class Connections:
             accepted = [self._take(line, address[0], loop.time())]
             for line, address in _waiting(listening, self._at_once):
                 accepted.append(self._take(line, address[0], loop.time()))
-                if self._places.are_to_be_heard(len(accepted)):
+                if self._places.should_read_now(len(accepted)):
                     break
             for each in self._open.intersection(accepted):
                 each.making = asyncio.create_task(each.make(server, context))
-            for _ in range(READING_TURNS if self._places.are_to_be_heard(len(accepted)) else 1):
+            for _ in range(READING_TURNS if self._places.should_read_now(len(accepted)) else 1):
                 await asyncio.sleep(0)  # without a pause nothing would be read or closed
 
     def _take(self, line: socket.socket, address: str, now: float) -> _Connection:

@@ -28,7 +28,7 @@ class AnswerTooLarge(ConnectionError):  # noqa: N818 - what is wrong with the an
         super().__init__(f"the answer {what}")
 
 
-def sense(error: Exception) -> Exception:
+def meaningful_error(error: Exception) -> Exception:
     """Return a meaningful error for one that the driver raised on an invalid answer: it may raise anything then."""
     if isinstance(error, NotOracle | AnswerTooLarge):
         return error
@@ -185,7 +185,7 @@ class Guard(asyncio.Protocol):
             for packet in self._packets.feed(data) if self._proxy_answer is None else self._proxy_answers(data):
                 self.driver.data_received(packet)
         except Exception as fault:
-            self._loop.fault = sense(fault)
+            self._loop.fault = meaningful_error(fault)
             self.wire.transport.abort()
             self.connection_lost(fault)
 

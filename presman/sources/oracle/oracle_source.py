@@ -295,7 +295,7 @@ class OracleSource:
                 rows = self._connected.fetch(statement(), timeout)
             except (ValueError, OverflowError):
                 # A date that Python cannot represent (before the year 1): such dates are read as NULL from now on.
-                self._facts.odd.add(query.name)
+                self._facts.odd_dates.add(query.name)
                 rows = self._connected.fetch(statement(), timeout)
         except (oracledb.Error, ValueError, OverflowError) as error:
             return self._section(query, error, self._clock() - begun)
@@ -389,7 +389,7 @@ class OracleSource:
 def _statement(request: Request, scope: Scope, session: SessionClock, facts: AnswerFacts) -> BoundSelect:
     """Return the SELECT of a request; if it returned dates that Python cannot represent, they are left out."""
     query = request.query
-    sql = _without_odd_dates(query, scope) if query.name in facts.odd else query.sql(scope)
+    sql = _without_odd_dates(query, scope) if query.name in facts.odd_dates else query.sql(scope)
     session_binds = {"inst_id": session.instance, "own_inst_id": session.instance, "own_sid": session.sid}
     known = {**USUAL_BINDS, **request.binds, **session_binds}
     binds = {name: known[name] for name in bind_names(sql) if name in known}

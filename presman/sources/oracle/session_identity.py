@@ -85,7 +85,7 @@ class AnswerFacts:
         self.wary = False
         self.asked_alone: set[str] = set()
         """Slow queries, which run alone, after all others."""
-        self.odd: set[str] = set()
+        self.odd_dates: set[str] = set()
         """Queries that return dates which Python cannot represent."""
         self.refused: set[str] = set()
         """Queries of which not even a few rows are small enough: they are not run any more."""

@@ -15,7 +15,7 @@ import oracledb
 
 from presman import __version__
 from presman.base.running_out import ANSWERS
-from presman.sources.oracle.guard import MOST, AnswerTooLarge, Sockets, sense
+from presman.sources.oracle.guard import MOST, AnswerTooLarge, Sockets, meaningful_error
 from presman.sources.oracle.oracle_errors import is_lost
 from presman.sources.oracle.settings import ConnectSettings
 
@@ -154,7 +154,7 @@ class ThinConnection:
             raise
         except Exception as error:
             stumbled = self._loop.received and not isinstance(error, UNDERSTOOD)
-            reported = sense(error) if stumbled else error
+            reported = meaningful_error(error) if stumbled else error
             raise self._loop.fault or self._loop.incomplete_answer() or reported from None
         self._loop.settle()
         self.version = self._connection.version
@@ -193,7 +193,7 @@ class ThinConnection:
         except UNDERSTOOD:
             raise
         except Exception as error:
-            raise ConnectionLost(sense(error)) from error
+            raise ConnectionLost(meaningful_error(error)) from error
 
     def fetch_all(self, statements: Sequence[BoundSelect], timeout: float) -> list[Rows | Any]:
         """Run several SELECTs in one round trip; a failed one yields its error. Raises ConnectionLost or Cancelled."""
@@ -211,7 +211,7 @@ class ThinConnection:
         except UNDERSTOOD:
             raise
         except Exception as error:
-            raise ConnectionLost(sense(error)) from error
+            raise ConnectionLost(meaningful_error(error)) from error
         failed = next((result.error for result in results if result.error and is_lost(result.error)), None)
         if failed:
             raise ConnectionLost(failed)

@@ -1,1 +1,1 @@
-"""An Oracle instance in miniature: plans, CPU, parallel queue, sessions and waits, played from a scenario."""
+"""Simulator of an Oracle database: plans, CPU, parallel queue, sessions and waits, driven by a scenario."""

@@ -1,7 +1,7 @@
-"""Cluster: a clock with its calendar, the instances, the plans in force, the counters of the groups.
+"""Cluster: the clock and calendar of events, the instances, the active plans, the counters of the groups.
 
-Time is seconds, 0 the moment presman opens; before it runs the warm-up. Active plans are the tree and queue rules that
-they make, and the windows in which they ran.
+Time is in seconds; at 0 presman opens the source, and the warm-up runs before that. The active plans determine the plan
+tree and the queue rules; their activations are kept as windows.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _ALWAYS = ("SYS_GROUP", "ORA$AUTOTASK", OTHER_GROUPS)
 
 
 class PlanActivation(Struct):
-    """One activation of a plan: V$RSRC_PLAN_HISTORY. `plan` is "" while Resource Manager was off."""
+    """One activation of a plan, a row of V$RSRC_PLAN_HISTORY. `plan` is "" while Resource Manager is off."""
 
     sequence: int
     con_id: int
@@ -38,13 +38,13 @@ class PlanActivation(Struct):
 
 
 class ActivePlans:
-    """The plans in force over time."""
+    """The active plan of each container, and the history of activations."""
 
     def __init__(self, scenario: Scenario, release: Release, start: float) -> None:
         self.scenario = scenario
         self.release = release
         self.instances = scenario.capacity.instances
-        """How many are open: the limits of parallel servers are sums over these."""
+        """The number of open instances: the limits of parallel servers are sums over these."""
         self.cdb = bool(scenario.pdbs)
         self.active: dict[int, str] = {pdb.con_id: pdb.plan for pdb in scenario.pdbs}
         if not self.cdb:
@@ -60,12 +60,12 @@ class ActivePlans:
 
     @property
     def managed(self) -> bool:
-        """Whether a plan steers CPU."""
+        """Whether a plan manages CPU."""
         return self.cdb or bool(self.active[0])
 
     @property
     def top(self) -> str:
-        """The name of the plan at the top."""
+        """The name of the top plan."""
         return self.scenario.header.cdb_plan if self.cdb else self.active[0] or INTERNAL_PLAN
 
     @property
@@ -74,7 +74,7 @@ class ActivePlans:
         return Group(ROOT if self.cdb else 0, BACKGROUND)
 
     def change(self, con_id: int, plan: str, now: float, window: str) -> None:
-        """Activate another plan in a container ("" for none)."""
+        """Activate another plan in a container, or none ("")."""
         for old in self.windows:
             if old.con_id == con_id and old.end is None:
                 old.end = now
@@ -90,7 +90,7 @@ class ActivePlans:
             self.windows.remove(windows[0])
 
     def rebuild(self) -> None:
-        """Work out the tree and the queue rules of the plans that are active, as they are defined now."""
+        """Build the tree and the queue rules from the current definitions of the active plans."""
         plans = self.scenario.plans
         self.root: Node | None = None
         if self.cdb:
@@ -149,7 +149,7 @@ class ActivePlans:
         )
 
     def resolve(self, con_id: int, name: str) -> Group:
-        """Return the group that sessions mapped to `name` are in: OTHER_GROUPS if the active plan lacks it."""
+        """Return the group of sessions that are mapped to `name`: OTHER_GROUPS if the active plan lacks it."""
         group = Group(con_id, name)
         return group if group in self.leaves else Group(con_id, OTHER_GROUPS)
 
@@ -158,7 +158,7 @@ class ActivePlans:
         return [] if self.root is None or self.cdb else list(_subplans(self.root))
 
     def servers_limit(self, group: Group) -> int:
-        """Return the parallel servers the group may use before it queues."""
+        """Return the number of parallel servers that the group may use before its statements are queued."""
         return min((pool.limit for pool in self.limits.rule(group).pools), default=self.limits.target)
 
     def id_of(self, name: str) -> int:
@@ -180,7 +180,7 @@ Handler = Callable[[], None]
 
 
 class Cluster:
-    """The instances of one database under their plans; `dirty` says that CPU must be divided again."""
+    """The instances of one database under their plans; `dirty` means that CPU must be allocated again."""
 
     def __init__(self, scenario: Scenario, release: Release, seed: int) -> None:
         self.scenario = scenario
@@ -195,13 +195,13 @@ class Cluster:
         numbers = range(1, scenario.capacity.instances + 1)
         self.machines = [Machine(number, scenario, seed, self.born, release) for number in numbers]
         self.started = dict.fromkeys(numbers, self.born)
-        """When each instance was started; `down` are those that are away, of which no view has a row."""
+        """Startup time of each instance; `down` are the instances that are not running, for which no view has rows."""
         self.down: frozenset[int] = frozenset()
         self.library = Library()
 
     @property
     def open_machines(self) -> list[Machine]:
-        """The instances that are there."""
+        """The running instances."""
         return [machine for machine in self.machines if machine.inst_id not in self.down]
 
     def at(self, when: float, handler: Handler) -> None:
@@ -210,17 +210,17 @@ class Cluster:
         self._order += 1
 
     def account(self, inst_id: int, group: Group) -> GroupCounters:
-        """Return a group's account on one instance."""
+        """Return the counters of a group on one instance."""
         return self.machines[inst_id - 1].account(group)
 
     def open_accounts(self) -> None:
-        """Open the accounts of every group of the active plans on every instance."""
+        """Create the counters of every group of the active plans on every instance."""
         for machine in self.machines:
             for group in [*self.plans.groups, self.plans.background]:
                 machine.account(group)
 
     def count(self, inst_id: int, group: Group, what: Count, amount: float = 1.0) -> None:
-        """Count something that happened at once."""
+        """Add to a counter of a group, for an event without duration."""
         account = self.account(inst_id, group)
         account.totals = list(account.totals)
         account.totals[what] += amount

@@ -1,6 +1,6 @@
-"""Counters: what each consumer group has used on each instance, and how long waits take.
+"""Counters: the resource usage of each consumer group on each instance, and histograms of wait times.
 
-The one-minute metrics are made of the first; the second are counted in histograms whose sums are the event totals.
+The one-minute metrics are computed from the former; the sums of the histograms are the totals of the wait events.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HISTORY = 60
 
 
 class Count(IntEnum):
-    """What an account counts since the simulation began: seconds, requests, MB. What views count has their names."""
+    """The counters of a group since the simulation began: seconds, requests, MB. Those in views have their names."""
 
     CONSUMED_CPU_TIME = 0
     CPU_WAIT_TIME = 1
@@ -62,9 +62,10 @@ ZERO = [0.0] * len(Count)
 
 
 class GroupCounters:
-    """One group's counters on one instance: totals, their present rates per second, and the marks they restart at.
+    """One group's counters on one instance: totals, their current rates per second, and earlier totals to subtract.
 
-    Totals never restart; a view shows total minus `base` (the plan's activation), a metric total minus `mark`.
+    Totals never restart; a view shows the total minus `base` (at the plan's activation), a metric the total minus
+    `mark` (at the begin of the interval).
     """
 
     __slots__ = ("base", "mark", "noted", "rates", "totals")
@@ -77,7 +78,7 @@ class GroupCounters:
         self.noted = list(ZERO)
 
     def flow(self, seconds: float) -> None:
-        """Let time pass at the present rates."""
+        """Advance the totals by `seconds` at the current rates."""
         if any(self.rates):
             self.totals = [total + rate * seconds for total, rate in zip(self.totals, self.rates, strict=True)]
 
@@ -86,7 +87,7 @@ class GroupCounters:
         return [total - base for total, base in zip(self.totals, self.base, strict=True)]
 
     def take_noted(self) -> list[float]:
-        """Return what was counted since the last such call."""
+        """Return what was counted since the last call."""
         if self.noted is self.totals:
             return list(ZERO)
         delta = [total - noted for total, noted in zip(self.totals, self.noted, strict=True)]
@@ -95,9 +96,9 @@ class GroupCounters:
 
 
 class Minute(NamedTuple):
-    """One group's closed interval on one instance; what V$RSRCMGRMETRIC is made of. `deltas` is by :class:`Count`.
+    """One group's closed interval on one instance: the data of V$RSRCMGRMETRIC. `deltas` is indexed by :class:`Count`.
 
-    `exhausted` is the fraction of it in which somebody wanted more CPU than there was on the instance.
+    `exhausted` is the fraction of the interval in which the instance had less CPU than was demanded.
     """
 
     inst_id: int
@@ -123,7 +124,7 @@ class Metrics:
         return self.intervals[-1] if self.intervals else []
 
     def hour(self) -> Iterator[Minute]:
-        """Yield the rows of all of them."""
+        """Return an iterator over the rows of all intervals."""
         return chain.from_iterable(self.intervals)
 
 
@@ -131,19 +132,19 @@ BUCKETS = 33
 """Bucket b holds waits shorter than 2**b microseconds and not shorter than 2**(b - 1)."""
 
 Shape = tuple[tuple[int, float, float], ...]
-"""Of each bucket its number, the share of waits in it, and the mean of those in microseconds."""
+"""For each bucket: its number, its share of the waits, and their mean in microseconds."""
 
 
 @cache
 def shape(*modes: tuple[float, float, float]) -> Shape:
-    """Return the buckets of a mix of log-normal modes: (weight, median in microseconds, sigma)."""
+    """Return the buckets of a mixture of log-normal modes: (weight, median in microseconds, sigma)."""
     parts, times = [0.0] * BUCKETS, [0.0] * BUCKETS
     for weight, median, sigma in modes:
         centre, mean = log(median), median * exp(sigma * sigma / 2)
         for bucket in range(BUCKETS):
             lower, upper = ((log(bound) - centre) / sigma if bound else -inf for bound in _edges(bucket))
             parts[bucket] += weight * (_normal(upper) - _normal(lower))
-            # The part of the mean that lies between two bounds is that of a normal shifted by sigma.
+            # The contribution to the mean between two bounds is the probability of a normal shifted by sigma.
             times[bucket] += weight * mean * (_normal(upper - sigma) - _normal(lower - sigma))
     kept = [bucket for bucket, part in enumerate(parts) if part > 1e-7]
     total = sum(parts[bucket] for bucket in kept)
@@ -167,10 +168,10 @@ def mean_of(shape_: Shape) -> float:
 
 QUANTUM = shape((0.15, 9_000.0, 0.8), (0.85, 180_000.0, 0.6))
 STARVED = shape((0.55, 180_000.0, 0.7), (0.45, 25_000_000.0, 0.8))
-"""A starved group's waits for CPU: few, and some of them minutes long."""
+"""Waits for CPU of a starved group: few, and some of them minutes long."""
 
-# Devices answer most requests within a narrow band, and spread under load. So 0.75 of a bucket's bound, which readers
-# of histograms take for its mean, is off by another amount for each event.
+# Devices answer most requests within a narrow band, which widens under load. So the error of 0.75 times a bucket's
+# bound, the usual estimate of its mean, differs from event to event.
 _LOG_WRITE = (
     shape((0.62, 390.0, 0.16), (0.375, 560.0, 0.28), (0.004, 2_400.0, 0.6), (0.001, 5_500.0, 0.4)),
     shape((0.90, 600.0, 0.5), (0.08, 3_500.0, 0.7), (0.02, 20_000.0, 0.8)),
@@ -191,7 +192,10 @@ _PX_REPLY = shape((0.6, 900.0, 1.2), (0.4, 700_000.0, 1.0))
 
 
 class Event(Struct):
-    """One wait event of one instance: counts per bucket, microseconds in all. `good` and `bad` are its shapes."""
+    """One wait event of one instance: counts per bucket, total microseconds.
+
+    `good` and `bad` are its shapes without and with load.
+    """
 
     name: str
     wait_class: str
@@ -207,7 +211,7 @@ class Event(Struct):
         return sum(self.counts)
 
     def record(self, waits: float, badness: float = 0.0, micros: float | None = None) -> None:
-        """Count `waits` waits spread over the buckets; fractions carry over. `micros` fixes the time they took."""
+        """Count `waits` waits, spread over the buckets; fractions carry over. `micros` overrides their total time."""
         spent, counts, carry = 0.0, self.counts, self._carry
         for shape_, part in ((self.good, waits * (1 - badness)), (self.bad, waits * badness)):
             if part <= 0:
@@ -230,7 +234,7 @@ class Event(Struct):
 
 
 def events_of(storage: str, cluster: bool) -> dict[str, Event]:
-    """Return the events of one instance on a kind of storage, none waited for yet."""
+    """Return the wait events of one instance for a kind of storage, with no waits yet."""
     good, bad = STORAGE[storage]
     single, scan = reading_events(storage)
     slow = shape((1.0, 3_000.0, 0.9))

@@ -1,8 +1,8 @@
 """Sessions, parallel servers, executions of statements, and the streams they come from.
 
-Streams are pools of sessions with short calls, and streams of statements.
+A stream is either a pool of sessions with short calls, or a stream of statements.
 
-An execution knows where it stands, what it holds, how fast it goes.
+An execution has its phase, its servers, and its speed.
 """
 
 from collections import deque
@@ -22,25 +22,25 @@ from presman.sources.simulator.scenario import Client, SessionPool, StatementStr
 
 
 _RING = 4001
-"""A prime: SIDs are dealt in strides round a ring, so that they look as scattered as in a busy database."""
+"""A prime: SIDs are assigned in strides around a ring, so that they look as scattered as in a busy database."""
 _STRIDE = 587
 _LOWEST = 20
 _REST = 16
-"""SIDs of ended sessions that rest before the first of them is used again."""
+"""Freed SIDs that are kept back before the first of them is used again."""
 
 
 class SessionIds:
-    """The session ids of one instance. A SID is used again; its serial number tells the users apart."""
+    """The session ids of one instance. A SID is reused; the serial number distinguishes the sessions."""
 
     def __init__(self, random: Random, reserved: set[int]) -> None:
         self._random = random
         self._reserved = reserved
-        self._dealt = 0
+        self._assigned = 0
         self._free: deque[int] = deque()
         self._serials: dict[int, int] = {}
 
     def take(self, sid: int | None = None) -> tuple[int, int]:
-        """Return (sid, serial#) for a new session; `sid` asks for a reserved one."""
+        """Return (sid, serial#) for a new session; `sid` requests a reserved SID."""
         if sid is None:
             sid = self._free.popleft() if len(self._free) > _REST else self._new()
         self._serials[sid] = self._serials.get(sid, self._random.randrange(1, 50_000)) + self._random.randrange(1, 300)
@@ -48,42 +48,42 @@ class SessionIds:
 
     def _new(self) -> int:
         while True:
-            self._dealt += 1
-            ring, index = divmod(self._dealt, _RING)
+            self._assigned += 1
+            ring, index = divmod(self._assigned, _RING)
             sid = _LOWEST + ring * _RING + index * _STRIDE % _RING
             if sid not in self._reserved:
                 return sid
 
     def give(self, sid: int) -> None:
-        """Take back the SID of a session that has ended."""
+        """Free the SID of a session that has ended."""
         self._free.append(sid)
 
 
 class ServerNames:
-    """Parallel server processes of one instance: P000, P001, … P00A, the lowest free first."""
+    """The parallel server processes of one instance: P000, P001, … P00A; the lowest free one is used first."""
 
     def __init__(self, maximum: int) -> None:
         self._free = list(range(maximum))
         heapify(self._free)
         self.in_use = 0
         self.highwater = 0
-        """The most that were in use at once: so many were started, and none is shut down here."""
+        """The most servers in use at the same time: so many were started, and none is ever shut down here."""
         self.sessions = 0
 
     @property
     def free(self) -> int:
-        """Servers that can still be given."""
+        """The number of free servers."""
         return len(self._free)
 
     def take(self) -> int:
-        """Return the number of a server process, now in use."""
+        """Allocate a server process and return its number."""
         self.in_use += 1
         self.sessions += 1
         self.highwater = max(self.highwater, self.in_use)
         return heappop(self._free)
 
     def give(self, number: int) -> None:
-        """Take a server process back."""
+        """Free a server process."""
         self.in_use -= 1
         heappush(self._free, number)
 
@@ -103,16 +103,16 @@ BACKGROUND = "SYS$BACKGROUND"
 
 
 def background(host: str, inst_id: int, process: str) -> Client:
-    """Return what V$SESSION shows of a background process."""
+    """Return the client columns of V$SESSION for a background process."""
     return Client("", f"oracle@{host}{inst_id} ({process})", "", "", BACKGROUND)
 
 
 class SimulatedSession(Struct, eq=False):
-    """A connected session. `cpu`, `wait` and the like are what ended calls have added up to, in seconds.
+    """A connected session. `cpu`, `wait` and the like are totals of its ended calls, in seconds.
 
-    `group` is what it is mapped to, `switched` where a SWITCH_TIME without SWITCH_FOR_CALL has left it. `changed` is
-    when it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends. `action` is what
-    Resource Manager last did to it, which limit made it, and when.
+    `group` is the group it is mapped to, `switched` the one that it was switched to for all calls. `changed` is the
+    time it last became ACTIVE or INACTIVE; `transient` sessions log off when their statement ends. `action` is Resource
+    Manager's last action on it, the limit that caused it, and its time.
     """
 
     inst_id: int
@@ -136,12 +136,12 @@ class SimulatedSession(Struct, eq=False):
 
     @property
     def wants_group(self) -> str:
-        """The consumer group it is in, if the active plan has it."""
+        """The consumer group that it should be in, if the active plan has it."""
         return self.switched or self.group
 
 
 class Server(Struct):
-    """A parallel server process at work for a statement. `skew` is how much more of it is its own than the mean has."""
+    """A parallel server process that works for a statement. `skew` is the relative excess of its work over the mean."""
 
     inst_id: int
     number: int
@@ -153,10 +153,10 @@ class Server(Struct):
 
 
 class SharedTime:
-    """CPU and waits for CPU, in seconds, of processes that work together: some have more of them than others.
+    """CPU and waits for CPU, in seconds, of processes that work together, unevenly distributed among them.
 
-    Whoever works all the time has no more than a second of both in a second, so the busier they are, the more alike
-    are their parts: one whose `skew` is d has (1 + d x (1 - load)) times the mean of `number`; d is below 1.
+    A process cannot have more than one second of both per second, so the busier the processes are, the more even is the
+    distribution: a process with `skew` d has (1 + d x (1 - load)) times the mean of all `number`; d is below 1.
     """
 
     __slots__ = ("_cpu", "_uneven_cpu", "_uneven_wait", "_wait")
@@ -165,7 +165,7 @@ class SharedTime:
         self._cpu = self._wait = self._uneven_cpu = self._uneven_wait = 0.0
 
     def flow(self, cpu_rate: float, wait_rate: float, number: int, seconds: float) -> None:
-        """Let time pass at these rates of all `number` together."""
+        """Advance by `seconds` at the total rates of all `number` processes."""
         free = max(0.0, 1.0 - (cpu_rate + wait_rate) / max(1, number)) * seconds
         self._cpu += cpu_rate * seconds
         self._wait += wait_rate * seconds
@@ -173,7 +173,7 @@ class SharedTime:
         self._uneven_wait += wait_rate * free
 
     def of(self, skew: float, number: int) -> tuple[float, float]:
-        """Return the part that one of them has: CPU and waits."""
+        """Return the CPU and waits of one process."""
         return (self._cpu + skew * self._uneven_cpu) / number, (self._wait + skew * self._uneven_wait) / number
 
 
@@ -188,17 +188,17 @@ def even_skews(number: int, most: float, random: Random) -> list[float]:
 
 
 _NOISE_TIME = 45.0
-"""Seconds over which the activity of a pool forgets its past."""
+"""Correlation time of the activity of a pool, in seconds."""
 
 
 _SKEW = 0.45
-"""How much more, or less, than the mean a session of a pool works."""
+"""Largest relative deviation of the work of a pool's session from the mean."""
 
 
 class SessionStream:
-    """The sessions of a :class:`SessionPool` on one instance, as a flow: `count` sessions that think, read, compute.
+    """The sessions of a :class:`SessionPool` on one instance, modelled as a flow: they think, read and compute.
 
-    `duty` is the part of its time a session wants CPU; it moves with the wave and with noise.
+    `duty` is the fraction of its time in which a session needs CPU; it changes with the wave and with noise.
     """
 
     def __init__(self, spec: SessionPool, inst_id: int, sessions: list[SimulatedSession], random: Random) -> None:
@@ -223,7 +223,7 @@ class SessionStream:
         self.skews = even_skews(len(sessions), _SKEW, random)
 
     def stir(self, now: float, seconds: float) -> None:
-        """Move on the activity of the pool by one step of `seconds`."""
+        """Update the activity of the pool by one random step of `seconds`."""
         keep = exp(-seconds / _NOISE_TIME)
         self._noise = self._noise * keep + sqrt(1 - keep * keep) * self._random.gauss(0.0, 1.0)
         wave = self.spec.wave
@@ -234,7 +234,7 @@ class SessionStream:
         self.turn = self._random.random()
 
     def flow(self, seconds: float) -> None:
-        """Let time pass at the present rates."""
+        """Advance the totals by `seconds` at the current rates."""
         self.cpu += self.cpu_rate * seconds
         self.wait += self.wait_rate * seconds
         self.time.flow(self.cpu_rate, self.wait_rate, len(self.sessions), seconds)
@@ -242,7 +242,7 @@ class SessionStream:
         self.reads += self.read_rate * seconds
 
     def split(self) -> tuple[int, int, int, int]:
-        """Return how many sessions are on CPU, wait for CPU, read, and are held back from I/O; the others think."""
+        """Return the numbers of sessions on CPU, waiting for CPU, reading, and held back from I/O; the others think."""
         number = len(self.sessions)
         held_off = number * (1 - self.fraction)
         at_work = number * self.fraction * self.pace
@@ -252,7 +252,7 @@ class SessionStream:
 
 
 class Stream:
-    """One :class:`StatementStream` at play: its idle sessions and its own source of chance."""
+    """The state of one :class:`StatementStream`: its idle sessions and its own random generator."""
 
     def __init__(self, spec: StatementStream, seed: str) -> None:
         self.spec = spec
@@ -268,7 +268,7 @@ class Stream:
 
 
 class Phase(Enum):
-    """Where an execution stands."""
+    """The phase of an execution."""
 
     POOL = "waits for the active session pool"
     QUEUED = "waits in the parallel statement queue"
@@ -277,13 +277,13 @@ class Phase(Enum):
 
 
 class Execution(Struct, eq=False):
-    """One execution of a cursor by a session. Times are instants of the simulation, CPU in seconds.
+    """One execution of a cursor by a session. Times are instants of the simulation, CPU is in seconds.
 
-    `left` is seconds of work left at full speed; `speed` what part of it passes per second now; `threads` how
-    many of its processes work at a time on each instance. `then` is what its session has executed while the cursor
-    holds its servers; `blocker` is instance and SID of whose lock it waits for all the while it runs, or its servers
-    do; `waits_for` an event that it waits for all the while. `status` is what V$SESSION shows while it holds its
-    cursor.
+    `left` is the remaining work, in seconds at full speed; `speed` is the fraction of full speed now; `threads` is the
+    number of its processes that work at the same time on each instance. `then` is a later statement of the session,
+    executed while the cursor holds its servers. `blocker` is the instance and SID of the session whose lock it, or its
+    servers, wait for while it runs; `waits_for` is an event that it waits for while it runs. `status` is V$SESSION's
+    while it holds its cursor.
     """
 
     number: int
@@ -323,7 +323,7 @@ class Execution(Struct, eq=False):
     threads: dict[int, float] = field(default_factory=dict)
 
     def flow(self, seconds: float) -> None:
-        """Let time pass at the present rates."""
+        """Advance the totals by `seconds` at the current rates."""
         self.left -= self.speed * seconds
         self.cpu += self.cpu_rate * seconds
         self.wait += self.wait_rate * seconds

@@ -1,4 +1,4 @@
-"""Fields of TOML tables as frozen dataclasses; errors name the file, the key and the nearest right word."""
+"""Fields of TOML tables, decoded to frozen dataclasses; errors name the file, the key and the nearest valid word."""
 
 import dataclasses
 import re
@@ -14,21 +14,21 @@ T = TypeVar("T")
 
 LARGEST = 1e15
 LONGEST_DAYS = 3650
-"""The longest duration: microseconds of it, and of a hundred thousand such waits, still have room in a column."""
+"""Longest duration: the microseconds of a hundred thousand such waits still fit in a column."""
 
 
 class ScenarioError(InputError):
-    """A scenario cannot be played; the text is one line that names the file and the key."""
+    """A scenario is invalid; the text is one line that names the file and the key."""
 
 
 def key(read: Reader, *default: Any) -> Any:
-    """Declare a dataclass field that `read` converts; without `default` the key must be there."""
+    """Declare a dataclass field that `read` converts; without `default` the key is required."""
     if default:
         return dataclasses.field(default=default[0], metadata={"read": read})
     return dataclasses.field(metadata={"read": read})
 
 
-def likeness(word: str, words: Iterable[str]) -> str:
+def suggestion(word: str, words: Iterable[str]) -> str:
     """Return ``; did you mean 'x'?`` for the closest of `words`, or ""."""
     found = nearest(word, words, 0.6)
     return f"; did you mean {found!r}?" if found else ""
@@ -42,7 +42,7 @@ def decode(kind: type[T], table: Any, where: str) -> T:
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name not in known or "read" not in known[name].metadata:
-            raise ScenarioError(f"{where}: unknown key {name!r}{likeness(name, known)}")
+            raise ScenarioError(f"{where}: unknown key {name!r}{suggestion(name, known)}")
         try:
             values[name] = known[name].metadata["read"](value)
         except ValueError as error:
@@ -85,7 +85,7 @@ def whole(least: int = 0, most: int = 1_000_000) -> Reader:
 
 
 def session(value: Any) -> tuple[int, int]:
-    """Read which session is meant: its SID, on instance 1, or "INSTANCE:SID".
+    """Read the key of a session: a SID on instance 1, or "INSTANCE:SID".
 
     >>> session(88), session("2:88")
     ((1, 88), (2, 88))
@@ -108,7 +108,7 @@ def text(value: Any) -> str:
 
 
 def identifier(value: Any) -> str:
-    """Read the name of a plan, group, user or PDB: not empty, upper case as the dictionary keeps it."""
+    """Read the name of a plan, group, user or PDB: not empty, converted to upper case as in the dictionary."""
     if not text(value).strip():
         raise ValueError("must not be empty")
     return text(value) if text(value).startswith("_") else text(value).upper()
@@ -127,7 +127,7 @@ def one_of(*words: str) -> Reader:
     def read(value: Any) -> str:
         found = text(value).upper() if words[0].isupper() else text(value).lower()
         if found not in words:
-            raise ValueError(f"must be one of {', '.join(words)}, got {value!r}{likeness(found, words)}")
+            raise ValueError(f"must be one of {', '.join(words)}, got {value!r}{suggestion(found, words)}")
         return found
 
     return read
@@ -146,7 +146,7 @@ def list_of(read: Reader) -> Reader:
 
 
 def duration(value: Any) -> float:
-    """Read seconds: a number, or a text such as ``40ms``, ``2s``, ``10m``, ``1h``; of the past with a minus."""
+    """Read seconds: a number, or a text such as ``40ms``, ``2s``, ``10m``, ``1h``; negative for the past."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds: int | float = value
     elif isinstance(value, str):
@@ -159,7 +159,7 @@ def duration(value: Any) -> float:
 
 
 def span(value: Any) -> float:
-    """Read a duration longer than nothing."""
+    """Read a duration longer than 0."""
     seconds = duration(value)
     if seconds <= 0:
         raise ValueError(f"must be longer than 0, got {value!r}")
@@ -167,7 +167,7 @@ def span(value: Any) -> float:
 
 
 def table_of(kind: type[Any]) -> Reader:
-    """Read a table of its own into `kind`."""
+    """Read a subtable into `kind`."""
 
     def read(value: Any) -> Any:
         try:

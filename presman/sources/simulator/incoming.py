@@ -1,4 +1,4 @@
-"""Arrivals: pools of sessions, streams of statements, scripted statements, and when each connects."""
+"""Arrivals: the sessions of pools, the statements of streams and of the script, and the times at which they arrive."""
 
 from functools import partial
 from math import pi, sin
@@ -13,7 +13,7 @@ from presman.sources.simulator.workload import Workload
 
 
 class Incoming:
-    """Connects sessions and lets statements arrive; what becomes of them is the workload's matter."""
+    """Connects sessions and submits statements to the workload."""
 
     def __init__(self, cluster: Cluster, workload: Workload) -> None:
         self._cluster = cluster
@@ -26,8 +26,8 @@ class Incoming:
         self._streams = [Stream(spec, f"{seed}/stream/{index}") for index, spec in enumerate(scenario.streams)]
         for stream in self._streams:
             self._open(stream)
-        for one in scenario.script:
-            cluster.at(one.at, partial(self._play, one))
+        for statement in scenario.script:
+            cluster.at(statement.at, partial(self._play, statement))
 
     def _connect(
         self, client: Client, group: str, pdb: str, inst_id: int = 0, sid: int | None = None
@@ -101,18 +101,18 @@ class Incoming:
             session.transient = True
         self._workload.enter(self._parse(session, spec, stream, text, asked, work, hold))
 
-    def _play(self, one: ScriptedStatement) -> None:
-        client = Client(one.user, one.program, one.machine, one.module, one.service)
-        if one.process:
-            client = background(self._cluster.scenario.header.host, one.instance, one.process)
-        session = self._connect(client, one.group, one.pdb, one.instance, one.sid)
+    def _play(self, spec: ScriptedStatement) -> None:
+        client = Client(spec.user, spec.program, spec.machine, spec.module, spec.service)
+        if spec.process:
+            client = background(self._cluster.scenario.header.host, spec.instance, spec.process)
+        session = self._connect(client, spec.group, spec.pdb, spec.instance, spec.sid)
         session.transient = True
-        session.serial = one.serial or session.serial
-        execution = self._parse(session, one, None, one.sql, one.dop, one.seconds, one.hold)
-        if one.then:
-            execution.then = self._serial(one.then, one.user)
-        execution.blocker, execution.servers_blocked = one.blocked_by, one.servers_blocked
-        execution.status, execution.waits_for = one.status, one.waits_for
+        session.serial = spec.serial or session.serial
+        execution = self._parse(session, spec, None, spec.sql, spec.dop, spec.seconds, spec.hold)
+        if spec.then:
+            execution.then = self._serial(spec.then, spec.user)
+        execution.blocker, execution.servers_blocked = spec.blocked_by, spec.servers_blocked
+        execution.status, execution.waits_for = spec.status, spec.waits_for
         self._workload.enter(execution)
 
     def _serial(self, text: str, user: str) -> Cursor:
@@ -144,7 +144,7 @@ class Incoming:
         return Execution(number, session, cursor, ticket, group, spec.cpu, spec.mb, work, work, hold, now, stream)
 
     def forget(self, session: SimulatedSession) -> None:
-        """Take an idle session out of its stream: it was ended."""
+        """Remove an idle session that was ended from its stream."""
         for stream in self._streams:
             if session in stream.idle:
                 stream.idle.remove(session)

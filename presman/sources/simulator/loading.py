@@ -1,4 +1,4 @@
-"""Loading of scenarios: finds their files, reads them and checks that what they name exists."""
+"""Loading of scenarios: finds and reads their files, and checks their references."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from presman.base.private_files import has_short_lines, read_small
 from presman.base.release import Release
-from presman.sources.simulator.fields import ScenarioError, decode, identifier, likeness
+from presman.sources.simulator.fields import ScenarioError, decode, identifier, suggestion
 from presman.sources.simulator.scenario import (
     ACTIONS,
     ENTRIES,
@@ -27,7 +27,7 @@ from presman.sources.simulator.scenario import (
 FOLDER = Path(__file__).with_name("scenarios")
 _TABLES = {"capacity", "plans", "pdbs", *ENTRIES}
 _LARGEST, _LONGEST = 256_000, 1_000
-"""Bytes of a file, and of one of its lines, that are read."""
+"""Largest file, and longest line of it, in bytes."""
 _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
@@ -38,13 +38,13 @@ def scenario_names() -> list[str]:
 
 
 def load_scenario(scenario: str | Path) -> Scenario:
-    """Return a scenario by its name (``mixed``) or from a TOML file. Raises ScenarioError, one line."""
+    """Return a scenario by its name (``mixed``) or from a TOML file. Raises ScenarioError with one line of text."""
     path = Path(scenario)
     if isinstance(scenario, str) and not scenario.endswith(".toml"):
         names = scenario_names()
         if scenario not in names:
             raise ScenarioError(
-                f"unknown scenario {scenario!r}{likeness(scenario, names)}"
+                f"unknown scenario {scenario!r}{suggestion(scenario, names)}"
                 f" (scenarios: {', '.join(names)}; or a file FILE.toml)"
             )
         path = FOLDER / f"{scenario}.toml"
@@ -59,9 +59,9 @@ def load_scenario(scenario: str | Path) -> Scenario:
 
 
 def _tables(path: Path) -> Mapping[str, Any]:
-    """Return what a file says. Raises OSError, UnicodeDecodeError, TOMLDecodeError, RecursionError, ScenarioError.
+    """Return the tables of a file. Raises OSError, UnicodeDecodeError, TOMLDecodeError, RecursionError, ScenarioError.
 
-    What a key of many dots takes grows with the square of its length, as does what opens lists without an end.
+    Lines are limited because the time to parse a key with many dots, or many unclosed lists, is quadratic.
     """
     data = read_small(path, _LARGEST)
     if not has_short_lines(data, _LONGEST):
@@ -70,10 +70,10 @@ def _tables(path: Path) -> Mapping[str, Any]:
 
 
 def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
-    """Return the scenario that `tables` describe; `file` stands in error texts. Raises ScenarioError."""
+    """Return the scenario that `tables` describe; `file` is its name in errors. Raises ScenarioError."""
     for table, value in tables.items():
         if isinstance(value, dict | list) and table not in _TABLES:
-            raise ScenarioError(f"{file}: unknown table [{table}]{likeness(table, _TABLES)}")
+            raise ScenarioError(f"{file}: unknown table [{table}]{suggestion(table, _TABLES)}")
     top = {key: value for key, value in tables.items() if key not in _TABLES}
     scenario = Scenario(
         name=stem,
@@ -131,9 +131,9 @@ def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
 
 
 def _require(where: str, what: str, word: str, words: Iterable[str]) -> None:
-    """Raise ScenarioError for a word that is none of `words`, with the nearest of them."""
+    """Raise ScenarioError if `word` is not in `words`; the text suggests the nearest of them."""
     if word not in words:
-        raise ScenarioError(f"{where}: {what} {word!r}{likeness(word, words)}")
+        raise ScenarioError(f"{where}: {what} {word!r}{suggestion(word, words)}")
 
 
 def _check(scenario: Scenario, file: str) -> None:
@@ -149,13 +149,13 @@ def _check(scenario: Scenario, file: str) -> None:
     for number, alteration in enumerate(scenario.alterations, 1):
         _check_alteration(alteration, scenario, f"{file}: alterations[{number}]")
     _check_restarts(scenario, file)
-    for number, one in enumerate(scenario.script, 1):
-        if one.sid == OWN_SID:
+    for number, statement in enumerate(scenario.script, 1):
+        if statement.sid == OWN_SID:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
 
 
 def _check_work(scenario: Scenario, file: str) -> None:
-    """Refuse what would be played for minutes before it shows anything."""
+    """Raise ScenarioError for a scenario that would take minutes before it shows anything."""
     size, warmup = scenario.header.size, scenario.header.warmup
     rate = sum(1 / (each.every or inf) + each.burst / (each.burst_every or inf) for each in scenario.streams)
     work = (
@@ -174,18 +174,18 @@ def _check_work(scenario: Scenario, file: str) -> None:
             raise ScenarioError(f"{file}: {count:,} {what} are too many to play: at most {most:,}")
 
 
-def _check_alteration(one: Alteration, scenario: Scenario, where: str) -> None:
-    if one.directive is not None:
-        _require(f"{where}.plan", "unknown plan", one.plan, scenario.plans)
-        _require(f"{where}.group", f"{one.plan} has no", one.group, scenario.plans[one.plan].directives)
-        _check_plan(scenario.altered(one).plans[one.plan], scenario.plans, f"{where}.directive")
-    elif one.restart is not None and not 1 <= one.restart <= scenario.capacity.instances:
+def _check_alteration(change: Alteration, scenario: Scenario, where: str) -> None:
+    if change.directive is not None:
+        _require(f"{where}.plan", "unknown plan", change.plan, scenario.plans)
+        _require(f"{where}.group", f"{change.plan} has no", change.group, scenario.plans[change.plan].directives)
+        _check_plan(scenario.altered(change).plans[change.plan], scenario.plans, f"{where}.directive")
+    elif change.restart is not None and not 1 <= change.restart <= scenario.capacity.instances:
         raise ScenarioError(f"{where}.restart: there are {scenario.capacity.instances} instances")
 
 
 def _check_restarts(scenario: Scenario, file: str) -> None:
-    """Refuse that all instances are away at a time: nobody could connect, and no view would have a row."""
-    away = [(one.at, one.at + one.takes, one.restart) for one in scenario.alterations if one.restart is not None]
+    """Raise ScenarioError if all instances are down at the same time: then no view would have rows."""
+    away = [(each.at, each.at + each.takes, each.restart) for each in scenario.alterations if each.restart is not None]
     for at, _, _ in away:
         if len({which for begin, end, which in away if begin <= at <= end}) == scenario.capacity.instances:
             raise ScenarioError(f"{file}: alterations: {at:g} seconds after the start no instance is open any more")
@@ -215,7 +215,7 @@ def _check_loops(
     for target in plan.directives:
         if target in path:
             raise ScenarioError(f"{where}: plan {target} contains itself")
-        if target in seen:  # and so each of its groups; its subplans would be gone through again and again
+        if target in seen:  # so each of its groups is named twice; its subplans would be traversed repeatedly
             raise ScenarioError(f"{where}: {target} is named more than once")
         if target in plans:
             seen.add(target)
@@ -229,7 +229,7 @@ def _groups_of(plans: Iterable[PlanSpec]) -> set[str]:
 
 
 def leaves_of(plan: PlanSpec, plans: Mapping[str, PlanSpec]) -> list[str]:
-    """Return the consumer groups that `plan` names, its subplans' among them, in order."""
+    """Return the consumer groups of `plan` and its subplans, in order."""
     found: list[str] = []
     for target in plan.directives:
         found += leaves_of(plans[target], plans) if target in plans else [target]

@@ -1,6 +1,6 @@
-"""Instance: its SIDs, parallel servers, wait events, statistics, counters, pools of sessions, and its I/O limits.
+"""Instance: its SIDs, parallel servers, wait events, statistics, counters, pools of sessions, and I/O limits.
 
-`pace` holds a container's I/O to its MAX_IOPS and MAX_MBPS: demand and limits in, a pace out. Pure arithmetic.
+`pace` computes the fraction of full speed at which a container's I/O stays within MAX_IOPS and MAX_MBPS.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ from presman.sources.simulator.executions import (
 from presman.sources.simulator.scenario import OWN_SID, Capacity, PdbDirective, PdbSpec, Scenario
 
 RATE_LIMIT = "resmgr: I/O rate limit"
-"""The event that I/O held back waits for."""
+"""The wait event of I/O that is held back."""
 
 
 class Demand(NamedTuple):
-    """What some work would read and write per second at full speed, and the part of that speed its CPU lets it have."""
+    """The I/O per second of some work at full speed, and the fraction of that speed that its CPU allows."""
 
     requests: float
     megabytes: float
@@ -34,7 +34,7 @@ class Demand(NamedTuple):
 
 
 def pace(limits: PdbDirective, demands: Iterable[Demand]) -> float:
-    """Return the part of full speed (0..1) at which all of a container's I/O may go on; work slower anyway is let be.
+    """Return the fraction of full speed (0..1) that a container's I/O may have; slower work is not slowed further.
 
     >>> pace(PdbDirective(max_iops=60), [Demand(50, 1), Demand(50, 1, speed=0.2)])
     1.0
@@ -51,7 +51,7 @@ def pace(limits: PdbDirective, demands: Iterable[Demand]) -> float:
 
 
 def _level(limit: float, wanted: Sequence[tuple[float, float]]) -> float:
-    """Return the speed at which the sum of what is wanted, each up to its own speed, is just the limit."""
+    """Return the speed at which the sum of all amounts, each at no more than its own speed, equals the limit."""
     if sum(amount * speed for amount, speed in wanted) <= limit:
         return 1.0
     rest, weight = limit, sum(amount for amount, _ in wanted)
@@ -90,17 +90,17 @@ _BACKGROUND_CPU = 0.06
 _SMALL_MB = 8 / 1024
 """One database block."""
 _WRITTEN = 0.35
-"""Blocks that short calls write for each one they read."""
+"""Blocks that short calls write per block read."""
 HELD_BACK = counters.shape((1.0, 15_000.0, 0.6))
 _HELD_BACK_MEAN = counters.mean_of(HELD_BACK) / 1e6
 _IO_LIMITS = Release(12, 2)
-"""The release that brought MAX_IOPS and MAX_MBPS."""
+"""The first release with MAX_IOPS and MAX_MBPS."""
 RESERVED = 0.1
-"""CPUs that the background processes take."""
+"""CPUs that are reserved for the background processes."""
 _SAME = 1e-9
 _COMMIT_REDO = 5_200
 _IDLE_REDO = 900
-"""Bytes of redo of a commit, and of each second without any. Direct path writes are taken to be NOLOGGING."""
+"""Bytes of redo per commit, and per second without commits. Direct path writes are assumed to be NOLOGGING."""
 
 _BACKGROUND = ("PMON", "LGWR", "DBW0", "CKPT", "SMON", "MMON", "DBRM")
 
@@ -111,7 +111,7 @@ class Machine:
     def __init__(self, inst_id: int, scenario: Scenario, seed: int, start: float, release: Release) -> None:
         self.inst_id = inst_id
         self.capacity: Capacity = scenario.capacity
-        reserved = {OWN_SID} | {one.sid for one in scenario.script if one.sid is not None}
+        reserved = {OWN_SID} | {statement.sid for statement in scenario.script if statement.sid is not None}
         self.sids = SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
         self.names = ServerNames(self.capacity.maximum)
         self.events = counters.events_of(self.capacity.storage, self.capacity.instances > 1)
@@ -138,7 +138,7 @@ class Machine:
             self.background.append(SimulatedSession(inst_id, con_id, sid, serial, client, "", start, changed=start))
 
     def restart(self) -> None:
-        """Count anew, as an instance does that was started; its host goes on."""
+        """Reset the counters as an instance restart does; those of the host go on."""
         self.statistics = dict.fromkeys(STATISTICS, 0)
         self.names.highwater = self.names.sessions = self.names.in_use
         for event in self.events.values():
@@ -147,13 +147,13 @@ class Machine:
             account.base = account.totals
 
     def account(self, group: Group) -> counters.GroupCounters:
-        """Return the account of a group, opened when it is first used."""
+        """Return the counters of a group, created when first used."""
         if group not in self.accounts:
             self.accounts[group] = counters.GroupCounters()
         return self.accounts[group]
 
     def demand(self, running: list[Execution]) -> dict[Group, float]:
-        """Return the CPUs each group would use now at the pace of its I/O if nothing else held it back."""
+        """Return the CPUs that each group would use now if only I/O limits slowed it down."""
         wanted: dict[Group, float] = {}
         for pool in self.pools:
             used = len(pool.sessions) * pool.duty * self._pace_of(pool)
@@ -169,11 +169,11 @@ class Machine:
         return self.paces.get(pool.group.con_id, 1.0) if pool.spec.io else 1.0
 
     def pace_for(self, execution: Execution) -> float:
-        """Return the part of full speed that I/O limits leave a statement here."""
+        """Return the fraction of full speed that I/O limits allow a statement on this instance."""
         return self.paces.get(execution.group.con_id, 1.0) if execution.mb_each else 1.0
 
     def set_paces(self, running: list[Execution], fractions: Mapping[Group, float]) -> bool:
-        """Work out the pace of each limited container's I/O for the CPU its groups got; return whether one changed."""
+        """Compute the I/O pace of each limited container, given its groups' CPU; return whether one changed."""
         paces = {}
         for con_id, limits in self.limits.items():
             now = self.paces.get(con_id, 1.0)
@@ -185,7 +185,7 @@ class Machine:
     def _io_demands(
         self, con_id: int, running: list[Execution], fractions: Mapping[Group, float], now: float
     ) -> Iterator[Demand]:
-        """Yield what each of a container's pools and statements would read and write here at full speed."""
+        """Yield the I/O at full speed of each pool and statement of a container on this instance."""
 
         def speed(group: Group) -> float:
             part = fractions.get(group, 1.0)
@@ -202,7 +202,7 @@ class Machine:
 
     @staticmethod
     def fractions(wanted: Mapping[Group, float], given: Mapping[Group, float]) -> dict[Group, float]:
-        """Return the part of its demand that each group got."""
+        """Return the fraction of its demand that each group got."""
         found = {}
         for group, want in wanted.items():
             part = given[group] / want if want > 0 else 1.0
@@ -210,7 +210,7 @@ class Machine:
         return found
 
     def settle(self, wanted: dict[Group, float], given: dict[Group, float], background: Group) -> dict[Group, float]:
-        """Take over what CPU was given: restart every rate of the accounts; return the part each group got."""
+        """Apply an allocation of CPU: reset all rates of the counters; return the fraction that each group got."""
         for account in self.accounts.values():
             account.rates = [0.0] * len(account.rates)
         fractions = self.fractions(wanted, given)
@@ -226,7 +226,7 @@ class Machine:
         return ((1 - self.badness) * good + self.badness * bad) / 1e6
 
     def add_pool(self, pool: SessionStream, fraction: float, managed: bool) -> None:
-        """Let a pool's sessions draw on their account at the part of the CPU they got."""
+        """Add the rates of a pool, which got a `fraction` of its CPU demand, to its group's counters."""
         rates = self.account(pool.group).rates
         number = len(pool.sessions)
         pool.fraction, pool.pace = fraction, self._pace_of(pool)
@@ -245,7 +245,7 @@ class Machine:
         rates[Count.IO_THROTTLE] += number * fraction * (1 - pool.pace)
 
     def add_execution(self, execution: Execution, fraction: float, managed: bool) -> None:
-        """Let the processes of a statement that work on this instance draw on their group's account."""
+        """Add the rates of a statement's processes on this instance to its group's counters."""
         rates = self.account(execution.group).rates
         threads, io_pace = execution.threads[self.inst_id], self.pace_for(execution)
         at_work = threads * fraction * io_pace
@@ -276,7 +276,7 @@ class Machine:
             rates[Count.YIELDS] += cpu * 0.3
 
     def flow(self, seconds: float) -> None:
-        """Let time pass at the present rates."""
+        """Advance all totals by `seconds` at the current rates."""
         used = 0.0
         for account in self.accounts.values():
             account.flow(seconds)
@@ -287,7 +287,7 @@ class Machine:
         self.exhausted += seconds * self.short
 
     def observe(self, seconds: float, fractions: dict[Group, float], running: int) -> None:
-        """Turn what the accounts counted since the last call into waits, and see how busy the storage is."""
+        """Convert the counts since the last call to waits, and update the load of the storage."""
         total = [0.0] * len(Count)
         bad = 0.0
         for group, account in self.accounts.items():
@@ -319,7 +319,7 @@ class Machine:
         events["log file sync"].record(commits, load * 0.5)
         events["control file sequential read"].record(0.7 * seconds, load)
         events["latch free"].record(total[Count.CONSUMED_CPU_TIME] * 0.05)
-        if self.names.in_use:  # servers pass rows on; who reads serially has nobody to dequeue from
+        if self.names.in_use:  # only parallel servers pass rows on; a serial read has no dequeue waits
             events["PX Deq: reap credit"].record(total[Count.LARGE_READ_REQUESTS] * 0.6)
         events["PX Deq: Execute Reply"].record(1.3 * running * seconds)
         events["SQL*Net message from client"].record(calls)
@@ -330,7 +330,7 @@ class Machine:
         self.statistics["redo size"] += commits * _COMMIT_REDO + seconds * _IDLE_REDO
 
     def count_start(self, degree: int, asked: int, verb: str) -> None:
-        """Count the start of a statement that asked for parallel execution in V$SYSSTAT."""
+        """Count the start of a statement that requested parallel execution, for V$SYSSTAT."""
         statistics = self.statistics
         if degree > 1:
             kind = {"select": "queries", "create": "DDL statements"}.get(verb, "DML statements")
@@ -348,10 +348,10 @@ class Machine:
 
 
 def is_limited(pdb: PdbSpec) -> bool:
-    """Whether a pluggable database limits its I/O."""
+    """Return whether a pluggable database limits its I/O."""
     return bool(pdb.directive.max_iops or pdb.directive.max_mbps)
 
 
 def starvation(fraction: float) -> float:
-    """Return the part of a group's waits for CPU that are long, by the part of its demand it gets."""
+    """Return the fraction of a group's waits for CPU that are long, given the fraction of its demand that it gets."""
     return 0.0 if fraction >= _STARVED_BELOW else _WORST * (1 - fraction / _STARVED_BELOW)

@@ -1,4 +1,4 @@
-"""SQL statements: text and SQL_ID, the DOP that parsing gives and its reason, the plan and its OTHER_XML."""
+"""SQL statements: text and SQL_ID, the DOP at parse time and its reason, the plan and its OTHER_XML."""
 
 import re
 import zlib
@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 
-try:  # `hashlib` has OpenSSL loaded, which takes most of a megabyte
+try:  # `hashlib` loads OpenSSL, which takes most of a megabyte
     from _md5 import md5  # type: ignore[import-not-found]
-except ImportError:  # a Python that has no other
+except ImportError:  # a Python without `_md5`
     from hashlib import md5
 
 _ALPHABET = "0123456789abcdfghjkmnpqrstuvwxyz"
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-"""What XML wants; the standard library's own function imports the modules of HTTP."""
+"""Escapes for XML; the standard library's function would import its HTTP modules."""
 
 _IO_SHARE = 0.8
-"""Derived I/O DOP as a part of the derived CPU DOP, as in the published listings (40 of 51)."""
+"""Derived I/O DOP as a fraction of the derived CPU DOP, as in published listings (40 of 51)."""
 
 
 @cache
 def sql_id_of(text: str) -> str:
-    """Return the SQL_ID of a text: the last 64 bits of the MD5 of the text and a zero byte, in base 32."""
+    """Return the SQL_ID of a text: the last 64 bits of the MD5 hash of the text and a zero byte, in base 32."""
     digest = md5(text.encode() + b"\0", usedforsecurity=False).digest()
     high, low = (int.from_bytes(digest[start : start + 4], "little") for start in (8, 12))
     number = high << 32 | low
@@ -47,21 +47,21 @@ class PlanOperation(NamedTuple):
 
 
 _WRITTEN = 0.3
-"""MB that a statement which writes does so for each one it reads."""
+"""MB that a writing statement writes per MB read."""
 
 _VERBS = frozenset({"SELECT", "INSERT", "MERGE", "UPDATE", "DELETE"})
 
 _TABLE = re.compile(r"\b(?:from|using|update)\s+(?:\w+\.)?([a-z]\w*)", re.IGNORECASE)
-"""Where a text names the first table that is read."""
+"""Matches the name of the first table that a statement reads."""
 
 
 @dataclass(slots=True)
 class Cursor:
-    """A child cursor: one text parsed to one DOP. `asked` is the DOP wanted before any limit.
+    """A child cursor: one text parsed to one DOP. `asked` is the requested DOP before any limit.
 
-    Its plan has `trees` data flow trees of `sets` server sets each, which work one after the other.
+    Its plan has `trees` data flow trees of `sets` server sets each, which run one after the other.
 
-    The counters are those of V$SQL, times in seconds.
+    The counters are those of V$SQL, with times in seconds.
     """
 
     sql_id: str
@@ -84,22 +84,22 @@ class Cursor:
     _xml: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        """Give the plan its hash value."""
+        """Compute the hash value of the plan."""
         self.plan_hash = zlib.crc32(f"{self.sql_id}/{self.sets * self.trees if self.dop > 1 else 0}".encode())
 
     @property
     def writes(self) -> bool:
-        """Whether it writes what it reads."""
+        """Whether it is DML or DDL."""
         return self.text.lstrip().lower().startswith(("insert", "merge", "create", "update", "delete"))
 
     @property
     def writing(self) -> float:
-        """The MB it writes for each one it reads."""
+        """The MB it writes per MB read."""
         return _WRITTEN if self.writes else 0.0
 
     @property
     def table(self) -> str:
-        """The table that it reads: the first its text names, without the schema."""
+        """The table that it reads: the first one in its text, without the schema."""
         found = _TABLE.search(self.text)
         return found[1].upper() if found else "SALES"
 
@@ -127,7 +127,7 @@ class Cursor:
         return facts
 
     def lines(self) -> list[PlanOperation]:
-        """Return the lines of its plan, line 0 first."""
+        """Return the lines of its plan, from line 0."""
         verb = self.text.split(None, 1)[0].upper()
         verb = "CREATE TABLE" if verb == "CREATE" else verb if verb in _VERBS else "SELECT"
         top = f"{verb} STATEMENT"
@@ -146,7 +146,7 @@ class Cursor:
 
 
 def _tree(number: int, sets: int, table: str) -> list[_Step]:
-    """Return the operations of one data flow tree, each the only child of the one before."""
+    """Return the operations of one data flow tree; each is the only child of the previous one."""
 
     def queue(operation: int) -> tuple[str, str]:
         return f":TQ{number}{operation:04}", f":Q{number}{operation:03}"
@@ -166,7 +166,7 @@ def _tree(number: int, sets: int, table: str) -> list[_Step]:
 
 
 class Parsed(NamedTuple):
-    """What parsing gives: the DOP, why, and whether automatic DOP was at work."""
+    """The result of parsing: the DOP, its reason, and whether automatic DOP determined it."""
 
     dop: int
     reason: str
@@ -174,10 +174,10 @@ class Parsed(NamedTuple):
 
 
 def parse(asked: int, reason: str, policy: str, degree_limit: int, group_limit: int | None) -> Parsed:
-    """Return the DOP of a statement that wants `asked`.
+    """Return the DOP of a statement that requests `asked`.
 
-    Automatic DOP heeds the parameter's and the group's degree limits when it parses; a degree from a hint, the
-    session or a table is cut to the group's limit only when the statement starts, which shows as a downgrade.
+    Automatic DOP applies the limits of the parameter and the group at parse time. A degree from a hint, the session or
+    a table is reduced to the group's limit only when the statement starts, which shows as a downgrade.
     """
     if reason != "auto":
         return Parsed(asked, reason, False)
@@ -201,7 +201,7 @@ class Library:
     def cursor(
         self, text: str, user: str, asked: int, sets: int, parsed: Parsed, now: float, sql_id: str = "", trees: int = 1
     ) -> Cursor:
-        """Return the child cursor for `text` with this outcome of parsing, loading it if it is new."""
+        """Return the child cursor for `text` with this result of parsing; create it if it is new."""
         sql_id = sql_id or sql_id_of(text)
         key = (sql_id, user, asked, sets, trees, parsed)
         if key not in self._children:

@@ -1,7 +1,7 @@
-"""The active plans as one tree, and how CPU is shared by it. Pure arithmetic.
+"""The active plans as one tree, and the allocation of CPU by it, as pure functions.
 
-The tree: CDB plan over PDBs over plans over subplans over consumer groups. Demand per consumer group, a plan and a
-capacity give the CPUs of each group.
+The levels of the tree are CDB plan, PDBs, plans, subplans, consumer groups. The CPUs of each group follow from the
+demand of all groups, the tree, and the capacity.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _TINY = 1e-12
 class Node(Struct, frozen=True):
     """One plan, PDB or consumer group in the tree. `group` is set on the leaves.
 
-    `weights` is its part of each level of its parent (0..1); `limit` its UTILIZATION_LIMIT as a fraction of what
-    the parent may use, 1 without one.
+    `weights` is its fraction of each level of its parent (0..1); `limit` is its UTILIZATION_LIMIT as a fraction of what
+    the parent may use, 1 if it has none.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Node(Struct, frozen=True):
 
 
 def plan_tree(plan: PlanSpec, plans: Mapping[str, PlanSpec], con_id: int = 0, **root: object) -> Node:
-    """Return the tree of one top plan; `root` gives the top node other attributes."""
+    """Return the tree of one top plan; `root` sets further attributes of the top node."""
     nodes = []
     shares = sum(directive.levels[0] for directive in plan.directives.values())
     for target, directive in plan.directives.items():
@@ -56,7 +56,7 @@ def cdb_tree(
     cpus: int,
     release: Release,
 ) -> Node:
-    """Return the tree of a CDB plan; `active` is each container's own plan, "" for none, `cpus` those to divide."""
+    """Return the tree of a CDB plan; `active` maps containers to their plans ("" for none), `cpus` is the CPU_COUNT."""
     parts = _parts(pdbs, cpus, release)
     nodes = []
     for pdb, part in zip(pdbs, parts, strict=True):
@@ -72,9 +72,10 @@ def cdb_tree(
 
 
 def _parts(pdbs: Sequence[PdbSpec], cpus: int, release: Release) -> list[float]:
-    """Return each container's weight: its shares, or where nobody has shares or a limit CPU_MIN_COUNT (18: CPU_COUNT).
+    """Return each container's weight: its shares, or, if no container has shares or a limit, its CPU_MIN_COUNT.
 
-    Database Reference 19, CPU_MIN_COUNT: where SHARES and UTILIZATION_LIMIT are unset.
+    In 18 it is CPU_COUNT. Source: Database Reference 19, CPU_MIN_COUNT: used where SHARES and UTILIZATION_LIMIT are
+    not set.
     """
     given = [pdb.directive for pdb in pdbs]
     if release < Release(18) or any(each.shares or each.utilization_limit for each in given):
@@ -84,10 +85,10 @@ def _parts(pdbs: Sequence[PdbSpec], cpus: int, release: Release) -> list[float]:
 
 
 def shares_among(nodes: Sequence[Node], wanting: Collection[int]) -> list[float]:
-    """Return what each node gets of one CPU when just those at the indexes `wanting` want some; sums to 1.
+    """Return each node's share of one CPU if only the nodes at the indexes `wanting` demand CPU; the sum is 1.
 
-    What a level leaves goes to the next level; what all levels leave is drawn for again, so in the end it falls
-    to those that want in the same proportion. Nodes without allocation get some only if nobody else wants any.
+    What a level does not use goes to the next level; what no level uses is distributed again among the demanding nodes
+    in the same proportion. Nodes without an allocation get CPU only if no other node demands any.
     """
     given = [0.0] * len(nodes)
     left = 1.0
@@ -111,10 +112,10 @@ _ENOUGH = 1e-9
 
 
 def hand_out(root: Node, demand: Mapping[Group, float], capacity: float) -> dict[Group, float]:
-    """Return the CPUs that each group of `demand` gets of `capacity`.
+    """Return the CPUs that each group in `demand` gets of `capacity`.
 
-    Work conserving: CPU stays idle only if nobody may use it. Limits nest: a 90 % group in a 40 % subplan may use
-    36 %. Groups that `root` does not know get nothing.
+    Work conserving: CPU stays idle only if no group may use it. Limits nest: a 90 % group in a 40 % subplan may use
+    36 %. Groups that are not in the tree get nothing.
     """
     given: dict[Group, float] = dict.fromkeys(demand, 0.0)
     wants = _wants(root, demand, capacity, {})
@@ -123,7 +124,7 @@ def hand_out(root: Node, demand: Mapping[Group, float], capacity: float) -> dict
 
 
 def _wants(node: Node, demand: Mapping[Group, float], ceiling: float, found: dict[int, float]) -> dict[int, float]:
-    """Collect what each node can use, by identity: its demand cut to its limit of the parent's ceiling."""
+    """Collect the CPUs that each node can use, by identity: its demand, limited to its part of the parent's ceiling."""
     ceiling *= node.limit
     if node.group is not None:
         want = demand.get(node.group, 0.0)
@@ -149,7 +150,7 @@ def _give(node: Node, wants: Mapping[int, float], amount: float, given: dict[Gro
 
 
 def fill(nodes: Sequence[Node], rooms: Sequence[float], amount: float) -> list[float]:
-    """Divide `amount` among `nodes` by their levels, none beyond its room, as a draw for each slice would.
+    """Divide `amount` among `nodes` by their levels, none beyond its room, as a random draw per time slice would.
 
     >>> from presman.sources.simulator.plan_tree import Node
     >>> half = Node("A", (0.6,) + (0.0,) * 7), Node("B", (0.4,) + (0.0,) * 7), Node("C", (0.0, 1.0) + (0.0,) * 6)

@@ -1,7 +1,7 @@
-"""Scenario: capacity, plans, workloads and events, as a TOML file describes them.
+"""Scenario: the capacity, plans, workloads and events that a TOML file describes.
 
-Directive keys are the parameter names of DBMS_RESOURCE_MANAGER.CREATE_PLAN_DIRECTIVE, so a plan can be copied
-from its script. Instants (`at`) count from the end of the warm-up, which is the moment presman opens.
+Directive keys are the parameter names of DBMS_RESOURCE_MANAGER.CREATE_PLAN_DIRECTIVE, so a plan can be copied from the
+script that creates it. Instants (`at`) count from the end of the warm-up, when presman opens the source.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from presman.sources.simulator.fields import (
 
 OTHER_GROUPS = "OTHER_GROUPS"
 OWN_SID = 77
-"""The SID that presman's own session would have on instance 1: never given to anybody, so it never shows."""
+"""The SID of presman's own session on instance 1: no other session gets it, so no query shows it."""
 
 ACTIONS = ("CANCEL_SQL", "KILL_SESSION", "LOG_ONLY")
-"""What SWITCH_GROUP may name instead of a group."""
+"""The actions that SWITCH_GROUP may name instead of a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """What a plan gives one group or subplan. Percent of the level, of CPU or of servers; times in seconds.
+    """A plan directive for one group or subplan. Percent of the level, of CPU or of servers; times in seconds.
 
-    `active_sess_pool_p1` holds back statements; the short calls of session pools pass.
+    `active_sess_pool_p1` limits statements; it does not apply to the short calls of session pools.
     """
 
     mgmt_p1: int = key(whole(0, 100), 0)
@@ -65,7 +65,7 @@ class Directive:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """MGMT_P1 to MGMT_P8; shares stand at the first level, as the dictionary shows them."""
+        """MGMT_P1 to MGMT_P8; shares are at the first level, as in the dictionary."""
         if self.shares is not None:
             return (self.shares, 0, 0, 0, 0, 0, 0, 0)
         return tuple(getattr(self, f"mgmt_p{level}") for level in range(1, 9))
@@ -73,7 +73,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class PlanSpec:
-    """A plan: its method (EMPHASIS: levels, RATIO: shares) and directives by group or subplan."""
+    """A plan: its method (EMPHASIS: levels, RATIO: shares) and its directives by group or subplan."""
 
     name: str
     method: str
@@ -83,10 +83,10 @@ class PlanSpec:
 
 @dataclass(frozen=True, slots=True)
 class PdbDirective:
-    """What the CDB plan gives one pluggable database, by its name or by its `profile`, and what it has set for itself.
+    """The directive of the CDB plan for one pluggable database, by its name or `profile`, and the PDB's own parameters.
 
     `cpu_count`, `cpu_min_count` (19 and later), `max_iops`, `max_mbps` (12.2 and later) and `parallel_servers_target`
-    hold on each instance. Without `shares`, and a directive of its own, the default directive gives it one.
+    are per instance. A PDB without a directive gets one share from the default directive.
     """
 
     shares: int | None = key(whole(1, 100), None)
@@ -101,16 +101,16 @@ class PdbDirective:
 
     @property
     def is_named(self) -> bool:
-        """Whether the CDB plan has a directive for it, by its name or profile."""
+        """Whether the CDB plan has a directive for it, by name or profile."""
         given = (self.shares, self.utilization_limit, self.parallel_server_limit, self.profile or None)
         return any(each is not None for each in given)
 
     def cpu_limit(self, cpus: int) -> float:
-        """Return the part of the CPUs it may use, by UTILIZATION_LIMIT and by its own CPU_COUNT."""
+        """Return the fraction of the CPUs that it may use, by UTILIZATION_LIMIT and its CPU_COUNT."""
         return min((self.utilization_limit or 100) / 100, (self.cpu_count or cpus) / cpus)
 
     def servers_limit(self, target: int, instances: int) -> int | None:
-        """Return the servers it may hold on all instances together; None without a limit."""
+        """Return the number of servers that it may hold on all instances together; None without a limit."""
         limits = [] if self.parallel_server_limit is None else [target * self.parallel_server_limit // 100]
         limits += [] if self.parallel_servers_target is None else [self.parallel_servers_target * instances]
         return min(limits, default=None)
@@ -128,7 +128,7 @@ class PdbSpec:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Machines, each instance alike: CPUs, parallel servers, storage, and the parameters that steer them."""
+    """The capacity of each instance: CPUs, parallel servers, storage, and the parameters that control them."""
 
     instances: int = key(whole(1, 8), 1)
     cpu_count: int = key(whole(1, 1024), 16)
@@ -143,7 +143,7 @@ class Capacity:
     io_mb_per_second: float = key(number(1), 3000.0)
 
     def __post_init__(self) -> None:
-        """Refuse what no instance could be started with."""
+        """Raise ValueError for parameters with which an instance could not start."""
         if self.cpu_count > self.host:
             raise ValueError(f"cpu_count {self.cpu_count} is more than host_cpus {self.host}")
         if self.target > self.maximum:
@@ -151,12 +151,12 @@ class Capacity:
 
     @property
     def host(self) -> int:
-        """CPUs of one host."""
+        """The number of CPUs of one host."""
         return self.host_cpus if self.host_cpus is not None else self.cpu_count
 
     @property
     def caged(self) -> bool:
-        """Whether CPU_COUNT was set below the host's, which with a plan is instance caging."""
+        """Whether CPU_COUNT is below the host's CPUs: with a plan that is instance caging."""
         return self.cpu_count < self.host
 
     @property
@@ -166,18 +166,18 @@ class Capacity:
 
     @property
     def maximum(self) -> int:
-        """PARALLEL_MAX_SERVERS of one instance; default as for the target, times 5 instead of 2."""
+        """PARALLEL_MAX_SERVERS of one instance; the default is that of the target, with factor 5 instead of 2."""
         return self.parallel_max_servers or max(self.target, self.parallel_threads_per_cpu * self.cpu_count * 4 * 5)
 
     @property
     def degree_limit(self) -> int:
-        """The ceiling of automatic DOP; the default CPU is CPU_COUNT x threads x instances."""
+        """PARALLEL_DEGREE_LIMIT; its default, CPU, means CPU_COUNT x threads x instances."""
         return self.parallel_degree_limit or self.cpu_count * self.parallel_threads_per_cpu * self.instances
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A slow swing of activity: sine of `period` seconds, `depth` 0..1 of the mean."""
+    """A slow oscillation of activity: a sine with a `period` in seconds, and a `depth` of 0..1 times the mean."""
 
     period: float = key(span, 600.0)
     depth: float = key(number(0, 1), 0.3)
@@ -188,7 +188,7 @@ _NO_WAVE = Wave(depth=0.0)
 
 
 class Client(Struct, frozen=True):
-    """Who connects: what V$SESSION shows of a workload's sessions."""
+    """A client: the columns that V$SESSION shows for a workload's sessions."""
 
     user: str
     program: str
@@ -201,7 +201,7 @@ class Client(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SessionPool:
-    """Connected sessions that work in short calls: think, I/O, CPU. `cpu`, `io`, `think` are seconds per call."""
+    """Connected sessions with short calls of CPU, I/O and think time: `cpu`, `io`, `think` are seconds per call."""
 
     name: str = key(text)
     group: str = key(identifier)
@@ -224,14 +224,14 @@ class SessionPool:
 
 @dataclass(frozen=True, slots=True)
 class StatementStream:
-    """Statements that arrive at random (`every`) or together (`burst` of them every `burst_every`).
+    """Statements that arrive at random (`every`) or in bursts (`burst` of them every `burst_every`).
 
-    `dop` are the degrees asked for, one drawn each time; `reason` says who asks (auto, hint, table property,
-    session); `sets` 1 for a lone scan, 2 for producers and consumers, in each of `trees`, which work one after the
-    other. `work` is seconds to run with all servers and no throttling, `spread` its log-normal sigma; `cpu` the CPUs
-    one working server wants, `mb` the MB/s it reads. `queue` is policy (PARALLEL_DEGREE_POLICY decides), always or
-    never. A share `hold_chance` of the statements is never fetched to its end and holds its servers for about `hold`
-    seconds.
+    `dop` lists the degrees that are requested at random; `reason` is where the degree comes from (auto, hint, table
+    property, session). `sets` is 1 for a simple scan, 2 for producers and consumers, in each of the `trees`, which run
+    one after the other. `work` is the seconds to run with all servers and without throttling, `spread` its log-normal
+    sigma; `cpu` is the CPUs that one working server demands, `mb` the MB/s that it reads. `queue` is policy
+    (PARALLEL_DEGREE_POLICY decides), always or never. A fraction `hold_chance` of the statements is not fetched to the
+    end and holds its servers for about `hold` seconds.
     """
 
     name: str = key(text)
@@ -261,20 +261,20 @@ class StatementStream:
     sql: tuple[str, ...] = key(list_of(text), ())
 
     def __post_init__(self) -> None:
-        """Refuse a stream that never flows."""
+        """Raise ValueError for a stream without statements."""
         if self.every is None and self.burst_every is None:
             raise ValueError("needs 'every' (mean seconds between statements) or 'burst_every'")
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedStatement:
-    """One statement at an exact instant. `seconds` is its run time unthrottled with all servers it asks for.
+    """One statement at an exact instant. `seconds` is its run time with all requested servers and without throttling.
 
-    `then` is what its session has executed since, while the cursor holds its servers: the session shows that statement.
-    `instance` is where its session is; `blocked_by` instance and SID of the session whose lock it waits for all the
-    while it runs, with `servers_blocked` its servers do and not its coordinator. `status` is KILLED or SNIPED where its
-    session is shown as that while it holds its cursor. `process` is a background process (SMON) that it works for in
-    place of a user; `waits_for` is an event that its session waits for all the while.
+    `then` is a later statement of its session, executed while the cursor holds its servers: the session shows that one.
+    `instance` is its session's instance; `blocked_by` is the instance and SID of the session whose lock it waits for
+    while it runs; with `servers_blocked` its servers wait, not its coordinator. `status` is the session's while it
+    holds its cursor: INACTIVE, KILLED or SNIPED. `process` is a background process (SMON) that runs it instead of a
+    user; `waits_for` is an event that its session waits for while it runs.
     """
 
     at: float = key(duration)
@@ -309,7 +309,10 @@ class ScriptedStatement:
 
 @dataclass(frozen=True, slots=True)
 class MonitorSpec:
-    """Another monitor: `every` so many seconds a query of a GV$ view that `takes` some. On a cluster it has servers."""
+    """Another monitor: it queries a GV$ view `every` so many seconds, and each query `takes` some.
+
+    On a cluster its queries have parallel servers.
+    """
 
     name: str = key(text)
     every: float = key(span, 20.0)
@@ -323,7 +326,7 @@ class MonitorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Views that do not answer from `at` on for a time that it `lasts`: those named, or all of them."""
+    """Views that do not answer for some time (`lasts`) from `at` on: those named, or all."""
 
     at: float = key(duration)
     lasts: float = key(span)
@@ -337,7 +340,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """RESOURCE_MANAGER_PLAN is set to `plan` ("" turns it off) at `at`, and again `every` so many seconds."""
+    """A change of RESOURCE_MANAGER_PLAN to `plan` ("" turns it off) at `at`, repeated `every` so many seconds."""
 
     at: float = key(duration)
     plan: str = key(text)
@@ -348,10 +351,10 @@ class PlanChange:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """Something that an administrator alters at `at`: a parameter, a directive of a plan, or an instance.
+    """A change at `at`: of a parameter, of a plan directive, or of an instance.
 
-    PARALLEL_SERVERS_TARGET of each instance is set; or the directive that `plan` gives `group` becomes `directive`; or
-    the instance `restart` goes, and comes back after the seconds that this `takes`.
+    PARALLEL_SERVERS_TARGET of each instance is set; or the directive of `plan` for `group` becomes `directive`; or the
+    instance `restart` goes down, and comes back after the seconds that this `takes`.
     """
 
     at: float = key(duration)
@@ -363,7 +366,7 @@ class Alteration:
     takes: float = key(span, 60.0)
 
     def __post_init__(self) -> None:
-        """Refuse what alters nothing, or several things at once."""
+        """Raise ValueError unless exactly one thing is altered."""
         given = (self.parallel_servers_target, self.directive, self.restart)
         if sum(each is not None for each in given) != 1:
             raise ValueError("needs one of 'parallel_servers_target', 'directive' and 'restart'")
@@ -373,9 +376,9 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioHeader:
-    """The scenario's own keys: what it is about, and the database it shows. `size` makes machine and work bigger.
+    """The top-level keys: title, database and plans. `size` multiplies the size of the machine and the workload.
 
-    `inside` is the pluggable database that presman is connected to, of which alone the views then show something.
+    `inside` is the pluggable database that presman is connected to; the views then show only its rows.
     """
 
     title: str = key(text, "")
@@ -393,7 +396,7 @@ class ScenarioHeader:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All of it, checked: every name that a workload or directive uses is defined."""
+    """A complete, validated scenario: every name that a workload or directive uses is defined."""
 
     name: str
     header: ScenarioHeader
@@ -419,7 +422,7 @@ class Scenario:
         return replace(self, plans={**self.plans, change.plan: replace(plan, directives=directives)})
 
     def sized(self, size: float) -> Scenario:
-        """Return the scenario with machine and work `size` times as big: CPUs, servers, sessions and arrivals."""
+        """Return the scenario with `size` times as many CPUs, servers, sessions and arrivals."""
         if size == 1.0:
             return self
 
@@ -462,4 +465,4 @@ ENTRIES: Mapping[str, tuple[str, type]] = {
     "script": ("script", ScriptedStatement), "changes": ("changes", PlanChange), "monitors": ("monitors", MonitorSpec),
     "outages": ("outages", Outage), "alterations": ("alterations", Alteration),
 }  # fmt: skip
-"""The tables that a file may have several of: where a scenario has them, and what each becomes."""
+"""The arrays of tables in a file: for each, the attribute of the scenario and the type of its entries."""

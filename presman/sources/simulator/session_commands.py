@@ -1,4 +1,4 @@
-"""Commands on sessions that the simulated instance carries out: dequeue, switch, cancel, kill, and no others."""
+"""Commands on sessions that the simulated instance supports: dequeue, switch, cancel and kill."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from presman.sources.simulator.simulation import Simulation
 
 _SINCE = Release(18)
 _MOMENT = 0.001
-"""Seconds an order takes: time moves on, so that the views are made anew."""
+"""Seconds that a command takes: time must advance, so that the views are refreshed."""
 
 _CANCEL = re.compile(r"ALTER SYSTEM CANCEL SQL '(\d+), *(\d+)(?:, *@(\d+))?(?:, *(\w+))?'", re.IGNORECASE)
 _KILL = re.compile(r"ALTER SYSTEM KILL SESSION '(\d+), *(\d+)(?:, *@(\d+))?'(?: IMMEDIATE)?", re.IGNORECASE)
@@ -18,8 +18,8 @@ _CALL = re.compile(r"BEGIN DBMS_RESOURCE_MANAGER\.(\w+)\((.*)\); END;", re.IGNOR
 _ARGUMENT = re.compile(r"(\w+) *=> *:(\w+)")
 
 
-class Refusal(Exception):  # noqa: N818 - what the database says, not a mistake of ours
-    """The instance says no; `code` is the number of the ORA- error."""
+class Refusal(Exception):  # noqa: N818 - the database's answer, not a mistake of ours
+    """The instance refuses a command; `code` is the number of the ORA- error."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"ORA-{code:05}: {text}")
@@ -28,7 +28,7 @@ class Refusal(Exception):  # noqa: N818 - what the database says, not a mistake 
 
 
 def execute(simulation: Simulation, statement: str, binds: Mapping[str, Any]) -> None:
-    """Carry out a statement at the simulation's present. Raises Refusal as Oracle would refuse it."""
+    """Execute a statement at the current simulated time. Raises Refusal where Oracle would raise an error."""
     statement = statement.strip()
     if match := _CANCEL.fullmatch(statement):
         _need(simulation, _SINCE)
@@ -54,7 +54,7 @@ def _call(simulation: Simulation, procedure: str, arguments: Mapping[str, Any]) 
     elif procedure == "SWITCH_CONSUMER_GROUP_FOR_SESS":
         session = _session(simulation, *named, 1, 29370)
         if session.con_id != (1 if simulation.plans.cdb else 0):
-            # It acts on its own container only, and presman is in the root; in which words it refuses is not known.
+            # It acts only on the current container, and presman is in the root; Oracle's exact error is not known.
             raise Refusal(29370, f"resource manager: session {session.sid}, {session.serial} does not exist")
         _switch(simulation, session, str(arguments.get("consumer_group") or ""))
     else:
@@ -76,13 +76,13 @@ def _session(simulation: Simulation, sid: Any, serial: Any, inst_id: Any, code: 
 
 
 def _execution(simulation: Simulation, session: SimulatedSession, sql_id: str = "") -> Execution | None:
-    """Return what a session executes, None where that is nothing, or something else than what is named."""
+    """Return the execution of a session, None if there is none, or if its SQL_ID differs from `sql_id`."""
     found = simulation.workload.executions.get(session)
     return None if found and sql_id and found.cursor.sql_id != sql_id else found
 
 
 def _cancel(simulation: Simulation, session: SimulatedSession, sql_id: str) -> None:
-    """Cancel what a session executes; an idle one, or one that executes something else, is left alone."""
+    """Cancel a session's statement; do nothing if the session is idle or executes another one."""
     execution = _execution(simulation, session, sql_id)
     if execution is not None and execution.phase is not Phase.HOLDING:
         simulation.workload.abort(execution)

@@ -1,8 +1,8 @@
 """The simulation: a clock, a calendar of events, and the flow of CPU between them.
 
-Between two events every rate is constant; at an event demand and shares are worked out anew. Time is seconds, 0 the
-moment presman opens; before it runs the warm-up. The state at an instant depends on the scenario, the seed and the
-instants it was advanced to, on nothing else.
+Between two events every rate is constant; at an event, demand and shares are computed again. Time is in seconds; at 0
+presman opens the source, and the warm-up runs before that. The state at an instant depends only on the scenario, the
+seed, and the instants that the simulation was advanced to.
 """
 
 from array import array
@@ -35,8 +35,8 @@ from presman.sources.simulator.scenario import (
 )
 from presman.sources.simulator.workload import Workload, set_queue_rates
 
-# ---- Monitors: sessions that query GV$ views, for which a cluster has parallel servers of its own (PZnn) on each
-# instance. presman itself is one of them. The queue counts none of their servers, and neither do the consumer groups.
+# ---- Monitors: sessions that query GV$ views, for which a cluster has separate parallel servers (PZnn) on each
+# instance. presman itself is one of them. Neither the queue nor the consumer groups count these servers.
 
 _HIGHEST = 99
 """Servers of GV$ queries are named from PZ99 downwards."""
@@ -51,7 +51,7 @@ OWN = MonitorSpec(
     module="presman",
     sql="SELECT inst_id, sid FROM gv$px_session",
 )
-"""presman's own session: it is always seen in the middle of a query, because its query is what reads the view."""
+"""presman's own session: it always appears in the middle of a query, because its query reads the view."""
 
 
 class GvServer(NamedTuple):
@@ -79,7 +79,7 @@ class GvMonitor:
         ]
 
     def is_querying(self, now: float) -> bool:
-        """Tell whether one of its queries runs."""
+        """Return whether one of its queries is running."""
         return now % self.spec.every < self.spec.takes
 
     def began(self, now: float) -> float:
@@ -87,28 +87,28 @@ class GvMonitor:
         return now - now % self.spec.every
 
     def serial(self, now: float) -> int:
-        """Return the SERIAL# of its servers: another one for every query."""
+        """Return the SERIAL# of its servers, which is different for every query."""
         return 1 + int(now // self.spec.every) % 65_000
 
 
 # ---- Simulation
 
 STEP = 1.0
-"""Seconds between two looks at activity, waits and switch times."""
+"""Seconds between updates of activity, waits and switch times."""
 COARSE = 10.0
 """The same during the warm-up."""
-_TURNS = 8
-"""I/O that is held back wants less CPU, which others take and do more I/O with: how often that is gone through."""
+_ITERATIONS = 8
+"""Iterations of CPU and I/O: I/O that is held back needs less CPU, with which other sessions do more I/O."""
 
 _FREED = 15.0
-"""Seconds after which the servers that a lost instance had on the others are freed; Oracle documents no number."""
+"""Seconds until servers of a lost instance's statements on other instances are freed; Oracle documents no number."""
 
 EPOCH = datetime(2026, 3, 12, 9, tzinfo=UTC)
-"""The simulated instant 0 if nobody says otherwise."""
+"""The default time of the simulated instant 0."""
 
 
 class Simulation(Cluster):
-    """One database in miniature: its instances, its plans, its work."""
+    """One simulated database: its instances, plans and workload."""
 
     def __init__(self, scenario: Scenario, release: Release, seed: int, step: float = STEP) -> None:
         super().__init__(scenario, release, seed)
@@ -138,9 +138,9 @@ class Simulation(Cluster):
         self.settle()
 
     def advance(self, to: float, is_unwanted: Callable[[], bool] = bool) -> None:
-        """Play all events up to the instant `to`, that one included. Going back is not possible and does nothing.
+        """Run all events up to and including the instant `to`; do nothing if it is in the past.
 
-        It ends early once it `is_unwanted`.
+        It ends early once `is_unwanted` returns True.
         """
         while not is_unwanted():
             due = self.calendar[0][0]
@@ -167,19 +167,19 @@ class Simulation(Cluster):
             execution.flow(seconds)
 
     def settle(self) -> None:
-        """Let what was done take effect at once."""
+        """Apply all changes at the current instant: start queued statements, and allocate CPU again."""
         self.workload.pump()
         if self.dirty:
             self._balance()
             self.dirty = False
         self._finish = min(
-            (self.now + max(0.0, one.left) / one.speed for one in self.workload.running if one.speed > 0), default=inf
+            (self.now + max(0.0, run.left) / run.speed for run in self.workload.running if run.speed > 0), default=inf
         )
         timeout = self.workload.queue.next_timeout()
         self._timeout = inf if timeout is None else timeout
 
     def _balance(self) -> None:
-        """Hand out CPU on every instance for the demand of this moment and restart all rates."""
+        """Allocate CPU on every instance for the current demand, and set all rates."""
         plans, running = self.plans, self.workload.running
         for execution in running:
             execution.cpu_rate = execution.wait_rate = execution.mb_rate = 0.0
@@ -203,10 +203,10 @@ class Simulation(Cluster):
         set_queue_rates(self, self.workload.executions.values())
 
     def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:
-        """Return the CPUs each group wants on an instance and those it gets, at the pace that I/O limits leave."""
+        """Return the CPUs that each group demands on an instance and those it gets, given the I/O limits."""
         running, room, root = self.workload.running, machine.capacity.cpu_count - RESERVED, self.plans.root
         machine.paces = {}
-        for turn in range(_TURNS):
+        for iteration in range(_ITERATIONS):
             wanted = machine.demand(running)
             if root is None:
                 asked = sum(wanted.values())
@@ -214,20 +214,20 @@ class Simulation(Cluster):
                 given = {group: want * part for group, want in wanted.items()}
             else:
                 given = hand_out(root, wanted, room)
-            if not machine.limits or turn == _TURNS - 1:
+            if not machine.limits or iteration == _ITERATIONS - 1:
                 break
             if not machine.set_paces(running, machine.fractions(wanted, given)):
                 break
         return wanted, given
 
     def _tick(self) -> None:
-        """Look at activity: stir the pools, count waits, switch what has run too long."""
+        """Update the activity of the pools, count waits, and switch statements that have run too long."""
         seconds = self.now - self._noted
         self._noted = self.now
         step = COARSE if self.now < -COARSE / 2 else self.step
         for machine in self.machines:
             if seconds > 0:
-                busy = sum(1 for one in self.workload.running if one.session.inst_id == machine.inst_id)
+                busy = sum(1 for each in self.workload.running if each.session.inst_id == machine.inst_id)
                 machine.observe(seconds, self.fractions[machine.inst_id], busy)
             for pool in machine.pools:
                 pool.stir(self.now, step)
@@ -236,7 +236,7 @@ class Simulation(Cluster):
         self.at(self.now + step, self._tick)
 
     def _close_minute(self) -> None:
-        """Close the interval of V$RSRCMGRMETRIC: about a minute, as on a real database never quite one."""
+        """Close the interval of V$RSRCMGRMETRIC: about a minute, but as on a real database not exactly."""
         rows = []
         for machine in self.machines:
             for group in [*self.plans.groups, self.plans.background]:
@@ -257,8 +257,8 @@ class Simulation(Cluster):
 
     def _alter(self, change: Alteration) -> None:
         if change.restart is not None:
-            self._go_away(change.restart)
-            self.at(self.now + change.takes, partial(self._come_back, change.restart))
+            self._crash(change.restart)
+            self.at(self.now + change.takes, partial(self._restart, change.restart))
             return
         self.scenario = self.plans.scenario = self.scenario.altered(change)
         self._apply_plans()
@@ -269,8 +269,11 @@ class Simulation(Cluster):
         self.workload.remap()
         self.dirty = True
 
-    def _go_away(self, inst_id: int) -> None:
-        """Have an instance crash: who has servers there fails at once, what it coordinated elsewhere a bit later."""
+    def _crash(self, inst_id: int) -> None:
+        """Crash an instance: statements with servers on it fail at once.
+
+        Statements that it coordinates keep their servers on other instances for a moment.
+        """
         self.down = self.down | {inst_id}
         self._apply_plans()
         for execution in list(self.workload.executions.values()):
@@ -281,7 +284,7 @@ class Simulation(Cluster):
                 later = _FREED if has - {inst_id} else 0.0
                 self.at(self.now + later, partial(self.workload.abort, execution))
 
-    def _come_back(self, inst_id: int) -> None:
+    def _restart(self, inst_id: int) -> None:
         self.down = self.down - {inst_id}
         self.started[inst_id] = self.now
         machine = self.machines[inst_id - 1]
@@ -309,7 +312,7 @@ class Simulation(Cluster):
 def warmed(
     scenario: Scenario, release: Release, seed: int, step: float, is_unwanted: Callable[[], bool] = bool
 ) -> Simulation:
-    """Return a simulation at the instant 0, its warm-up played; before that, once it `is_unwanted`."""
+    """Return a simulation after its warm-up, at the instant 0, or earlier if `is_unwanted` returns True."""
     simulation = Simulation(scenario, release, seed, step)
     simulation.advance(0.0, is_unwanted)
     return simulation

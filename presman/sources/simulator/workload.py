@@ -1,4 +1,4 @@
-"""The life of statements: active session pool, parallel queue, servers, switches, idle cursors, the end."""
+"""The life cycle of statements: active session pool, parallel queue, servers, switches, idle cursors, end."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,25 +13,25 @@ from presman.sources.simulator.machine import Machine
 from presman.sources.simulator.scenario import ACTIONS
 
 _DONE = 1e-6
-"""Seconds of work that count as none."""
+"""Seconds of remaining work below which a statement is done."""
 _SKEW = 0.25
-"""How unevenly the CPU of a statement falls on its servers."""
+"""Largest relative deviation of a server's CPU from the mean of its statement."""
 
 
 class SessionPools:
-    """The active session pools: which calls of a group are let in on an instance, and which wait for another to end."""
+    """The active session pools of all groups and instances, and the calls that wait for them."""
 
     def __init__(self, cluster: Cluster, executions: Mapping[SimulatedSession, Execution]) -> None:
         self._cluster = cluster
         self._executions = executions
         self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
 
-    def lets_in(self, execution: Execution) -> bool:
-        """Whether the pool of its group has room for a call."""
+    def has_room_for(self, execution: Execution) -> bool:
+        """Return whether the pool of the call's group has room for it."""
         return self._has_room(execution.session.inst_id, execution.group)
 
     def hold(self, execution: Execution, end: Callable[[], None]) -> None:
-        """Have a call wait; `end` is called where it has waited for as long as its group lets it."""
+        """Let a call wait; `end` is called when it times out by its group's QUEUEING_P1."""
         cluster, pool = self._cluster, (execution.session.inst_id, execution.group)
         execution.phase = Phase.POOL
         execution.queued_at = cluster.now
@@ -49,11 +49,11 @@ class SessionPools:
             end()
 
     def drop(self, execution: Execution) -> None:
-        """Take a waiting call out."""
+        """Remove a waiting call."""
         self._waiting[execution.session.inst_id, execution.group].remove(execution)
 
-    def let_in(self, inst_id: int, group: Group) -> Iterator[Execution]:
-        """Yield the waiting calls that there is room for, each once the one before has begun."""
+    def admitted(self, inst_id: int, group: Group) -> Iterator[Execution]:
+        """Yield the waiting calls while there is room; the caller starts each before it requests the next."""
         waiting = self._waiting.get((inst_id, group))
         while waiting and self._has_room(inst_id, group):
             execution = waiting.popleft()
@@ -62,12 +62,12 @@ class SessionPools:
             yield execution
 
     def waiting(self, inst_id: int, group: Group) -> int:
-        """Return how many calls wait."""
+        """Return the number of waiting calls."""
         return len(self._waiting.get((inst_id, group), ()))
 
     def regroup(self) -> list[tuple[int, Group]]:
-        """Put the waiting calls where their groups are now; return the instances and groups that have some."""
-        waiting = [one for queue in self._waiting.values() for one in queue]
+        """Move the waiting calls to the pools of their current groups; return the instances and groups with any."""
+        waiting = [each for queue in self._waiting.values() for each in queue]
         self._waiting.clear()
         for execution in waiting:
             self._waiting.setdefault((execution.session.inst_id, execution.group), deque()).append(execution)
@@ -78,8 +78,8 @@ class SessionPools:
         limit = leaf.directive.active_sess_pool_p1 if leaf else None
         if limit is None:
             return True
-        mine = (one for one in self._executions.values() if (one.session.inst_id, one.group) == (inst_id, group))
-        return sum(one.phase in {Phase.QUEUED, Phase.RUNNING} for one in mine) < limit
+        mine = (each for each in self._executions.values() if (each.session.inst_id, each.group) == (inst_id, group))
+        return sum(each.phase in {Phase.QUEUED, Phase.RUNNING} for each in mine) < limit
 
 
 class Workload:
@@ -107,19 +107,19 @@ class Workload:
     # The active session pool, then the parallel statement queue
 
     def enter(self, execution: Execution) -> None:
-        """Begin a call: let it in, or queue it for the active session pool of its group."""
+        """Begin a call: submit it, or let it wait for the active session pool of its group."""
         cluster, session = self._cluster, execution.session
         self.executions[session] = execution
         session.changed = cluster.now
         cluster.dirty = True
         cluster.count(session.inst_id, execution.group, Count.REQUESTS)
-        if self.pools.lets_in(execution):
+        if self.pools.has_room_for(execution):
             self._submit(execution)
         else:
             self.pools.hold(execution, partial(self._end, execution))
 
     def _fill_pool(self, inst_id: int, group: Group) -> None:
-        for execution in self.pools.let_in(inst_id, group):
+        for execution in self.pools.admitted(inst_id, group):
             self._submit(execution)
 
     def _submit(self, execution: Execution) -> None:
@@ -135,7 +135,7 @@ class Workload:
             self._entered.append(execution)
 
     def pump(self) -> None:
-        """Start what the queue lets start, and count what has to wait."""
+        """Start the statements that the queue allows to start, and count those that have to wait."""
         for ticket in self.queue.pump():
             self._start(self._tickets[ticket.number])
         for execution in self._entered:
@@ -145,7 +145,7 @@ class Workload:
         self._entered.clear()
 
     def expire(self) -> None:
-        """Deal with what has waited too long in the parallel queue."""
+        """Start or end the statements that have timed out in the parallel queue."""
         for ticket, outcome in self.queue.expire(self._cluster.now):
             execution = self._tickets[ticket.number]
             _count(self._cluster, execution, Count.PQ_QUEUE_TIME_OUTS)
@@ -170,8 +170,8 @@ class Workload:
         self.running.append(execution)
 
     def finish_done(self) -> None:
-        """End the executions whose work is done; some hold their servers on."""
-        for execution in [one for one in self.running if one.left <= _DONE]:
+        """Finish the executions whose work is done; some keep their servers."""
+        for execution in [each for each in self.running if each.left <= _DONE]:
             self._finish(execution)
 
     def _finish(self, execution: Execution) -> None:
@@ -186,7 +186,7 @@ class Workload:
         self._close(execution)
 
     def _close(self, execution: Execution) -> None:
-        """Close the cursor: free its servers and add up what it used."""
+        """Close the cursor: free its servers, and add its usage to the totals."""
         cluster, ticket, cursor = self._cluster, execution.ticket, execution.cursor
         lasted = cluster.now - execution.started
         self.queue.release(ticket)
@@ -218,7 +218,7 @@ class Workload:
         else:
             session.cpu += execution.cpu
             session.wait += execution.wait
-        # The session goes back to its stream, or logs off.
+        # The session returns to its stream, or logs off.
         if session.transient:
             self.disconnect(session)
         elif execution.stream is not None:
@@ -228,7 +228,7 @@ class Workload:
     # Groups
 
     def switch(self) -> None:
-        """Switch what has used its SWITCH_TIME to the SWITCH_GROUP, cancel it or end its session."""
+        """Apply SWITCH_GROUP to statements that have used up SWITCH_TIME: switch or cancel them, or end the session."""
         plans = self._cluster.plans
         for execution in list(self.running):
             leaf = plans.leaves.get(execution.group)
@@ -238,7 +238,7 @@ class Workload:
                 continue
             execution.cpu_at_switch = execution.cpu
             target = leaf.directive.switch_group
-            # These words are believed to be Oracle's, not confirmed: presman shows them and compares none.
+            # Oracle's words are assumed, not confirmed: presman shows them, but does not compare them.
             done = target if target in ACTIONS else f"SWITCH TO {target}"
             execution.session.action = done, "SWITCH_CPU_TIME", self._cluster.now
             if target in {"CANCEL_SQL", "KILL_SESSION"}:
@@ -256,10 +256,10 @@ class Workload:
         execution.session.transient = execution.session.transient or killed
         self.abort(execution)
 
-    # Orders from outside
+    # Commands from outside
 
     def abort(self, execution: Execution) -> None:
-        """End a call wherever it stands: in a queue, at work, or holding its cursor; one that is over stays so."""
+        """End a call in any phase: in a queue, running, or holding its cursor; do nothing if it has ended."""
         if self.executions.get(execution.session) is not execution:
             return
         if execution.phase is Phase.POOL:
@@ -275,12 +275,12 @@ class Workload:
             self._close(execution)
 
     def dequeue(self, execution: Execution) -> None:
-        """Start a queued statement now, whatever the limits."""
+        """Start a queued statement now, regardless of the limits."""
         self.queue.force(execution.ticket)
         self._start(execution)
 
     def reassign(self, execution: Execution, name: str) -> None:
-        """Put a call into another consumer group, in the queue too."""
+        """Switch a call, running or queued, to another consumer group."""
         group = self._cluster.plans.resolve(execution.group.con_id, name)
         execution.switched = name
         if execution.phase is Phase.QUEUED:
@@ -301,7 +301,7 @@ class Workload:
         self._fill_pool(*pool)
 
     def remap(self) -> None:
-        """Put everybody in the group that the plans now in force give them."""
+        """Move all sessions and calls to the groups that they have under the active plans."""
         plans = self._cluster.plans
         groups = {}
         for execution in self.executions.values():
@@ -317,7 +317,7 @@ class Workload:
 
 
 def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
-    """Let the time integrals of queued and running parallel statements flow on the accounts."""
+    """Add the queued and running parallel statements to the rates of the counters that integrate their time."""
     for execution in executions:
         rates = cluster.account(execution.session.inst_id, execution.group).rates
         ticket: QueueEntry = execution.ticket
@@ -334,7 +334,7 @@ def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
 
 
 def _assign_servers(execution: Execution, machines: Sequence[Machine], skew: Random) -> None:
-    """Spread the servers over the instances, each the next time on the one with most of them free."""
+    """Distribute the servers over the instances: each is allocated on the instance with most free servers."""
     ticket = execution.ticket
     skews = even_skews(ticket.servers, _SKEW, skew)
     for index in range(ticket.servers):

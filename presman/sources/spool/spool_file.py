@@ -1,7 +1,8 @@
-"""Spooled file as SQL*Plus and SQLcl write it: finds the header, drops the chatter, cuts lines, names bad ones.
+"""Spooled file of SQL*Plus or SQLcl: its encoding, header and rows, without the tool's messages.
 
-SQL*Plus has two forms: columns with a delimiter between them, and (before 12.2, or without `SET MARKUP CSV ON`) columns
-of fixed width with dashes below their heads, which say where each one stands. Heads longer than their column are cut.
+SQL*Plus has two formats: columns separated by a delimiter, and (before 12.2, or without `SET MARKUP CSV ON`) columns of
+fixed width, whose positions are those of the dashes below their headings. Headings wider than their column are
+truncated.
 """
 
 import csv
@@ -24,17 +25,17 @@ Span = tuple[int, int]
 
 _DELIMITERS = ",;\t|"
 _PREAMBLE = 200
-"""Lines in which the header must be found."""
+"""Lines at the beginning of a file that are searched for the header."""
 
 _DASHES = re.compile(r"-+")
 _CURE = "spool with SET MARKUP CSV ON (SQL*Plus 12.2 or later, SQLcl), or SET COLSEP '|'"
 
 
 class Layout(NamedTuple):
-    """Where the header is (an index of lines), its columns, and what cuts a line.
+    """The layout of a file: the line index of its header, its columns, and how lines are split.
 
-    `spans` are where the columns of fixed width stand, with `delimiter` between them, a blank mostly; without them the
-    delimiter alone cuts.
+    `spans` are the positions of columns of fixed width, with `delimiter` (usually a space) between them; without spans
+    the delimiter alone splits the lines.
     """
 
     start: int
@@ -44,7 +45,7 @@ class Layout(NamedTuple):
 
 
 def underlining(line: str) -> tuple[tuple[Span, ...], str] | None:
-    """Return the spans that the dashes of a line underline and what stands between them; None for another line.
+    """Return the spans that the dashes of a line underline, and the text between them; None for any other line.
 
     >>> underlining("-----,---\\n"), underlining("SID,-\\n")
     ((((0, 5), (6, 9)), ','), None)
@@ -61,9 +62,9 @@ def underlining(line: str) -> tuple[tuple[Span, ...], str] | None:
 
 
 def header(path: Path, lines: Sequence[str], known: Mapping[str, str], chatter: re.Pattern[str]) -> Layout | None:
-    """Return the layout of a file, None for one of chatter alone. `known` are the view's columns with their types.
+    """Return the layout of a file, None if it contains only messages. `known` maps the view's columns to their types.
 
-    Raises SourceError if what stands there first is no header.
+    Raises SourceError if the first line that is not a message is not a header.
     """
     first_unknown = None
     for index, line in enumerate(lines[:_PREAMBLE]):
@@ -73,7 +74,7 @@ def header(path: Path, lines: Sequence[str], known: Mapping[str, str], chatter: 
             found = _delimited_header(index, line, known)
             first_unknown = index if first_unknown is None else first_unknown
         if found is not None:
-            _refuse_twice(path, found)
+            _refuse_duplicates(path, found)
             return found
     if first_unknown is None:
         return None
@@ -84,7 +85,7 @@ def _underlined_header(
     index: int, line: str, below: tuple[tuple[Span, ...], str], known: Mapping[str, str]
 ) -> Layout | None:
     spans, between = below
-    names = [plain(line[left:right]) for left, right in _reaching(spans)]
+    names = [plain(line[left:right]) for left, right in _to_end_of_line(spans)]
     columns = tuple(_whole(name, right - left, known) for name, (left, right) in zip(names, spans, strict=True))
     return Layout(index, columns, between, spans) if _names_columns(columns, known) else None
 
@@ -100,7 +101,7 @@ def _delimited_header(index: int, line: str, known: Mapping[str, str]) -> Layout
 
 
 def _names_columns(columns: Sequence[str], known: Mapping[str, str]) -> bool:
-    """Whether at least half of what stands there are columns, slips of the pen included, and one is for certain."""
+    """Return whether at least half of the names are columns, misspelt ones included, and at least one is exact."""
     names = [name for name in columns if name]
     hits = sum(name in known for name in names)
     near = sum(name not in known and closest(name, known) is not None for name in names) if hits else 0
@@ -114,14 +115,14 @@ def _no_header(line: str, known: Mapping[str, str]) -> str:
     return f"not a header: it names no column of the view: {shown}"
 
 
-def _reaching(spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the spans, the last one to the end of the line."""
+def _to_end_of_line(spans: Sequence[Span]) -> Iterator[Span]:
+    """Yield the spans, with the last one extended to the end of the line."""
     yield from spans[:-1]
     yield spans[-1][0], 1 << 30
 
 
 def _whole(name: str, width: int, known: Mapping[str, str]) -> str:
-    """Return the column that a head cut at `width` is the beginning of, if just one can be meant."""
+    """Return the full column name for a heading truncated to `width`, if exactly one column matches."""
     found = _named(name, known)
     if found in known or not name:
         return found
@@ -136,7 +137,7 @@ def _named(name: str, known: Mapping[str, str]) -> str:
     return f"{name}#" if name not in known and f"{name}#" in known else name
 
 
-def _refuse_twice(path: Path, found: Layout) -> None:
+def _refuse_duplicates(path: Path, found: Layout) -> None:
     names = found.columns
     twice = next((name for index, name in enumerate(names) if name and name in names[:index]), None)
     if twice:
@@ -144,19 +145,19 @@ def _refuse_twice(path: Path, found: Layout) -> None:
 
 
 def plain(name: str) -> str:
-    """Return a head as a name: without blanks and quotes, in upper case."""
+    """Return a heading as a name: without spaces and quotes around it, in upper case."""
     return name.strip().strip('"').strip().upper()
 
 
 def cut(layout: Layout, line: str) -> list[str] | None:
-    """Return the fields of a line of columns of fixed width; None if they do not stand below their heads."""
+    """Return the fields of a line with columns of fixed width; None if they are not aligned with their headings."""
     text = line.rstrip("\n")
     between = layout.delimiter.strip()
     for (_, left), (right, _) in pairwise(layout.spans):
         if text[left:right].strip() not in {"", between} or (between and text[left:] and not text[left:right].strip()):
             fields = text.split(between) if between else []
             return fields if len(fields) == len(layout.columns) else None
-    return [text[left:right].rstrip() for left, right in _reaching(layout.spans)]
+    return [text[left:right].rstrip() for left, right in _to_end_of_line(layout.spans)]
 
 
 def other_columns(path: Path, number: int) -> SourceError:
@@ -165,26 +166,26 @@ def other_columns(path: Path, number: int) -> SourceError:
     return SourceError(f"{path}, line {number}: {text}", retry=False)
 
 
-# ---- The text of a spooled file: which encoding it is in, and what was assumed where nothing says so
+# ---- The text of a spooled file: its encoding, and the assumption where the file does not show it
 
 
-_LOOK = 4096
-"""Bytes that are looked at for the zeros of UTF-16."""
+_SEARCHED = 4096
+"""Bytes that are searched for the zeros of UTF-16."""
 
 _ASSUMED = "cp1252"
 _TWO_BYTES = {"euc_kr": "EUC-KR", "euc_jp": "EUC-JP", "gb2312": "GB2312"}
-"""Encodings of two bytes, both above 160, that a file may be in if it can be read in them: Western text seldom can."""
+"""Two-byte encodings to suggest if a file can be decoded with them: Western text rarely can."""
 
 
 class SpoolText(NamedTuple):
-    """What stands in a file, and a sentence on what was assumed to read it, "" for nothing."""
+    """The text of a file, and a note on the encoding that was assumed or did not fit, "" if there is nothing to say."""
 
     text: str
     note: str = ""
 
 
 def decoded(data: bytes, encoding: str = "") -> SpoolText:
-    """Read `data` in `encoding`; without one, as UTF-16 or UTF-8 if it is that, else as Windows-1252.
+    """Decode `data` with `encoding`; without one, as UTF-16 or UTF-8 if it is valid, else as Windows-1252.
 
     >>> decoded("JÜRGEN".encode()), decoded("JÜRGEN".encode("utf-16-le")).text
     (SpoolText(text='JÜRGEN', note=''), 'JÜRGEN')
@@ -194,26 +195,26 @@ def decoded(data: bytes, encoding: str = "") -> SpoolText:
     known = encoding or _marked(data)
     if known:
         text = data.decode(known, errors="replace")
-        return SpoolText(text, _replaced(text, known) if encoding else "")
+        return SpoolText(text, _note_on_undecodable(text, known) if encoding else "")
     try:
         return SpoolText(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         text = data.decode(_ASSUMED, errors="replace")
-        return SpoolText(text, f"not UTF-8: read as Windows-1252; {_perhaps(data)}")
+        return SpoolText(text, f"not UTF-8: read as Windows-1252; {_suggested_encoding(data)}")
 
 
 def _marked(data: bytes) -> str:
-    """Return the encoding that a byte order mark, or zeros between the letters, give away."""
+    """Return the encoding shown by a byte order mark or by zeros between the letters, "" if there are none."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         return "utf-16"
-    head = data[:_LOOK]
+    head = data[:_SEARCHED]
     zeros = [head[offset::2].count(0) for offset in (0, 1)]
     if max(zeros) * 4 < len(head) or min(zeros) * 8 > max(zeros):
         return ""
     return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
 
 
-def _perhaps(data: bytes) -> str:
+def _suggested_encoding(data: bytes) -> str:
     found = [(name, shown) for name, shown in _TWO_BYTES.items() if _fits(data, name)]
     if not found:
         return "if it is another encoding, name it (?encoding=...)"
@@ -229,22 +230,22 @@ def _fits(data: bytes, encoding: str) -> bool:
     return True
 
 
-def _replaced(text: str, encoding: str) -> str:
+def _note_on_undecodable(text: str, encoding: str) -> str:
     count = text.count("\ufffd")
     return f"{count} characters are not {encoding}" if count else ""
 
 
-# ---- Spooled file as SQL*Plus and SQLcl write it: finds the header, drops the chatter, names bad lines
+# ---- Spooled file of SQL*Plus or SQLcl: its rows, without the tool's messages; errors name the line
 
 
 SAMPLE_TIME = "SAMPLE_TIME"
 SAMPLES = "presman_samples.csv"
-"""The file that lists the samples that are complete, one sample time a line: `presman collect` writes it."""
+"""The file that lists the complete samples, one sample time per line: the script of `presman collect` writes it."""
 
 LONGEST_FIELD = 16 << 20
 
 _KEPT_ONCE = 100_000
-"""Different fields that are kept once, however many rows have them: most are names, states and sample times."""
+"""Different field values that are stored once for all rows: most are names, states and sample times."""
 
 _ERROR = r"[A-Z][A-Z0-9]{1,2}-\d{4,5}:.*"
 _MESSAGES = rf"""\s*( SQL>.*                         # the prompt
@@ -255,7 +256,7 @@ _MESSAGES = rf"""\s*( SQL>.*                         # the prompt
     | Elapsed:.* | Session\ altered\.? | (Disconnected|Connected)\b.* | spool\ off;?"""
 _CHATTER_OF_TABLES = re.compile(rf"{_MESSAGES} )?\s*", re.VERBOSE | re.IGNORECASE)
 _CHATTER = re.compile(rf"{_MESSAGES} | \d+\s\s.* | -{{3,}}[-\s,;|]* )?\s*", re.VERBOSE | re.IGNORECASE)
-"""What the tools say besides rows; a statement that is echoed has numbered lines, as rows of fixed width may have."""
+"""Messages of the tools between rows. An echoed statement has numbered lines, but so may rows of fixed width."""
 
 _ERROR_LINE = re.compile(rf"\s*({_ERROR})\s*")
 _ERROR_AT = re.compile(r"(ERROR at line|FEHLER in Zeile|ERREUR à la ligne|ERROR en línea) \d+", re.IGNORECASE)
@@ -263,10 +264,10 @@ _WHOLE = re.compile(r"\s*[-+]?\d*\s*")
 
 
 class SpoolFile(Struct, frozen=True):
-    """One file as text: `columns` in upper case, `rows` of as many fields each, with the line each ends on.
+    """One file as text: `columns` in upper case, `rows` of as many fields each, and the `lines` on which they end.
 
-    Fields are as they stand there, with blanks around them. `failure` is the error that was spooled in place of rows or
-    between them ("ORA-00942: ..."), or ""; `note` says what was assumed to read the file.
+    Fields are unchanged, including the spaces around them. `failure` is an error that was spooled instead of rows or
+    between them ("ORA-00942: ..."), or ""; `note` is the note on the encoding.
     """
 
     path: Path
@@ -278,14 +279,15 @@ class SpoolFile(Struct, frozen=True):
     note: str = ""
 
     def error(self, row: int, text: str) -> SourceError:
-        """Return the error that names this file and the line of row number `row`."""
+        """Return an error that names this file and the line of the row at index `row`."""
         return SourceError(f"{self.path}, line {self.lines[row]}: {text}", retry=False)
 
 
 def view_name(path: Path, known: Mapping[str, object]) -> str | None:
-    """Return the view that a file is named after, None if it is none that presman reads.
+    """Return the view that a file is named after, None if presman reads no view of that name.
 
-    Case does not matter, and as `$` is awkward in file names, `v_session`, `v_$session` and `gv_$session` do too.
+    Case does not matter. `v_session`, `v_$session` and `gv_$session` are accepted, too, because `$` is awkward in file
+    names.
     """
     name = path.stem.upper()
     base = re.sub(r"^(G?V)_?\$?_?", r"\1$", name) if re.match(r"G?V[_$]", name) else name
@@ -293,13 +295,13 @@ def view_name(path: Path, known: Mapping[str, object]) -> str | None:
 
 
 def read_spool_file(path: Path, view: str, known: Mapping[str, str], encoding: str = "") -> SpoolFile:
-    """Read `path`, in `encoding` if that is known; `known` are the columns of `view` with their types.
+    """Read `path`, with `encoding` if given; `known` maps the columns of `view` to their types.
 
-    Raises SourceError naming file, line and what cures it.
+    Raises SourceError naming the file, the line and the cure.
     """
     text, note = _text(path, encoding)
     lines = io.StringIO(text.replace("\r\n", "\n")).readlines()
-    failure = _take_out_errors(lines)
+    failure = _blank_out_errors(lines)
     layout = header(path, lines, known, _CHATTER)
     if layout is None:
         messages = (found[1] for line in lines if (found := _ERROR_LINE.fullmatch(line)))
@@ -310,11 +312,11 @@ def read_spool_file(path: Path, view: str, known: Mapping[str, str], encoding: s
 
 
 _Rows = list[tuple[int, Sequence[str]]]
-"""Rows with the number of the line that each ends on."""
+"""Rows, each with the number of the line on which it ends."""
 
 
 def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
-    """Return the rows of a file of fields with a delimiter between them."""
+    """Return the rows of a file with delimited fields."""
     start, columns, delimiter, _ = layout
     reader = csv.reader(lines[start + 1 :], delimiter=delimiter, strict=True, skipinitialspace=True)
     width, head = len(columns), columns[0].removesuffix("#")
@@ -323,7 +325,7 @@ def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
     csv.field_size_limit(LONGEST_FIELD)
     try:
         for fields in reader:
-            # Hardly any row is noise: a look at its first field tells.
+            # Hardly any row is noise: checking the first field rules out most.
             if len(fields) != width or width == 1 or fields[0][:1] in {"-", '"'} or head in fields[0].upper():
                 if _is_noise(fields, columns, delimiter):
                     continue
@@ -337,7 +339,7 @@ def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
 
 
 def _is_noise(fields: Sequence[str], columns: tuple[str, ...], delimiter: str) -> bool:
-    """The tool's chatter, or the header again: it comes on every page and with every sample appended."""
+    """Return whether a row is a message of the tool, or a repeated header, as on each page and before each sample."""
     if len(fields) != len(columns) or len(columns) == 1:
         return _CHATTER.fullmatch(delimiter.join(fields)) is not None or tuple(map(plain, fields)) == columns
     if all(field.strip() and not field.strip().strip("-") for field in fields):
@@ -348,7 +350,7 @@ def _is_noise(fields: Sequence[str], columns: tuple[str, ...], delimiter: str) -
 def _wrong_field_count(
     path: Path, number: int, fields: Sequence[str], columns: tuple[str, ...], delimiter: str
 ) -> SourceError:
-    """Return the error for a row with more or fewer fields than the header, with what probably cures it."""
+    """Return the error for a row with more or fewer fields than the header, with the probable cure."""
     found = one_line(clean(delimiter.join(fields)), 40)
     if len(fields) < len(columns):
         cure = "if the line is wrapped: SET LINESIZE 32767"
@@ -361,7 +363,7 @@ def _wrong_field_count(
 
 
 def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str, str]) -> _Rows:
-    """Return the rows of a file of columns of fixed width. Each page has a header of its own."""
+    """Return the rows of a file with columns of fixed width. Each page has its own header."""
     rows: _Rows = []
     skipped, page = layout.start + 1, 0
     for index in range(layout.start, len(lines)):
@@ -388,7 +390,7 @@ def _fixed(path: Path, lines: Sequence[str], layout: Layout, known: Mapping[str,
 
 
 def _continues_line_above(above: Sequence[str], fields: Sequence[str], layout: Layout) -> bool:
-    """Whether a line only carries on texts that fill their columns in the line above."""
+    """Return whether a line only continues texts that fill their columns in the line above."""
     widths = [right - left for left, right in layout.spans]
     below = [index for index, field in enumerate(fields) if field.strip()]
     if any(layout.columns[index] == SAMPLE_TIME for index in below):
@@ -398,22 +400,22 @@ def _continues_line_above(above: Sequence[str], fields: Sequence[str], layout: L
     )
 
 
-def _take_out_errors(lines: list[str]) -> str:
-    """Blank out the errors that SQL*Plus prints between rows; return the last one's text, "" without any."""
+def _blank_out_errors(lines: list[str]) -> str:
+    """Blank out the errors that SQL*Plus prints between rows; return the text of the last one, "" if there is none."""
     text = ""
     for index, line in enumerate(lines):
         if line[:2] not in {"ER", "Er", "er", "FE", "Fe"} or not _ERROR_AT.match(line):
             continue
         message = "".join(lines[index + 1 : index + 2]).strip()
         text = message if _ERROR_LINE.fullmatch(message) else text
-        # Before it stand the line at fault and a star below the place, after it the messages.
+        # The lines before it are the faulty line and a star below the error; the messages follow it.
         for near in range(max(0, index - 2), min(len(lines), index + 2)):
             lines[near] = "\n"
     return one_line(clean(text), 200)
 
 
 LARGEST, MOST_LINES = 256, 1_000_000
-"""Megabytes of one file that are read, and lines of a folder: each takes up to a kilobyte of memory, however short."""
+"""Largest file in megabytes, and most lines in a folder: each line takes up to a kilobyte of memory."""
 
 
 def _text(path: Path, encoding: str) -> SpoolText:
@@ -437,7 +439,7 @@ def _text(path: Path, encoding: str) -> SpoolText:
 
 
 def refuse_many(folder: Path, files: Iterable[SpoolFile]) -> None:
-    """Refuse more rows than there is memory for. Raises SourceError."""
+    """Raise SourceError if there are more rows than MOST_LINES, which would take too much memory."""
     if sum(len(file.rows) for file in files) > MOST_LINES:
         text = (
             f"{folder} has more than {MOST_LINES:,} lines in its files, which presman reads at most: split it by time"
@@ -445,8 +447,8 @@ def refuse_many(folder: Path, files: Iterable[SpoolFile]) -> None:
         raise SourceError(text, retry=False)
 
 
-def refuse_twins(files: Iterable[SpoolFile]) -> None:
-    """Refuse two files for the same view. Raises SourceError."""
+def refuse_duplicate_files(files: Iterable[SpoolFile]) -> None:
+    """Raise SourceError if two files are for the same view."""
     seen: dict[str, Path] = {}
     for file in files:
         if file.view in seen:

@@ -1,11 +1,11 @@
-"""A folder of CSV files, one per view, as a source: for sites that let no tool in, and for published outputs.
+"""A folder of CSV files, one per view, as a source: for sites that allow no tool to connect, and for published outputs.
 
 Each file is named after its view (`v$px_session.csv`, `gv_session.csv`, `dba_rsrc_plans.csv`, in any case); its header
-names columns, in any order and any subset. A `sample_time` column makes several passes, each of them a poll; files
-without it hold in all of them. What is read at each poll and has no sample time in a pass is not known there: a view
-that was empty then has a row of the sample time alone. The rows of the present pass are loaded into the embedded
-database, where the queries that run on Oracle run on them. What is not there is empty, and the section says so in
-`absent`.
+names any columns of the view in any order. A `sample_time` column divides a file into passes, each of which is a poll;
+files without it are valid in all passes. If a view that is read at each poll has no rows in a pass, its content is not
+known then: a view that was empty has a row with only the sample time. The rows of the current pass are loaded into the
+embedded database, and the same queries run on them as on Oracle. Missing columns are empty, and the section names them
+in `absent`.
 """
 
 import gc
@@ -35,24 +35,24 @@ from presman.sources.spool.spool_file import (
     SAMPLES,
     SpoolFile,
     read_spool_file,
+    refuse_duplicate_files,
     refuse_many,
-    refuse_twins,
     view_name,
 )
 from presman.sources.spool.spool_table import Instant, SpoolTable
 
 DEFAULT_RELEASE = Release(19)
 
-_TOLD = 20
-"""Files that are not used and are named."""
+_MOST_NAMED = 20
+"""Unused files that are named in notes."""
 
 
 class SpoolSource:
-    """Reads `folder`. `zone` is that of dates without an offset: by default that of the sample times, else UTC.
+    """Reads `folder`. `zone` is the time zone of dates without an offset; default: that of the sample times, else UTC.
 
-    The release is what the spooled V$INSTANCE or V$VERSION says, else `release`, else 19. Without sample times the
-    one instant is when the newest file was written. `encoding` is that of files that are not UTF-8; without it they are
-    read as Windows-1252. `notes` tells what in the folder is not used, and what was assumed.
+    The release is that in the spooled V$INSTANCE or V$VERSION, else `release`, else 19. Without sample times the only
+    instant is the modification time of the newest file. `encoding` is that of files that are not UTF-8; by default they
+    are read as Windows-1252. `notes` describes what in the folder is not used, and what was assumed.
     """
 
     kind = "spool"
@@ -76,9 +76,9 @@ class SpoolSource:
         self._database: EmbeddedDatabase | None = None
 
     def open(self) -> Release:
-        """Read all files. Raises SourceError naming the file and the line at fault."""
+        """Read all files. Raises SourceError naming the faulty file and line."""
         self.close()
-        with _uncollected():
+        with _without_collector():
             return self._read()
 
     def _read(self) -> Release:
@@ -98,7 +98,7 @@ class SpoolSource:
         return release
 
     def _complete_samples(self, zone: tzinfo, momentary: Collection[str]) -> list[Instant]:
-        """Return the samples of all files, without those that the list of complete ones, if there is one, lacks."""
+        """Return the samples of all files; if there is a list of complete samples, only those in it."""
         found = spool_table.instants(self._tables, momentary)
         path = self.folder / SAMPLES
         if not is_file(path):
@@ -110,17 +110,17 @@ class SpoolSource:
         return kept
 
     def advance(self) -> None:
-        """Move to the next instant. Raises Exhausted after the last."""
+        """Move to the next instant. Raises Exhausted after the last one."""
         if self._index + 1 >= len(self._instants):
             raise Exhausted(f"{self.name} has been read to its end")
         self._index += 1
 
     def leave_only(self, newest: int) -> None:
-        """Forget all instants still to be read but the `newest` ones."""
+        """Skip all unread instants but the `newest` ones."""
         del self._instants[self._index + 1 : max(self._index + 1, len(self._instants) - newest)]
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - quick
-        """Run the queries on the rows of the present instant."""
+        """Run the queries on the rows of the current instant."""
         database = self._database
         if database is None:
             raise SourceError(f"{self.name} is closed")
@@ -129,10 +129,10 @@ class SpoolSource:
         return Answer(now.at, sections, notes=self.notes)
 
     def cancel(self) -> None:
-        """Nothing to do: what is read is in memory."""
+        """Do nothing: all rows are in memory."""
 
     def close(self) -> None:
-        """Forget what was read."""
+        """Drop all rows."""
         if self._database is not None:
             self._database.close()
         self._database = None
@@ -149,7 +149,7 @@ class SpoolSource:
         if index < 0:
             return Section(absent=frozenset(parts.fields))
         self._load(database, parts.view, found, index)
-        # Nothing of presman's own is in a spool: no session has these numbers.
+        # A spool has no session of presman: no session has these numbers.
         instances = {"inst_id": self._inst_id, "own_inst_id": 0, "own_sid": 0}
         binds: dict[str, Any] = {**USUAL_BINDS, **instances, **request.binds}
         section = database.run(request.query, self.scope, binds)
@@ -164,8 +164,8 @@ class SpoolSource:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector still: hundreds of thousands of rows are made and none is thrown away."""
+def _without_collector() -> Iterator[None]:
+    """Disable the garbage collector: hundreds of thousands of rows are created and none is freed."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -176,18 +176,18 @@ def _uncollected() -> Iterator[None]:
 
 
 def is_lasting(query: Query) -> bool:
-    """Tell whether what a query reads holds until it is read again; an instance is there without being asked for."""
+    """Return whether a query's rows stay valid until the next ones; those of V$INSTANCE do, too."""
     return query.cadence is not Cadence.REFRESH or query.record is Instance
 
 
 def _momentary(release: Release) -> frozenset[str]:
-    """Return the views that a query reads whose rows hold for their own pass alone, V$ and GV$."""
+    """Return the views, V$ and GV$, whose rows are valid only in their own pass."""
     queries = [query for query in load(release).values() if not is_lasting(query)]
     return frozenset(selection(query, scope).view for query in queries for scope in Scope)
 
 
 def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
-    """Read the files of a folder; return them and notes about them."""
+    """Read the files of a folder; return them, and notes about unused ones."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv" and path.name != SAMPLES)
     except OSError as error:
@@ -200,16 +200,16 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
             spare.append(path)
             continue
         file = read_spool_file(path, view, _types(view), encoding)
-        # Whoever spools GV$SESSION into v_session.csv means it.
+        # A file v_session.csv with INST_ID is a spooled GV$SESSION.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
         refuse_many(folder, files)
-    refuse_twins(files)
+    refuse_duplicate_files(files)
     notes = [
         f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}"
-        for path in spare[:_TOLD]
+        for path in spare[:_MOST_NAMED]
     ]
-    if len(spare) > _TOLD:
-        notes.append(f"{counted(len(spare) - _TOLD, 'more file')} not used")
+    if len(spare) > _MOST_NAMED:
+        notes.append(f"{counted(len(spare) - _MOST_NAMED, 'more file')} not used")
     if not files:
         seen = "".join(f"; {note}" for note in notes[:1])
         raise SourceError(f"{folder} has no CSV file named after a view (such as v$session.csv){seen}", retry=False)
@@ -217,13 +217,13 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
 
 
 def _types(view: str) -> dict[str, str]:
-    """Return the columns that a file of `view` may have, with their types."""
+    """Return the columns that a file of `view` may have, mapped to their types."""
     columns = {column.name: column.datatype for column in columns_of(view, Release(99))}
     return {SAMPLE_TIME: "", **({"INST_ID": "NUMBER"} if view.startswith("V$") else {}), **columns}
 
 
 def _notes(file: SpoolFile) -> Iterator[str]:
-    """Say what of a file is not used, what was assumed, and what is not exact."""
+    """Yield notes on the unused columns of a file, its encoding, its inexact numbers, and spooled errors."""
     known = _types(file.view)
     spare = known.keys() - set(file.columns)
     unknown = [f"{clean(name)}{_name_hint(name, spare)}" for name in file.columns if name not in known]
@@ -243,7 +243,7 @@ def _problem(file: SpoolFile) -> Problem:
 
 
 def _name_hint(word: str, known: Iterable[str]) -> str:
-    """Return the known name that a misspelt one is near to, as the second half of a note."""
+    """Return a suggestion of the known name closest to a misspelt one, as the end of a note."""
     found = closest(word, known)
     return f" (did you mean {found}?)" if found else ""
 
@@ -255,7 +255,7 @@ def _file_names() -> frozenset[str]:
 
 
 def _release(files: Sequence[SpoolFile]) -> Release | None:
-    """Return the release that V$INSTANCE or V$VERSION tells, None if neither does."""
+    """Return the release in the spooled V$INSTANCE or V$VERSION, None if neither has one."""
     for view, columns, pattern in (
         ("V$INSTANCE", ("VERSION_FULL", "VERSION"), r"(\d+\.\d+)"),
         ("V$VERSION", ("BANNER_FULL", "BANNER"), r"Release (\d+\.\d+)"),
@@ -270,7 +270,7 @@ def _release(files: Sequence[SpoolFile]) -> Release | None:
 
 
 def _columns_used(release: Release) -> frozenset[str]:
-    """Return the columns that any query reads, and those that can stand in for one."""
+    """Return the columns that any query reads, and those that can replace one of them."""
     words = frozenset().union(*(selection(query).words for query in load(release).values()))
     return words | {"INST_ID", *spool_table.STAND_IN_COLUMNS}
 
@@ -283,7 +283,7 @@ def _absent(parts: Selection, found: SpoolTable) -> frozenset[str]:
 
 
 def _rounded(parts: Selection, found: SpoolTable, query: Query) -> frozenset[str]:
-    """Return the fields that are made of rounded counters and cannot be None row by row: they are not known at all."""
+    """Return the fields with rounded counters that cannot be None in single rows: the whole field counts as absent."""
     if not found.rounded:
         return frozenset()
     types = field_types(query.record)

@@ -1,6 +1,6 @@
-"""Spooled tables: typed, each with its rows by instant.
+"""Spooled tables: typed rows by sample time.
 
-Numbers and dates are read as Oracle's tools print them in any of the usual NLS settings.
+Numbers and dates are parsed in the formats that Oracle's tools print with any of the usual NLS settings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[+-]?(\d[\d.,' \u00a0\u202f]*|[.,]\d+)(E[+-]?\d+)?", re.I
 _GROUPS = re.compile(r"[ '\u00a0\u202f]")
 _LARGEST = 2**63
 _BEYOND_NUMBER = 1e126
-"""What no NUMBER reaches (SQL Language Reference, Data Types): products and sums of such ones stay finite."""
+"""Upper bound of NUMBER (SQL Language Reference, Data Types): sums and products of smaller values stay finite."""
 
 _MONTHS = {
     name: number
@@ -55,10 +55,10 @@ _DAY_OR_MONTH_FIRST = re.compile(rf"(\d\d?)([-/.])(\d\d?)\2(\d{{4}}|\d\d){_TIME}
 
 
 def decimal_mark(texts: Iterable[str]) -> str | None:
-    """Return "." or "," where the numbers `texts` prove which one is the decimal mark, else None.
+    """Return "." or "," if the numbers in `texts` prove which is the decimal mark, else None.
 
-    A mark before three digits may divide groups, so it proves nothing; two marks in a number or a mark before any
-    other number of digits do.
+    A mark before three digits may be a group separator, so it proves nothing. Two marks in a number, or a mark before
+    any other number of digits, are a proof.
 
     >>> decimal_mark(["12", "1.234", "0,25"]), decimal_mark(["1,234.5"]), decimal_mark(["1,234"])
     (',', '.', None)
@@ -82,8 +82,9 @@ def decimal_mark(texts: Iterable[str]) -> str | None:
 
 
 def number(text: str, mark: str | None, whole: bool) -> int | float:
-    """Read a number. `mark` is the decimal mark, None if not known: then what could divide groups does so in `whole`
-    columns and is the decimal mark in others. Raises ValueError.
+    """Parse a number. `mark` is the decimal mark, None if not known. Raises ValueError.
+
+    If it is not known, a mark that could separate groups does so in `whole` columns, and is the decimal mark in others.
 
     >>> number("1.234,5", ",", False), number("2,5E+3", ",", True), number("1,234", None, True)
     (1234.5, 2500, 1234)
@@ -107,7 +108,7 @@ def number(text: str, mark: str | None, whole: bool) -> int | float:
 
 
 def is_month_first(texts: Iterable[str]) -> bool:
-    """Return whether dates of figures alone are month/day/year: proven by a second figure above 12, or AM and PM."""
+    """Return whether numeric dates are month/day/year, which a second number above 12 proves."""
     for text in texts:
         found = _DAY_OR_MONTH_FIRST.fullmatch(text)
         if found and int(found[1]) > 12:
@@ -118,7 +119,7 @@ def is_month_first(texts: Iterable[str]) -> bool:
 
 
 def instant(text: str, zone: tzinfo, month_first: bool = False) -> datetime:
-    """Read a date or timestamp as an aware datetime; without an offset it is of `zone`. Raises ValueError.
+    """Parse a date or timestamp as an aware datetime; without an offset it is in `zone`. Raises ValueError.
 
     >>> instant("21-NOV-26", UTC).isoformat()
     '2026-11-21T00:00:00+00:00'
@@ -152,7 +153,7 @@ def _day(text: str, month_first: bool) -> tuple[date, tuple[str | None, ...]]:
 
 
 def _year(text: str) -> int:
-    """Read a year; two figures are of the century that Oracle's RR means."""
+    """Parse a year; two digits are completed as by Oracle's RR."""
     year = int(text)
     if len(text) == 4:
         return year
@@ -167,10 +168,10 @@ def _offset(text: str) -> tzinfo:
 
 
 TOGETHER = timedelta(seconds=2)
-"""Files whose sample times differ by no more were spooled in one pass, however short the passes are."""
+"""Files whose sample times differ by no more than this belong to one pass, however short the passes are."""
 
 APART = timedelta(seconds=30)
-"""Two files that were spooled with more between them are of two passes, however long those are."""
+"""Files whose sample times differ by more than this belong to two passes, however long the passes are."""
 
 STAND_IN_COLUMNS = {
     "MAX_UTILIZATION_LIMIT": "UTILIZATION_LIMIT",
@@ -180,13 +181,13 @@ STAND_IN_COLUMNS = {
     "VERSION": "VERSION_FULL",
     "WAIT_TIME_MILLI": "WAIT_TIME_MICRO",
 }
-"""Columns that say what another one would, for views in which both exist or in their younger twin."""
+"""Columns that can replace another one, in the same view or in its newer variant."""
 
 _FACTORS = {"SECONDS_IN_WAIT": 1_000_000, "WAIT_TIME_MILLI": 1_000}
-"""What to multiply those of another unit by."""
+"""Factors for replacements with a different unit."""
 
 _STAND_IN_VIEWS = {"V$EVENT_HISTOGRAM_MICRO": "V$EVENT_HISTOGRAM", "V$SYSTEM_PARAMETER": "V$PARAMETER"}
-"""Views that an older or more popular one can stand in for."""
+"""Views that an older or more popular view can replace."""
 
 
 _COUNTING_VIEWS = frozenset(
@@ -195,14 +196,14 @@ _COUNTING_VIEWS = frozenset(
         "V$RSRC_PDB", "V$RSRC_SESSION_INFO", "V$SESSTAT", "V$SYSSTAT", "V$SYSTEM_EVENT",
     }
 )  # fmt: skip
-"""Views of counters, of which rates are made: without their last digits they are of no use."""
+"""Views with counters, from which rates are computed: rounded counters are useless for that."""
 
 
 class SpoolTable(NamedTuple):
-    """A view's rows: `times` in order, each with its rows; one time None if the rows hold at all times.
+    """The rows of a view by sample time: `times` in order, each with its rows; a single None if they are always valid.
 
-    A row of a sample time and nothing else says that the view was empty then. `rounded` are columns of counters of
-    which a value lacks its last digits: those values are None.
+    A row with only a sample time means that the view was empty then. `rounded` names columns of counters in which a
+    value lacks its last digits: those values are None.
     """
 
     columns: tuple[str, ...]
@@ -211,10 +212,10 @@ class SpoolTable(NamedTuple):
     rounded: frozenset[str] = frozenset()
 
     def at(self, now: Instant, *, lasting: bool) -> int:
-        """Return which of `rows` holds at `now`, -1 if none does: then it is not known what the view had.
+        """Return the index in `rows` that is valid at `now`, -1 if none is: then the view's content is not known.
 
-        What is read at each poll holds in its own pass. What is `lasting`, as plans and parameters are, holds until
-        the next time.
+        Rows that are read at each poll are valid in their own pass. Rows that are `lasting`, such as plans and
+        parameters, are valid until the next sample time.
         """
         index = sum(time is None or time <= now.until for time in self.times) - 1
         time = self.times[index] if index >= 0 else None
@@ -222,16 +223,16 @@ class SpoolTable(NamedTuple):
 
 
 class SpoolFormat(Struct, frozen=True):
-    """How this folder writes: the zone of its dates and the decimal mark of its numbers (None: not known)."""
+    """The formats of a folder: the time zone of its dates and the decimal mark of its numbers (None: not known)."""
 
     zone: tzinfo
     mark: str | None
 
 
 def rounded(file: SpoolFile) -> tuple[str, ...]:
-    """Return the columns of whole numbers that SQL*Plus wrote with an exponent: the last digits are gone."""
+    """Return the columns of whole numbers that SQL*Plus wrote with an exponent: their last digits are lost."""
     numbers = sorted(index for index, kind in _kinds(file).items() if kind == "NUMBER")
-    # A statistic's VALUE is whole in most views.
+    # VALUE of a statistic is whole in most views.
     whole = [index for index in numbers if file.columns[index] not in _fractions() - {"VALUE"}]
     return tuple(file.columns[index] for index in whole if any(_is_rounded(row[index]) for row in file.rows))
 
@@ -241,13 +242,13 @@ def _is_rounded(text: str) -> bool:
 
 
 def _rounded_counters(file: SpoolFile) -> frozenset[str]:
-    """Return the columns of counters that are `rounded`; sizes in bytes are none."""
+    """Return the columns of counters that are `rounded`; sizes in bytes are not counters."""
     counts = file.view.removeprefix("G") in _COUNTING_VIEWS
     return frozenset(name for name in rounded(file) if not name.endswith("_BYTES")) if counts else frozenset()
 
 
 def forms(files: Iterable[SpoolFile], zone: tzinfo | None) -> SpoolFormat:
-    """Find out how `files` write. Without `zone` it is that of the first sample time with an offset, else UTC."""
+    """Return the formats of `files`. Without `zone` it is that of the first sample time with an offset, else UTC."""
     files = list(files)
     mark = decimal_mark(text for file in files for text in _marked_numbers(file))
     return SpoolFormat(zone or next((found for file in files if (found := _zone(file))), UTC), mark)
@@ -276,11 +277,11 @@ def _zone(file: SpoolFile) -> tzinfo | None:
 
 
 _UNKNOWN = timezone(timedelta(0), "unknown")
-"""Stands for the zone of a date that says none; told by identity."""
+"""The time zone of a date without one; compared by identity."""
 
 
 def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> SpoolTable:
-    """Return `file` with its values typed, its `columns` only. Raises SourceError naming file and line."""
+    """Return the `columns` of `file` with typed values. Raises SourceError naming file and line."""
     kinds = _kinds(file)
     lost = _rounded_counters(file)
     indexes = [index for index, name in enumerate(file.columns) if name in columns and index in kinds]
@@ -288,7 +289,7 @@ def table(file: SpoolFile, columns: frozenset[str], written: SpoolFormat) -> Spo
     names = [file.columns[index] for index in indexes]
     rows: list[tuple[Any, ...]] = list(zip(*values, strict=True)) if values else [()] * len(file.rows)
     times = sample_times(file, written.zone) if SAMPLE_TIME in file.columns else None
-    if "VALUE" in lost and "VALUE" in names:  # of one statistic among others: the others are exact
+    if "VALUE" in lost and "VALUE" in names:  # only some statistics are rounded: the others are exact
         index = names.index("VALUE")
         rows = [row if row[index] is not None else (None,) * len(row) for row in rows]
         rows = rows if times is not None else [row for row in rows if any(value is not None for value in row)]
@@ -316,7 +317,7 @@ def _column(file: SpoolFile, index: int, kind: str, written: SpoolFormat, lost: 
 
 
 def _each(file: SpoolFile, name: str, texts: Sequence[str], read: Callable[[str], Any]) -> list[Any]:
-    """Return what each text means, without the blanks around it; each different one is read once."""
+    """Return the value of each text, parsed without surrounding spaces; each distinct text is parsed once."""
     known: dict[str, Any] = {}
     for text in dict.fromkeys(texts):
         bare = text.strip()
@@ -329,7 +330,7 @@ def _each(file: SpoolFile, name: str, texts: Sequence[str], read: Callable[[str]
 
 @cache
 def _fractions() -> frozenset[str]:
-    """Return the columns that hold fractions, by the records that are read from them."""
+    """Return the columns that contain fractions, according to the types of the records."""
     types = (field_types(record) for record in by_query().values())
     return frozenset(name.upper() for fields in types for name, (kind, _) in fields.items() if kind is float)
 
@@ -357,18 +358,18 @@ def _by_time(
 
 
 class Instant(NamedTuple):
-    """One pass over the views: `at` is when it began, `until` the time of the last file that belongs to it."""
+    """One pass over the views: `at` is its begin, `until` the last sample time that belongs to it."""
 
     at: datetime
     until: datetime
 
 
 def instants(tables: Mapping[str, SpoolTable], momentary: Collection[str]) -> list[Instant]:
-    """Return the passes that the sample times of all tables make, in order.
+    """Return the passes that the sample times of all tables form, in order.
 
-    Files spooled one after another, each with a time of its own, belong to one pass. The next one begins with a file's
-    next time, or after a pause: more than half of what lies between two times of one file, where passes are short.
-    A pass of nothing but lasting views is none, as long as there are others: it has nothing of that moment.
+    Files spooled one after another, each with its own time, belong to one pass. The next pass begins when a file has
+    another time, or after a pause: where passes are short, more than half the interval between two times of one file.
+    A pass with only lasting views is ignored if there are others: it has no data of that moment.
     """
     times = sorted((time, view) for view, table in tables.items() for time in table.times if time)
     pause = _pause(tables.values())
@@ -392,12 +393,12 @@ def _pause(tables: Iterable[SpoolTable]) -> timedelta:
 
 
 def of_complete_samples(found: list[Instant], complete: Collection[datetime]) -> list[Instant]:
-    """Return the samples that are among the `complete` ones: a script that was ended left the last one half done."""
+    """Return the samples that are in `complete`: a script that was interrupted leaves its last sample incomplete."""
     return [each for each in found if any(each.at <= time <= each.until for time in complete)]
 
 
 def complete(tables: Mapping[str, SpoolTable], release: Release) -> dict[str, SpoolTable]:
-    """Return `tables` with V$ and GV$ filled from each other and stand-ins where the real thing is missing."""
+    """Return `tables` with V$ and GV$ views derived from each other, and replacements for missing views and columns."""
     full = {view: _with_stand_ins(view, found, release) for view, found in tables.items()}
     for view, stand_in in _STAND_IN_VIEWS.items():
         for prefix in ("", "G"):
@@ -425,7 +426,7 @@ def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
 
 
 def own_instance(tables: Mapping[str, SpoolTable]) -> int:
-    """Return the instance that V$ stands for: the lowest one known, else 1."""
+    """Return the instance of the V$ views: the lowest INST_ID in GV$INSTANCE or GV$SESSION, else 1."""
     found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
     if found is None or "INST_ID" not in found.columns:
         return 1

@@ -1,4 +1,4 @@
-"""Keys: what the user can do, said once, for bindings, keys line, help, palette and the book.
+"""Keys: the single definition of the user's actions, for bindings, keys line, help, palette and the documentation.
 
-A key of a tab is declared by the tab and is an action of its panel; all others are here, one module for each subject.
+A tab declares its own keys, which are actions of its panel; all others are here, one module per subject.
 """

@@ -1,4 +1,4 @@
-"""Keys of the monitor, all of them, in the orders of help and of the bottom line."""
+"""Keys of the monitor, all of them, in the orders of the help and of the bottom line."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -13,7 +13,7 @@ from presman.tui.widgets.frame_lines import Labelled
 
 
 def show_help(app: FrameApp) -> None:
-    """Show the keys and the columns of this tab."""
+    """Show the help of this tab: keys and columns."""
     from presman.tui.pages.content import help_of, help_of_others
     from presman.tui.widgets.grid import keys_in_table
 
@@ -32,7 +32,7 @@ _NAMED = {each.key.name: each for module in _MODULES for each in vars(module).va
 
 
 def _keys(names: str) -> tuple[AppKey, ...]:
-    """Return keys by their names, in that order."""
+    """Return the keys of these names, in that order."""
     return tuple(_NAMED[name] for name in names.split())
 
 
@@ -53,22 +53,22 @@ _BEFORE = HELP, *_keys("leave poll_now details describe pause live back forward 
 _MOMENTS = _keys("jump next_event previous_event")
 _TAKEN = _keys("copy copy_to_do what_if act export record report")
 _BEHIND = *_TAKEN, *_keys("follow go"), *_MOMENTS, *_keys("window slower faster targets columns theme palette")
-"""What the bottom line offers before and behind the keys of the tab, the most needed first."""
+"""The keys on the bottom line before and after those of the tab, the most useful first."""
 
 
 def keys_of(app: FrameApp) -> tuple[AppKey, ...]:
-    """Return the keys of an app: all of them, its own in place of those with their names, and behind the others."""
+    """Return the keys of an app: all keys, with those of the same name replaced by its own, then its other own keys."""
     replaced = app.own_keys
     return tuple(replaced.get(each.key.name, each) for each in APP_KEYS)
 
 
 def tab_keys(app: FrameApp) -> tuple[Key, ...]:
-    """Return the keys of the present tab, while they do something."""
+    """Return the keys of the current tab if they are available."""
     return app.panels.present.tab.keys if has_tables(app) else ()
 
 
 def offered(app: FrameApp) -> list[Labelled]:
-    """Return what the bottom line offers here and now."""
+    """Return the keys that the bottom line currently offers."""
     if not app.begun:
         return []
     of_tabs = [Labelled(key.shown, key.label, tab_key_action(key.keys)) for key in tab_keys(app)]
@@ -79,13 +79,13 @@ def offered(app: FrameApp) -> list[Labelled]:
 
 
 def _labelled(app: FrameApp, keys: Iterable[AppKey]) -> list[Labelled]:
-    """Return those of some keys that do something here, each as the app has it."""
+    """Return the available ones of `keys`, in the version of the app."""
     own = [app.own_keys.get(each.key.name, each) for each in keys]
     return [each.labelled(app) for each in own if each.when(app)]
 
 
 def listed(app: FrameApp) -> list[Key]:
-    """Return the keys that the help of a tab lists: all but those that this database or this tab never has."""
+    """Return the keys in the help of a tab: all but those that never apply to this database or this tab."""
     present = app.panels.present.tab
     folding = app.monitor.choices.panel in drill_keys.FOLDING
     has = {"instances": table_keys.has_instances(app), "window": present.over_time, "unfold": folding}
@@ -97,7 +97,7 @@ def listed(app: FrameApp) -> list[Key]:
 
 
 def tab_key_action(keys: str) -> str:
-    """Return the action of a tab's key as Textual calls it."""
+    """Return the Textual action of a tab's key."""
     return f"tab_key('{keys}')"
 
 

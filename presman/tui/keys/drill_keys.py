@@ -1,4 +1,4 @@
-"""Keys about drilling down: into what a row stands for, all about it on a page, unfolding."""
+"""Keys for drilling down: the scope of a row, its page, unfolding."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 FOLDING = ("parallel", "sessions", DRILL_DOWN)
-"""What has rows that fold."""
+"""The panels with rows that fold."""
 
 
 async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
-    """List what is in the group, event, instance or PDB of a row; of a session or a statement open the page."""
+    """Open the list of a row's group, event, instance or PDB, or the page of a session or statement."""
     from presman.tabs.drill_down import has_cursor_page, scope_of, statement_of, within
 
     scope = scope_of(row)
@@ -34,7 +34,7 @@ async def enter(app: FrameApp, row: Any, grid: Grid) -> None:
 
 
 def open_statement(app: FrameApp, statement: Statement | None) -> None:
-    """Open the page about a statement, whether anybody runs it or not."""
+    """Open the page of a statement, running or not."""
     from presman.tabs.drill_down import with_cursor
     from presman.tui.pages.content import cursor_of
     from presman.tui.pages.detail_lines import focus_of
@@ -48,7 +48,7 @@ def open_statement(app: FrameApp, statement: Statement | None) -> None:
 
 
 async def list_sessions(app: FrameApp) -> None:
-    """Leave the page about a statement for the list of who runs it."""
+    """Leave the page of a statement for the list of its sessions."""
     from presman.tabs.drill_down import within
     from presman.tui.pages.content import scope_of_statement
 
@@ -58,21 +58,21 @@ async def list_sessions(app: FrameApp) -> None:
 
 
 def shows_statement(app: FrameApp) -> bool:
-    """While the page about a statement is open."""
+    """Return whether the page of a statement is open."""
     from presman.tabs.drill_down import Statement
 
     return app.reader.is_open and isinstance(app.reader.row, Statement)
 
 
 async def drill_into(app: FrameApp, scopes: tuple[DrillScope, ...]) -> None:
-    """Show the list of the last of some scopes; of the tab itself without any."""
+    """Show the list of the last scope, or the tab itself if there is none."""
     monitor = app.monitor
     deeper = len(scopes) > len(monitor.choices.scopes)
-    if deeper:  # what was typed in another list is not meant for this one
+    if deeper:  # a filter of another list does not apply to this one
         monitor.choose(filters={**monitor.choices.filters, DRILL_DOWN: ""})
     await app.panels.drill_into(scopes)
     app.read_enough()
-    app.reader.look_at(None)
+    app.reader.request_details(None)
     app.repaint()
     if deeper:
         app.panels.focus_first()
@@ -81,7 +81,7 @@ async def drill_into(app: FrameApp, scopes: tuple[DrillScope, ...]) -> None:
 
 
 def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
-    """Open the page about a row."""
+    """Open the page of a row."""
     from presman.analysis.collapsed_rows import CollapsedStatements
     from presman.analysis.session_list import Blocking
     from presman.figures.session_figures import SESSIONS
@@ -100,21 +100,21 @@ def open_page(app: FrameApp, row: Any, table: Table[Any]) -> None:
 
 
 def where(app: FrameApp, page: str = "") -> str:
-    """Return the breadcrumb to what is on show."""
+    """Return the breadcrumb of what is on screen."""
     choices, reading = app.monitor.choices, app.monitor.reading
     several = reading is not None and len(reading.header.instances) > 1
     return breadcrumb(title(choices.tab), choices.scopes, page, several=several)
 
 
 def no_row(app: FrameApp) -> None:
-    """Say which table has no row, and how to get to one that has."""
+    """Notify the user which table has no row, and how to get to one that has."""
     grid, others = app.panels.grid, [each for each in app.panels.present.grids() if each.row is not None]
     where = f"{grid.table.title} has no row" if grid is not None else "There is no row here"
     app.notify(f"{where}{f': Tab goes to {others[0].table.title}' if others else ''}.")
 
 
 def describe(app: FrameApp) -> None:
-    """Open the page about the row under the cursor, whatever it is."""
+    """Open the page of the row under the cursor, of any kind."""
     grid = app.panels.grid
     if grid is None or grid.row is None:
         no_row(app)

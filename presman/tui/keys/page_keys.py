@@ -1,4 +1,4 @@
-"""Keys about pages and tabs: help, going back and elsewhere by name, quitting, the palette, the theme."""
+"""Keys for pages and tabs: help, going back, going to a name, quitting, the palette, the theme."""
 
 from presman.tabs import TabName, tab_names
 from presman.tabs.parts import Key
@@ -9,7 +9,7 @@ from presman.tui.keys.table_keys import set_filter
 from presman.tui.widgets.line_api import LineApiWidget
 
 THEMES = ("textual-dark", "textual-light", "nord", "gruvbox", "solarized-light", "ansi-dark", "ansi-light")
-"""What the theme key goes through."""
+"""The themes that the theme key cycles through."""
 
 
 async def show_tab(app: FrameApp, name: str) -> None:
@@ -17,13 +17,13 @@ async def show_tab(app: FrameApp, name: str) -> None:
     app.reader.close()
     await app.panels.show(name)
     app.read_enough()
-    app.reader.look_at(None)
+    app.reader.request_details(None)
     app.panels.focus_first()
     app.repaint()
 
 
 async def to_tab(app: FrameApp, name: TabName) -> None:
-    """Show a tab; say so where that changes nothing."""
+    """Show a tab, or notify the user if it is already shown."""
     before = is_at_top(app), app.monitor.choices.tab, app.panels.focused
     await show_tab(app, name.name)
     if before == (True, name.name, app.panels.focused):
@@ -31,18 +31,18 @@ async def to_tab(app: FrameApp, name: TabName) -> None:
 
 
 def go_home(app: FrameApp) -> None:
-    """End, to show the fleet again."""
+    """End the monitor and show the fleet again."""
     app.goes_home = app.hands_on = True
     app.exit()
 
 
 def is_at_top(app: FrameApp) -> bool:
-    """While neither a page is open nor anything was gone into."""
+    """Return whether the tab itself is shown: no page and no drill-down."""
     return not (app.reader.is_open or app.monitor.choices.scopes)
 
 
 async def escape(app: FrameApp) -> None:
-    """Close the page, else end the filter, else go back to where one came from, from the top to the fleet."""
+    """Close the page, else end the filter, else go back a step; from the tab itself, go to the fleet."""
     choices = app.monitor.choices
     typed_in = app.typed_in
     if app.home and not can_go_back(app):
@@ -55,7 +55,7 @@ async def escape(app: FrameApp) -> None:
         set_filter(app, "", done=True)
     elif app.reader.is_open:
         app.reader.close()
-        app.reader.look_at(None)
+        app.reader.request_details(None)
         app.repaint()
     elif choices.filter or not choices.scopes:
         set_filter(app, "", done=True)
@@ -64,7 +64,7 @@ async def escape(app: FrameApp) -> None:
 
 
 async def leave(app: FrameApp) -> None:
-    """Close the page, or go back to where one came from; at the top, quit, or go to the fleet."""
+    """Close the page, or go back a step; from the tab itself, quit or go to the fleet."""
     if app.reader.is_open:
         app.reader.filter("", done=True)
         await escape(app)
@@ -77,24 +77,24 @@ async def leave(app: FrameApp) -> None:
 
 
 def next_theme(app: KeyedApp) -> None:
-    """Take the next theme."""
+    """Switch to the next theme."""
     index = THEMES.index(app.theme) + 1 if app.theme in THEMES else 0
     app.theme = THEMES[index % len(THEMES)]
     app.notify(f"theme {app.theme}", timeout=2)
 
 
 def change_signs(app: KeyedApp) -> None:
-    """Paint ASCII only, or all signs."""
+    """Switch between ASCII only and all signs."""
     app.keep_to_ascii(only=not app.is_ascii)
     app.notify("ASCII only" if app.is_ascii else "all signs", timeout=2)
     app.refresh_css(animate=False)
     app.repaint()
-    for view in app.screen_stack[0].query(LineApiWidget):  # a widget that is over another is not painted with the rest
+    for view in app.screen_stack[0].query(LineApiWidget):  # a widget on top of another is not repainted with the rest
         view.forget()
 
 
 def can_go_back(app: FrameApp) -> bool:
-    """While a page is open, something is filtered, or one has gone into something."""
+    """Return whether a page, a filter or a drill-down is open."""
     choices = app.monitor.choices
     return app.reader.is_open or bool(app.typed_in or choices.filter or choices.scopes)
 
@@ -148,16 +148,16 @@ HOME_KEYS = (
 
 
 def lead_home(app: FrameApp) -> None:
-    """Have q and Esc lead back to the fleet."""
+    """Make q and Esc go back to the fleet."""
     app.home = True
     app.own_keys = {**app.own_keys, **{each.key.name: each for each in HOME_KEYS}}
 
 
-# ---- What leads elsewhere: to what has a name, to a time, to another target.
+# ---- Keys that go to a name, to a time, to another target.
 
 
 async def ask_where(app: FrameApp) -> None:
-    """Ask for a name to go to."""
+    """Open the input line for a name to go to."""
     from presman.tabs.go_to import names
     from presman.tui.widgets.choosers import ask
 
@@ -165,7 +165,7 @@ async def ask_where(app: FrameApp) -> None:
 
 
 async def go(app: FrameApp, text: str) -> None:
-    """Go to what a name or a time means, or say that it means nothing."""
+    """Go to the destination of a name or time, or notify the user that there is none."""
     from presman.figures.session_figures import SESSIONS
     from presman.recording.time_words import is_time
     from presman.tabs.drill_down import Statement
@@ -197,18 +197,18 @@ async def go(app: FrameApp, text: str) -> None:
 
 
 def switch(app: FrameApp, target: str) -> None:
-    """End, to begin again with another target."""
+    """End the monitor and start it again with another target."""
     if target == app.monitor.name:
         app.notify(f"{target} is on the screen.")
         if not app.reader.is_open:
             app.panels.focus_first()
         return
-    app.switch_to, app.hands_on = target, app.home  # away from a fleet a password may be asked for between the two
+    app.switch_to, app.hands_on = target, app.home  # without a fleet, a password prompt may come in between
     app.exit()
 
 
 def choose_target(app: FrameApp) -> None:
-    """Ask for another target."""
+    """Open the dialog for another target."""
     from presman.tui.widgets.choosers import TargetChooser
 
     def chosen(target: str | None) -> None:
@@ -219,7 +219,7 @@ def choose_target(app: FrameApp) -> None:
 
 
 def has_targets(app: FrameApp) -> bool:
-    """Where config.ini names more than what is on the screen."""
+    """Return whether config.ini has other targets than the current one."""
     return not app.is_served and any(target != app.monitor.name for target in app.targets)
 
 

@@ -1,4 +1,4 @@
-"""Keys about tables: sorting, filtering, one row per instance, details, the next table."""
+"""Keys for tables: sorting, filtering, one row per instance, details, the next table."""
 
 from presman.base.formats import counted
 from presman.tabs.choices import WINDOWS
@@ -17,13 +17,13 @@ def sort(app: KeyedApp) -> None:
 
 
 def reverse(app: KeyedApp) -> None:
-    """Sort the table the other way round."""
+    """Reverse the sort order of the table."""
     if (grid := app.grid) is not None:
         grid.sort_by(grid.rows.sort_key, descending=not grid.rows.descending)
 
 
 def choose_columns(app: KeyedApp) -> None:
-    """Ask which columns a table shall have."""
+    """Open the dialog for the columns of a table."""
     from presman.tui.widgets.choosers import ColumnChooser
 
     grid = app.grid
@@ -40,7 +40,7 @@ def choose_columns(app: KeyedApp) -> None:
 
 
 async def details(app: FrameApp) -> None:
-    """Show the details of the row under the cursor; of the page about a statement the sessions."""
+    """Show the details of the row under the cursor or, on the page of a statement, its sessions."""
     if app.reader.is_open:
         await list_sessions(app)
     elif (grid := app.panels.grid) is not None:
@@ -48,14 +48,14 @@ async def details(app: FrameApp) -> None:
 
 
 async def ask_filter(app: KeyedApp) -> None:
-    """Ask for a filter; it works while it is typed."""
+    """Open the input line for a filter, which applies while it is typed."""
     from presman.tui.widgets.choosers import ask
 
     await ask(app, "filter", app.needle)
 
 
 def set_filter(app: FrameApp, needle: str, *, done: bool) -> None:
-    """Filter the page, else the tab, by what is typed so far; once that is `done`, go back to it."""
+    """Filter the page, else the tab, by the text typed so far; once it is `done`, give the focus back."""
     choices = app.monitor.choices
     if done:
         for line in app.query("#filter"):
@@ -78,7 +78,7 @@ def instances(app: FrameApp) -> None:
 
 
 def window(app: FrameApp) -> None:
-    """Let the charts show more or less time, and say how much: not every tab has room for its charts."""
+    """Change the window of the charts, and notify the user of it: not every tab has room for its charts."""
     index = WINDOWS.index(app.monitor.choices.window) + 1
     app.monitor.choose(window=WINDOWS[index % len(WINDOWS)])
     app.repaint()
@@ -91,18 +91,18 @@ def next_table(app: FrameApp) -> None:
 
 
 def has_instances(app: FrameApp) -> bool:
-    """On a cluster."""
+    """Return whether the database is a cluster."""
     reading = app.monitor.reading
     return reading is not None and len(reading.header.instances) > 1
 
 
 def has_several(app: FrameApp) -> bool:
-    """On a tab with several tables."""
+    """Return whether the tab has several tables."""
     return has_tables(app) and len(app.panels.present.grids()) > 1
 
 
 def follow(app: FrameApp) -> None:
-    """Follow the statement under the cursor, or follow none any more."""
+    """Follow the statement under the cursor, or stop following."""
     from presman.tui.following import FollowedStatement, followable
 
     row = followable(app.grid.row if app.grid is not None else None)
@@ -116,7 +116,7 @@ def follow(app: FrameApp) -> None:
 
 
 def can_follow(app: FrameApp) -> bool:
-    """On a statement, queued or running, and while one is followed."""
+    """Return whether the cursor is on a queued or running statement, or one is followed."""
     if not has_tables(app) or app.following is not None:
         return has_tables(app)
     from presman.tui.following import followable

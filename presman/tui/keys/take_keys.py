@@ -1,4 +1,4 @@
-"""Keys that take something along, act, or ask what if: copying, CSV file, recording, report, commands where allowed."""
+"""Keys for copying, CSV files, recordings, reports, what-if questions, and actions where they are allowed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 _NAMED = 40
-"""Characters of what was copied that are shown again."""
+"""Characters of the copied text that the notice repeats."""
 
 _KILLS = "KILL SESSION"
-"""What a command has that ends a session."""
+"""The words in a command that ends a session."""
 
 
 def copy(app: FrameApp) -> None:
-    """Offer what there is to copy of a statement; of anything else copy the page, or the row under the cursor."""
+    """Offer what can be copied of a statement; for anything else copy the page, or the row under the cursor."""
     from presman.tui.copies import Shown, copies
 
     monitor, grid = app.monitor, app.panels.grid
@@ -78,7 +78,7 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
 
 
 def _take_command(app: FrameApp, text: str, affects: str) -> None:
-    """Copy a command, and tell that it is one, what it does and that nothing was run."""
+    """Copy a command, and notify the user what it does and that nothing was run."""
     kept = _keep(app, text)
     kills = "\nIt is a KILL command: it ends a session when you run it." if _KILLS in text.upper() else ""
     app.notify(f"Copied, not run: {text}\n({kept}){kills}{_as_old(app)}\n{affects}", timeout=12)
@@ -96,12 +96,12 @@ def copy_to_do(app: FrameApp) -> None:
     found = app.monitor.to_do
     if found is None or found.command is None:
         return
-    whom = "It affects" if len(found.commands) == 1 else "They affect"
-    _take_command(app, found.script, f"{whom} {found.affects}. {found.command.note}")
+    verb = "It affects" if len(found.commands) == 1 else "They affect"
+    _take_command(app, found.script, f"{verb} {found.affects}. {found.command.note}")
 
 
 def _as_old(app: FrameApp) -> str:
-    """Return how old the data is that a command comes from, "" while it is as fresh as it can be."""
+    """Return how old the data behind a command is, "" while it is fresh."""
     monitor = app.monitor
     if app.replayed is not None and monitor.reading is not None:
         return f"\nIt comes from a recording, as of {clock(monitor.reading.at)}: check again before you run it."
@@ -111,7 +111,7 @@ def _as_old(app: FrameApp) -> str:
 
 
 def has_to_do(app: FrameApp) -> bool:
-    """While the line DO has a command, of what is there now."""
+    """Return whether the line DO has a command that is based on current data."""
     found = app.monitor.to_do
     return found is not None and found.command is not None
 
@@ -121,12 +121,12 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 
 def copy_text(app: KeyedApp, text: str) -> None:
-    """Copy a text, and say how long it is and where else it is."""
+    """Copy a text, and notify the user of its length and of the file that also has it."""
     app.notify(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
 
 
 def _keep(app: KeyedApp, text: str) -> str:
-    """Copy a text, and return where else it is: no terminal tells whether it takes it (tmux does not)."""
+    """Copy a text and return the file that also has it: a terminal does not confirm a copy, and tmux ignores it."""
     app.copy_to_clipboard(text)
     if app.is_served:
         return "to the browser's clipboard"
@@ -137,9 +137,9 @@ def _keep(app: KeyedApp, text: str) -> str:
 
 
 def act(app: FrameApp) -> None:
-    """Ask what to do with the row under the cursor, or that of the page, and have it done if that is confirmed.
+    """Ask for an action on the row under the cursor, or on that of the page, and send it once it is confirmed.
 
-    What a page is about may have gone on meanwhile: nothing is sent but to the session and statement that was seen.
+    The session may have changed meanwhile: the action applies only to the session and statement that were shown.
     """
     from presman.analysis.collapsed_rows import CollapsedStatements
 
@@ -165,7 +165,7 @@ def act(app: FrameApp) -> None:
 
 
 def export(app: FrameApp) -> None:
-    """Begin to append this view's measure to a CSV file, or end that."""
+    """Start or stop appending this view's measure to a CSV file."""
     monitor = app.monitor
     if monitor.latest is None:
         return
@@ -177,7 +177,7 @@ def export(app: FrameApp) -> None:
 
 
 def record(app: FrameApp) -> None:
-    """Begin a recording with the minutes that the charts show, or end it."""
+    """Start a recording with the minutes that the charts show, or stop it."""
     monitor, poll_recording = app.monitor, app.poll_recording
     if poll_recording.is_on:
         path = poll_recording.path
@@ -190,11 +190,11 @@ def record(app: FrameApp) -> None:
         return
     poll_recording.begin(monitor.name, latest.kind)
     app.paint_lines()
-    app.run_worker(app.attempt(_load(app, latest)), group="record")  # keys and polls go on meanwhile
+    app.run_worker(app.attempt(_load(app, latest)), group="record")  # does not block keys and polls
 
 
 async def _load(app: FrameApp, latest: Reading) -> None:
-    """Write the minutes up to the newest poll, then each that arrives."""
+    """Write the minutes up to the newest poll, then each poll that arrives."""
     poll_recording = app.poll_recording
     mine, path = poll_recording.number, poll_recording.path
     kept = await write_past(app.monitor, poll_recording, latest)
@@ -206,7 +206,7 @@ async def _load(app: FrameApp, latest: Reading) -> None:
 
 
 def report(app: FrameApp) -> None:
-    """Write the report of what is on show, meanwhile polls and keys go on."""
+    """Write the report of what is on screen, without blocking polls and keys."""
     if app.is_reporting:
         app.notify("The report is being written.")
         return
@@ -215,22 +215,22 @@ def report(app: FrameApp) -> None:
 
 
 def why_not_report(app: FrameApp) -> str:
-    """Return why no report is made."""
+    """Return why no report can be made."""
     return "A report would be written where presman runs." if app.is_served else NO_DATA
 
 
 def may_record(app: FrameApp) -> bool:
-    """Once there is something to record, and that is no recording itself; where the file would be the user's own."""
+    """Return whether there is data to record that is not itself a recording, and the file would be the user's own."""
     return has_data(app) and app.monitor.link.state is not LinkState.REPLAY and not app.is_served
 
 
 def why_not_record(app: FrameApp) -> str:
-    """Return why nothing is recorded."""
+    """Return why no recording can be made."""
     return "A recording would be written where presman runs." if app.is_served else "There is nothing to record here."
 
 
 def why_not_act(app: FrameApp) -> str:
-    """Return what is missing for acting, "" if nothing is."""
+    """Return why no action is possible, "" if one is."""
     if app.is_served:
         return "Actions are not possible from a browser."
     if app.gateway is None:
@@ -279,7 +279,7 @@ REPORT = AppKey(
 
 
 async def write_report(app: FrameApp) -> None:
-    """Write the report, and name its file or say in one line why there is none."""
+    """Write the report, and notify the user of its file or of why there is none."""
     from presman.recording.store_errors import RecordingError
     from presman.sources import SourceError
 
@@ -304,7 +304,7 @@ async def _of_replay(app: FrameApp, path: Path) -> int:
 
 
 async def _of_history(app: FrameApp, path: Path) -> int:
-    """Report the minutes that charts show: they are recorded first, as the key R does, in a folder that goes again."""
+    """Report the minutes that the charts show. They are first recorded, as by the key R, in a temporary folder."""
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store_errors import RecordingError
 
@@ -327,7 +327,7 @@ async def _of_history(app: FrameApp, path: Path) -> int:
 
 
 def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path: Path, source: str) -> int:
-    """Write the page and return the number of its polls; `source` is the origin it names, "" for its file."""
+    """Write the page and return the number of its polls; `source` is the origin to name in it, "" for its file."""
     from msgspec.structs import replace
 
     from presman.reports.report.incident_page import incident_of, incident_page
@@ -339,11 +339,11 @@ def _make(make_source: Callable[[], RecordingSource], at: datetime | None, path:
     return incident.polls
 
 
-# ---- The key that leads to what if: on the limit that the row, the group on show or the alert names.
+# ---- The key for what if: it begins at the limit of the row, of the group on screen or of the alert.
 
 
 def what_if(app: FrameApp) -> None:
-    """Open the panel."""
+    """Open the what-if panel."""
     from presman.reports.whatif_queue import of_alerts, of_group
     from presman.tui.what_if_screen import WhatIfScreen
 
@@ -351,12 +351,12 @@ def what_if(app: FrameApp) -> None:
     if monitor.reading is not None:
         group, subject = _group_on_show(app), "" if monitor.to_do is None else monitor.to_do.subject
         found = of_alerts(monitor.alerts, monitor.reading, subject)
-        meant = found if group is None else (group, of_group(group, monitor.reading))
-        app.push_screen(WhatIfScreen(monitor, *meant, partial(copy_script, app)))
+        question = found if group is None else (group, of_group(group, monitor.reading))
+        app.push_screen(WhatIfScreen(monitor, *question, partial(copy_script, app)))
 
 
 def _group_on_show(app: FrameApp) -> Group | None:
-    """Return the group that the page, on the tab Parallel the row under the cursor, or the list is about."""
+    """Return the group of the page, of the row under the cursor on the tab Parallel, or of the list."""
     from presman.forecast.scheduler import Group
     from presman.tabs.drill_down import scope_of
 
@@ -370,7 +370,7 @@ def _group_on_show(app: FrameApp) -> Group | None:
 
 
 def why_not_what_if(app: FrameApp) -> str:
-    """Return why there is nothing to ask what if about, "" where there is."""
+    """Return why the what-if panel is not available, "" if it is."""
     if app.monitor.cost is None:
         return NO_DATA
     why = app.monitor.why_no_command

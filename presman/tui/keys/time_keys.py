@@ -1,4 +1,4 @@
-"""Keys about time: freezing the view, looking back, going to a time or an event, polling more or less often."""
+"""Keys for time: freezing the view, looking back, going to a time or an event, polling more or less often."""
 
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.tabs.choices import LinkState, next_step
@@ -8,23 +8,23 @@ from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys.page_keys import show_tab
 
 _SHORT = 2.0
-"""Seconds for which a setting is confirmed."""
+"""Seconds that the notice of a changed setting is shown."""
 
 
 def pause(app: FrameApp) -> None:
-    """Freeze the view where it is, or go on."""
+    """Freeze the view, or resume."""
     app.monitor.pause()
     app.repaint()
 
 
 def live(app: FrameApp) -> None:
-    """Show the newest poll and go on with each."""
+    """Show the newest poll, and each that follows."""
     app.monitor.live()
     app.repaint()
 
 
 def refresh(app: FrameApp, direction: int) -> None:
-    """Poll less (1) or more (-1) often, and say so: where the line of facts is short, the interval is not on it."""
+    """Poll less (1) or more (-1) often, and notify the user: a short line of facts does not have the interval."""
     app.monitor.choose(refresh=next_step(app.monitor.choices.refresh, direction))
     app.feed.set_refresh(app.monitor.choices.refresh)
     app.repaint()
@@ -32,29 +32,29 @@ def refresh(app: FrameApp, direction: int) -> None:
 
 
 def poll_now(app: FrameApp) -> None:
-    """Poll at once, and say so: figures that stay the same do not show that they are new."""
+    """Poll at once, and notify the user: unchanged figures do not show that they are new."""
     app.feed.poll_now()
     app.notify("Trying to connect now." if is_lost(app) else "Asked for a poll now.", timeout=_SHORT)
 
 
 def has_past(app: FrameApp) -> bool:
-    """While there is a poll before the one on screen."""
+    """Return whether there is a poll before the one on screen."""
     monitor = app.monitor
     return monitor.reading is not None and monitor.choices.behind + 1 < len(monitor.timeline)
 
 
 def is_behind(app: FrameApp) -> bool:
-    """While one looks back."""
+    """Return whether the screen shows an earlier poll."""
     return app.monitor.choices.behind > 0
 
 
 def is_frozen(app: FrameApp) -> bool:
-    """While the newest poll is not on screen."""
+    """Return whether the newest poll is not on screen."""
     return app.monitor.is_frozen
 
 
 def is_lost(app: FrameApp) -> bool:
-    """While there is no connection."""
+    """Return whether the connection is lost."""
     return app.monitor.link.state is LinkState.LOST
 
 
@@ -62,7 +62,7 @@ _FIRST, _NEWEST = "There is no poll before this one.", "This is the newest poll.
 
 
 def _step(key: Key, polls: int) -> AppKey:
-    """Return the key that goes so many polls on, or back (below 0)."""
+    """Return the key that moves by `polls`, back if negative."""
     when, why_not = (has_past, _FIRST) if polls < 0 else (is_behind, _NEWEST)
     return AppKey(key, lambda app: app.moments.step(polls), when, why_not)
 
@@ -82,14 +82,14 @@ POLL_NOW = AppKey(Key("poll_now", "f5", "F5", "poll now", "Poll at once, or try 
 
 
 async def ask_time(app: FrameApp) -> None:
-    """Ask where to go."""
+    """Open the input line for a time."""
     from presman.tui.widgets.choosers import ask
 
     await ask(app, "jump", before="#scrub" if app.query("#scrub") else "#keys")
 
 
 async def to_moment(app: FrameApp, event: DatabaseEvent) -> None:
-    """Go to the moment of an event, on the tab that shows most of it."""
+    """Go to the moment of an event, on the tab that shows most about it."""
     from presman.tabs.events import tab_of
 
     await show_tab(app, tab_of(event))

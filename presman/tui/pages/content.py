@@ -200,7 +200,7 @@ def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: in
     body = [sentence(line) for line in text.split("\n")] if text else [sentence(_in_words(why_none), "dim")]
     more = len(body) - _TEXT
     first = [*body[:_TEXT], sentence(f"… {counted(more, 'more line')} at the end of this page", "dim")]
-    lines = [stamp(reading), title(f"Statement {statement.sql_id}"), BLANK, *_who(found, past)]
+    lines = [stamp(reading), title(f"Statement {statement.sql_id}"), BLANK, *_owner_and_sessions(found, past)]
     lines += [BLANK, title("SQL text"), *(first if more > 1 else body)]
     lines += [BLANK, title("Sessions that run it now"), *_sessions(found, reading)]
     lines += past_lines(past)
@@ -225,7 +225,7 @@ def _in_words(why_none: str) -> str:
     return _WHY_NO_TEXT.get(why_none, why_none) or ABSENT
 
 
-def _who(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
+def _owner_and_sessions(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     """Yield the owner of a statement and how many sessions now run it."""
     row: Any = next(iter((*_rows(found), *found.sessions)), None) or past.activity or next(iter(past.newest), None)
     yield fact("group", row.group if row else "")

@@ -16,7 +16,7 @@ from presman.base.formats import ABSENT, clock, count, counted, duration, many, 
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
-from presman.figures.statement_figures import QUEUE, at_timeout, first_of_queue, place, starts_in_words
+from presman.figures.statement_figures import QUEUE, at_timeout, first_of_queue, queue_position, starts_in_words
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -61,9 +61,11 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
 def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Line]:
     """Return the page of a queued statement."""
     lines = [title(f"Queued statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
-    lines += _who(row)
+    lines += _session_facts(row)
     lines += [BLANK, title("Why it waits")]
-    position = f"{place(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
+    position = (
+        f"{queue_position(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
+    )
     lines.append(sentence(f"{position[:1].upper()}{position[1:]}"))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
@@ -116,7 +118,7 @@ def _coordinator(row: statement_readings.RunningStatement) -> str:
 def running(row: statement_readings.RunningStatement, reading: Reading) -> list[Line]:
     """Return the page of a running statement."""
     lines = [title(f"Running statement {row.sql_id or '(unknown)'} of {row.group}"), BLANK]
-    lines += _who(row)
+    lines += _session_facts(row)
     lines += [BLANK, title("What it does")]
     lines.append(sentence(_coordinator(row), "" if row.idle is None else "bad"))
     lines.append(fact("elapsed", duration(row.elapsed)))
@@ -135,10 +137,10 @@ _FROM = ("program", "module", "service", "machine")
 """The fields on the origin of a session; the facts have the same names as labels."""
 
 
-def _who(row: statement_readings.ParallelStatement) -> list[Line]:
+def _session_facts(row: statement_readings.ParallelStatement) -> list[Line]:
     session = f"instance {row.inst_id}, SID {row.sid}, SERIAL# {row.serial}"
-    whence = (fact(name, getattr(row, name)) for name in ("user", *_FROM))
-    return [*whence, fact("session", session), _cursor(row)]
+    origin = (fact(name, getattr(row, name)) for name in ("user", *_FROM))
+    return [*origin, fact("session", session), _cursor(row)]
 
 
 def _cursor(row: statement_readings.ParallelStatement | SessionReading) -> Line:

@@ -1,1 +1,1 @@
-"""The tabs: one module for each."""
+"""Panels: the common layout of tabs, and the special layouts of some."""

@@ -1,4 +1,4 @@
-"""The panel of latencies: events, what the histogram of one says, and heat maps of it over time."""
+"""The panel of latencies: events, the histogram of one event, and heat maps of it over time."""
 
 from collections.abc import Sequence
 
@@ -22,37 +22,37 @@ from presman.tui.widgets.heatmap import HeatMap
 from presman.tui.widgets.line_api import Container, Horizontal, LineView, Vertical
 
 SIDE_BY_SIDE = 188
-"""From this width on events, figures and buckets stand side by side."""
+"""Width from which events, figures and buckets are side by side."""
 
 ALL_AT_ONCE = 24
-"""From this height on figures and maps stand one above the other."""
+"""Height from which figures and maps are shown together, one above the other."""
 
 SPANS = (HistogramSpan.WINDOW, HistogramSpan.STARTUP, HistogramSpan.NOW)
-"""What the buckets can be of; the first is usual."""
+"""The spans that the buckets can cover; the first is the default."""
 
 
 class Chooser(Grid):
-    """The events; the one under the cursor is shown, at first that of most time waited."""
+    """The events. The one under the cursor is shown, at first the one with the longest total wait."""
 
     chosen = False
 
     class Chosen(Message):
-        """The cursor may have come to another event."""
+        """The cursor may be on another event."""
 
     def action_move(self, lines: int) -> None:
-        """Move the cursor; another event is chosen."""
+        """Move the cursor, which chooses another event."""
         super().action_move(lines)
         self.chosen = True
         self.post_message(self.Chosen())
 
     def set_filter(self, needle: str) -> None:
-        """Show only the rows that match; the cursor may come to another event."""
+        """Show only the matching rows, which may move the cursor to another event."""
         super().set_filter(needle)
         self.post_message(self.Chosen())
 
 
 class LatencyPanel(Panel):
-    """Events, what the histogram of one says, and two heat maps of it over time."""
+    """Events, the histogram of one event, and two heat maps of it over time."""
 
     _track: Track | None = None
     _moment: Moment | None = None
@@ -95,7 +95,7 @@ class LatencyPanel(Panel):
         self._show_event()
 
     def on_chooser_chosen(self) -> None:
-        """Show the event that the cursor has come to."""
+        """Show the event under the cursor."""
         self._show_event()
 
     def _show_event(self) -> None:
@@ -167,9 +167,9 @@ class LatencyPanel(Panel):
         self._readout.show_lines([self._read(moment, history, column)])
 
     def _marks(self, moment: Moment, columns: Sequence[LatencyColumn], first: int) -> tuple[tuple[int, str], ...]:
-        """Return the first poll under each plan that was activated while the columns were made, and the plan.
+        """Return (poll number, plan) of the first poll under each plan that was activated within the columns.
 
-        What is known stays known while one looks back, to snapshots in which it had not happened yet.
+        Known plans are kept while the user looks back to snapshots before their activation.
         """
         snapshot = moment.snapshot
         if snapshot is None or not columns:
@@ -187,7 +187,7 @@ class LatencyPanel(Panel):
         return tuple(found)
 
     def _read(self, moment: Moment, history: LatencyHistory, column: LatencyColumn | None) -> Line:
-        """Return what the cell under the cursor holds."""
+        """Return the line on the contents of the cell under the cursor."""
         if column is None or self._bucket is None:
             return ((" collecting: each poll adds a column", "dim"),)
         numbers = self._maps[1].row_numbers(self._bucket)
@@ -210,14 +210,14 @@ class LatencyPanel(Panel):
     # ---- keys
 
     def on_heat_map_read(self, event: HeatMap.Read) -> None:
-        """Read another cell; that another poll is looked at, in all tabs, the app sees to."""
+        """Read another cell. The app moves all tabs to another poll."""
         if event.number is not None:
             self._bucket = event.number
         if self._moment is not None and self._track is not None:
             self._show_maps(self._moment, self._track)
 
     def _steps(self) -> list[tuple[frozenset[str], HistogramSpan]]:
-        """Return what `b` goes through: classes of the tab that say what is on show, and the span of the buckets."""
+        """Return the steps of the key `b`: the style classes of the visible parts, and the span of the buckets."""
         steps: list[tuple[frozenset[str], HistogramSpan]] = [(frozenset(), span) for span in SPANS]
         if self.has_class("-tight"):
             steps = [steps[0], *((frozenset({"-buckets"}), span) for span in SPANS)]
@@ -226,7 +226,7 @@ class LatencyPanel(Panel):
         return steps
 
     def action_next_span(self) -> None:
-        """Show the buckets of the next span; where there is no room, figures and buckets by turns, and the maps."""
+        """Show the buckets of the next span or, if room is short, figures, buckets and maps in turn."""
         if self._has_only_events():
             return
         self._take((self._step + 1) % len(self._steps()))
@@ -240,7 +240,7 @@ class LatencyPanel(Panel):
             self.set_class(name in classes, name)
 
     def on_resize(self) -> None:
-        """See whether there is room for the buckets beside the figures, and for the figures above the maps."""
+        """Check whether the buckets fit beside the figures, and the figures above the maps."""
         before = self._steps()
         if self.screen.has_class("-flat"):
             self.remove_class("-maps")
@@ -251,21 +251,21 @@ class LatencyPanel(Panel):
         self.call_after_refresh(self._show_event)
 
     def action_maps(self) -> None:
-        """Give the maps the whole tab, or take it back."""
+        """Give the maps the whole tab, or restore the layout."""
         if self._has_only_events():
             return
         self.toggle_class("-maps")
         self.call_after_refresh(self._show_event)
 
     def _has_only_events(self) -> bool:
-        """Tell who presses a key that only the events have room, where that is so, and return whether it is."""
+        """Return whether there is room only for the events, and then notify the user."""
         if flat := self.screen.has_class("-flat"):
             self.app.notify("Only the events have room here: maps and buckets need 15 lines.")
         return flat
 
     def action_outliers(self) -> None:
-        """Ask for the outliers of I/O, and show them as soon as they are there."""
-        from presman.tui.pages.content import outliers_page  # not before a page is opened
+        """Request the I/O outliers, and show them as soon as they arrive."""
+        from presman.tui.pages.content import outliers_page  # only when a page is opened
 
         for query in ("io_outlier", "lgwrio_outlier"):
             self.post_message(QueryWanted(query))

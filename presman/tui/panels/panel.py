@@ -1,4 +1,4 @@
-"""The panel of a tab: widgets mounted once, filled by one method and by nothing else; what it asks of the app."""
+"""The panel of a tab: widgets mounted once and filled by one method only, and its requests to the app."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class QueryWanted(Message):
-    """A query that runs on demand only is wanted: once, or (`lasting`) at each poll from now on."""
+    """Requests an on-demand query: once, or (`lasting`) at each poll from now on."""
 
     query: str
     binds: Mapping[str, str] = field(default_factory=dict)
@@ -35,13 +35,13 @@ class QueryWanted(Message):
 
 @dataclass(eq=False)
 class PageWanted(Message):
-    """A page is to be read in place of the panel."""
+    """Requests a page in place of the panel."""
 
     content: Content
 
 
 class _Filled(NamedTuple):
-    """A widget, and what fills it; an `always` filled one puts itself away and comes back."""
+    """A widget and the function that fills it. One that is filled `always` hides and shows itself."""
 
     widget: Widget
     fill: Callable[[Moment], None]
@@ -61,7 +61,7 @@ class Panel(PlainBackground):
 
     @property
     def all_grids(self) -> Mapping[str, Grid]:
-        """The tables made so far, by the name they are kept under."""
+        """The tables created so far, by the name under which their settings are saved."""
         return {f"{self.name}/{key}": grid for key, grid in self._grids.items()}
 
     def compose(self) -> ComposeResult:
@@ -83,7 +83,7 @@ class Panel(PlainBackground):
                 assert_never(part)
 
     def on_mount(self) -> None:
-        """Mark what a flat terminal leaves out: all but the main table, else the first that is always there."""
+        """Mark what a low terminal hides: all but the main table, by default the first that is not optional."""
         grids = [grid for grid in self.query(Grid) if grid not in self._optional]
         main = sorted(grids, key=lambda grid: not self.is_main(grid))[:1]
         for node in main[0].ancestors_with_self if main else ():
@@ -94,12 +94,12 @@ class Panel(PlainBackground):
                 other.set_class(other is not node, "-aside")
 
     def _put_away(self, widget: Widget, empty: bool) -> None:
-        """Show what may be put away when it is not `empty`, and there is room for it."""
+        """Hide an optional widget while it is `empty` or has no room."""
         if widget in self._optional:
             widget.display = not (empty or (widget.has_class("-aside") and self.screen.has_class("-flat")))
 
     def grid(self, part: Rows) -> Grid:
-        """Return the grid of a table, made when first asked for; `show` will fill it."""
+        """Return the grid of a table, created on first use; `show` fills it."""
         trends = Trends(part.trends) if part.trends else None
         made = self._grids[part.table.key] = Grid(part.table, trend=trends, filterable=part.filterable)
         made.drawing.is_brief = part.optional
@@ -143,7 +143,7 @@ class Panel(PlainBackground):
         def fill(moment: Moment) -> None:
             data = feed.data(moment)
             if part.optional:
-                made.set_class(data.is_nothing, "-nothing")  # the style sheet may put it away for want of room, too
+                made.set_class(data.is_nothing, "-nothing")  # the style sheet may also hide it for lack of room
             made.show(data, part.levels(moment))
 
         self._filled[part.key] = _Filled(made, fill, part.optional)
@@ -154,40 +154,40 @@ class Panel(PlainBackground):
         return self._grids[table.key]
 
     def fill(self, table: Table[Any], moment: Moment) -> None:
-        """Fill the grid of a table, whether it is on show or not."""
+        """Fill the grid of a table, visible or not."""
         self._filled[table.key].fill(moment)
 
     def show(self, moment: Moment) -> None:
-        """Fill the widgets that are on show."""
+        """Fill the visible widgets."""
         for filled in self._filled.values():
             if filled.always or filled.widget.display:
                 filled.fill(moment)
 
     def forget(self) -> None:
-        """Let go of the lines that were painted while the panel was on show: some 300 kB."""
+        """Clear the cache of painted lines, about 300 kB."""
         for widget in self.walk_children(LineApiWidget):
             widget.forget()
 
     def grids(self) -> list[Grid]:
-        """Return the tables on show, in the order Tab goes through them."""
+        """Return the visible tables in the order of the Tab key."""
         return [grid for grid in self.query(Grid) if self.shows(grid)]
 
     def is_main(self, grid: Grid) -> bool:
-        """Whether a table is declared the main one of the tab."""
+        """Return whether a table is declared as the main one of the tab."""
         return any(part.main and part.table is grid.table for part in self.tab.rows())
 
     def shows(self, widget: Widget) -> bool:
-        """Whether a widget is in the panel, and neither it nor what it stands in is put away."""
+        """Return whether a widget is in the panel and neither it nor its parents are hidden."""
         node: DOMNode | None = widget
         while node is not None and node is not self and node.display:
             node = node.parent
         return node is self
 
     def subject(self, grid: Grid | None) -> Any:
-        """Return the row that `c` is about here, None for none."""
+        """Return the row that the key `c` applies to, None if there is none."""
         return None if grid is None else grid.row
 
     def measure(self, grid: Grid | None) -> str:
-        """Return the measure that `e` exports from here."""
+        """Return the measure that the key `e` exports from here."""
         measures = (part.measure for part in self.tab.rows() if grid is not None and part.table is grid.table)
         return next(measures, "") or self.tab.measure

@@ -1,6 +1,6 @@
-"""The panel of the parallel statement queue: why it waits comes first, at any size.
+"""The panel of the parallel statement queue: the reason for waiting comes first, at any size.
 
-Its lines are laid out in the order in which somebody woken at night needs to read them.
+Its lines have the order in which a DBA on call at night needs them.
 """
 
 from collections.abc import Sequence
@@ -35,32 +35,32 @@ from presman.tui.widgets.line_api import Horizontal, LineView, Vertical, give_li
 from presman.tui.widgets.table_frame import HEADER_LINES
 
 TALL = 36
-"""Lines of a tab from which its parts stand apart, and what happened over time stands by itself."""
+"""Lines of a tab from which its parts are separated by blank lines, and the history has a part of its own."""
 
 SHORT = 22
-"""Lines of a tab below which the tables have fewer rows than they should."""
+"""Lines of a tab below which the tables get fewer rows than they should have."""
 
 FLAT = 10
-"""Lines of a tab below which there is room for one table and nothing else."""
+"""Lines of a tab below which there is room for only one table."""
 
 _OVER_TIME = 9
-"""The fewest lines for the chart of statements over time: four statements, the servers, the times."""
+"""Minimum lines of the chart of statements over time: four statements, the servers, the times."""
 
 _GROUPS = 6
-"""Rows that the servers by group have at first: those of groups that hold or want servers come first."""
+"""Rows that the servers by group get at first; groups that hold or want servers come first."""
 
 _FEWEST = 4
-"""Rows of the queue that come before the arithmetic of its first head."""
+"""Rows of the queue that have priority over the arithmetic of its first head."""
 
 _STEP = 4
-"""Rows that a table grows by, so that the parts do not move with each statement that comes or goes."""
+"""A table grows by this many rows, so that the parts do not move with each statement that comes or goes."""
 
 
 class Contents(NamedTuple):
-    """What there is to show: lines that tell why, rows of the tables, lines that sum up.
+    """The size of the contents: lines of reasons, rows of the tables, lines of the summary.
 
-    `groups` are the rows of the table of servers by group, which `summary` lines stand for where it has no room.
-    `more_queued` and `more_running` lines more leave no text of these tables cut.
+    `groups` are the rows of the table of servers by group, which `summary` lines replace if it has no room.
+    With `more_queued` and `more_running` additional lines no text of these tables is cut.
     """
 
     why: int
@@ -73,7 +73,7 @@ class Contents(NamedTuple):
 
 
 class Division(NamedTuple):
-    """Lines of each part, 0 where it is not shown, with `gap` blank lines between them."""
+    """Lines of each part, 0 if it is not shown, with `gap` blank lines between them."""
 
     why: int
     queue: int
@@ -85,26 +85,26 @@ class Division(NamedTuple):
 
     @property
     def used(self) -> int:
-        """Lines of all parts and of what is between them."""
+        """Lines of all parts and of the gaps between them."""
         parts = self[:-1]
         return sum(parts) + self.gap * (sum(part > 0 for part in parts) - 1)
 
 
 def most_for_why(height: int) -> int:
-    """Return how many lines may tell why the queues wait, if the first one needs no more."""
+    """Return the most lines for the reasons why the queues wait, unless the first queue needs more."""
     return height * 3 // 10
 
 
 def room_for_why(height: int) -> int | None:
-    """Return how many lines the first queue's reason may have where the table needs the others, None for all."""
+    """Return the most lines for the first queue's reason if the table needs the others, None for no limit."""
     return height - HEADER_LINES - _FEWEST if height < SHORT else None
 
 
 def divide(height: int, wanted: Contents) -> Division:
-    """Divide `height` lines: first the least of each part by its importance, then what is left the same way.
+    """Divide `height` lines: first the minimum of each part in order of importance, then the rest in the same order.
 
-    Tables grow in steps, but not where a row of one, or on a screen that is not tall a text, would go for lines of
-    another that are free.
+    Tables grow in steps, unless the blank lines of a step would hide a row of another table or, on a screen that is
+    not tall, cut a text.
     """
     if height < FLAT:
         queue = height if wanted.queued or not wanted.running else 0
@@ -131,13 +131,13 @@ def _divided(height: int, wanted: Contents, step: int) -> Division:
     over_time = by_group._replace(over_time=_OVER_TIME if height >= TALL else 0)
     for better in (by_group, over_time):
         found = better if better.used <= height else found
-    return _grown(found, height, wanted, step) if found.used <= height else _cut(found, height)
+    return _grown(found, height, wanted, step) if found.used <= height else _shrunk(found, height)
 
 
 def _grown(found: Division, height: int, wanted: Contents, step: int) -> Division:
-    """Give out the lines that are left: a few to the groups, two to the queue for each of those running, then the rest.
+    """Distribute the remaining lines: a few to the groups, two to the queue for each to the running, then the rest.
 
-    What nobody needs goes to what is over time, without that to texts that would be cut.
+    Lines that no part needs go to the history or, without it, to texts that would be cut.
     """
     left = height - found.used
     if found.pools:
@@ -157,8 +157,8 @@ def _grown(found: Division, height: int, wanted: Contents, step: int) -> Divisio
     return found._replace(queue=found.queue + queue, running=found.running + running)
 
 
-def _cut(found: Division, height: int) -> Division:
-    """Take what is too much from the least important part, then from the next."""
+def _shrunk(found: Division, height: int) -> Division:
+    """Take excess lines from the least important part, then from the next one."""
     for name in ("summary", "running", "queue"):
         beyond = found.used - height
         left = max(0, getattr(found, name) - max(0, beyond))
@@ -167,19 +167,19 @@ def _cut(found: Division, height: int) -> Division:
 
 
 def _stepped(rows: int, step: int) -> int:
-    """Return how many lines the rows get, in steps; an empty table has one, which says so."""
+    """Return how many lines the rows get, in steps; an empty table has one line, which says that it is empty."""
     return max(1, -(-rows // step) * step)
 
 
 _INDENT = 6
 _NARROW = 100
-"""Cells below which what ends a wait may take two lines; what must end together may anywhere."""
+"""Width below which the line on what ends a wait may be wrapped once; sessions that must end together may always be."""
 
 
 class Story(NamedTuple):
-    """What the block tells: the queueing first if that is wanted, the heads in this order, what is worse than usual.
+    """The contents of the block: optionally the queueing, then the heads in this order, then what is worse than usual.
 
-    `key` tells whether the key c copies the command of the first head now.
+    `key` is whether the key c now copies the command of the first head.
     """
 
     top: Sequence[Line]
@@ -196,7 +196,7 @@ def story(
     top: Sequence[Line],
     group: object = None,
 ) -> Story:
-    """Return the story of a reading; the head of `group` (container and name) comes before the others."""
+    """Return the story of a reading; the head of `group` (container and name) comes first."""
     ordered = sorted(heads, key=lambda each: (each.head.con_id, each.head.group) != group)
     nothing: Line = ()
     if not ordered and reading.queue:
@@ -207,10 +207,10 @@ def story(
 
 
 def why_lines(story: Story, width: int, most: int | None = None, room: int | None = None) -> list[Line]:
-    """Return the block, wrapped to `width`: the first head whole, the others while there is room in `most` lines.
+    """Return the block, wrapped to `width`: the first head in full, the others while they fit `most` lines.
 
-    Those without room are named. `most` None means all the room there is. Where the first needs more than `room`, its
-    arithmetic goes: the table of the queue says more than that.
+    Heads without room are named. `most` None means no limit. If the first head needs more than `room`, its arithmetic
+    is omitted: the table of the queue is more useful.
     """
     lines = [*story.top, *([story.nothing] if story.nothing else [])]
     blocks = [_head(story.heads, index, width, key=story.key and not index) for index in range(len(story.heads))]
@@ -227,11 +227,11 @@ def why_lines(story: Story, width: int, most: int | None = None, room: int | Non
 
 
 def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief: bool = False) -> list[Line]:
-    """Return the lines of one head; if the same statements end the wait of one before it, that is said in its line."""
+    """Return the lines of a head. If the same statements end the wait of a head before it, its line only says so."""
     found = heads[index]
     sentence = f"{group_title(found.head)}: {found.head.why}" if brief else head_sentence(found.head)
     why: Line = ((" WHY  ", "title"), (sentence, "warn"))
-    same = next((each for each in heads[:index] if found.candidates and _says(each) == _says(found)), None)
+    same = next((each for each in heads[:index] if found.candidates and _answers_of(each) == _answers_of(found)), None)
     if same is not None:
         as_for: Line = (("   TO START IT  ", "title"), (f"as for {group_title(same.head)}", ""))
         return wrap((*why, *as_for, *(perhaps_others(found) if found.answers else ())), width, _INDENT)
@@ -239,8 +239,8 @@ def _head(heads: Sequence[Unblock], index: int, width: int, *, key: bool, brief:
     return [*wrap(why, width, _INDENT), *wrap(ends_it(found, room, key=key), width, _INDENT)]
 
 
-def _says(found: Unblock) -> object:
-    """Return what the line of a head says: whose ends are offered, in one way or another; else why nobody is."""
+def _answers_of(found: Unblock) -> object:
+    """Return what the line of a head contains: its answers, else the sentence on why there are none."""
     return found.answers or found.sentence
 
 
@@ -272,11 +272,11 @@ def _usually(each: Comparison) -> str:
 
 
 _WIDE = 158
-"""Cells from which a table beside the chart says what is worse than usual (the tab of a terminal of 160)."""
+"""Width from which a table beside the chart shows what is worse than usual (that of a tab in 160 columns)."""
 
 
 class ParallelPanel(Panel):
-    """The reason presman exists: its lines are divided by need, and `g` shows the statements over time instead."""
+    """The main panel of presman: its lines are divided by need, and `g` shows the statements over time instead."""
 
     _moment: Moment | None = None
     _unblocks: tuple[Unblock, ...] = ()
@@ -298,14 +298,14 @@ class ParallelPanel(Panel):
         yield self._over_time
 
     def on_mount(self) -> None:
-        """Mark nothing: the lines are divided here."""
+        """Do nothing: this panel divides its lines itself."""
 
     def on_resize(self) -> None:
         """Divide the lines again."""
-        self._divide_anew()
+        self._divide_again()
 
-    def _divide_anew(self) -> None:
-        """Divide the lines, and fill what has room only now."""
+    def _divide_again(self) -> None:
+        """Divide the lines, and fill the parts that did not have room before."""
         before = self._pools.display, self._over_time.display
         self._divide()
         if self._moment is not None and before != (self._pools.display, self._over_time.display):
@@ -322,7 +322,7 @@ class ParallelPanel(Panel):
         self._fill_below(moment)
 
     def _fill_below(self, moment: Moment) -> None:
-        """Fill what is below the tables, where there is room for it."""
+        """Fill the parts below the tables that have room."""
         if self._pools.display:
             self.fill(PARALLEL_GROUPS, moment)
             self.fill(SERVERS, moment)
@@ -332,20 +332,20 @@ class ParallelPanel(Panel):
             self._gantt.show(gantt_data(moment))
 
     def on_descendant_focus(self) -> None:
-        """Tell what c copies from here."""
+        """Show what the key c copies from here."""
         self._divide()
 
     def on_grid_moved(self, event: Grid.Moved) -> None:
-        """Tell first why the queue under the cursor waits."""
+        """Show first why the queue under the cursor waits."""
         if event.grid is self._queued:
             self._divide()
 
     def _divide(self) -> None:
-        """Give each part its lines, and write the lines whose number depends on the room there is."""
+        """Give each part its lines, and write the texts whose length depends on the room."""
         moment = self._moment
         if moment is None:
             return
-        around = self.parent.size.height if isinstance(self.parent, Widget) else 0  # that of the tab shown before
+        around = self.parent.size.height if isinstance(self.parent, Widget) else 0  # of the tab shown before
         height = self.size.height or around or self.app.size.height - 4
         width = self.size.width or self.app.size.width - 2
         lines = self._why_lines(moment, width, height)
@@ -361,16 +361,16 @@ class ParallelPanel(Panel):
         self._apply(parts)
 
     def _why_lines(self, moment: Moment, width: int, height: int) -> list[Line]:
-        """Return why the queues wait, that of the row under the cursor first."""
+        """Return why the queues wait, the queue of the row under the cursor first."""
         about = queue_line(moment.reading, moment.watch)
         top = wrap(about, width, _INDENT) if height >= TALL else [in_one_line(about, width)]
-        if height < SHORT and moment.reading.queue:  # what is wrong comes before what is in use
+        if height < SHORT and moment.reading.queue:  # the problem has priority over servers in use
             top = []
         elif goals := goal_line(moment.reading):
             top += wrap(goals, width, _INDENT)
         row = self._queued.row
         under = (row.con_id, row.group) if row is not None else None
-        compared = () if height >= TALL and width >= _WIDE else self._compared  # there it has a table
+        compared = () if height >= TALL and width >= _WIDE else self._compared  # there a table shows it
         found = story(moment.reading, self._unblocks, compared, top, under)
         old = moment.choices.behind or moment.choices.paused is not None
         found = found._replace(key=self._is_about_queue() and not old)
@@ -386,18 +386,18 @@ class ParallelPanel(Panel):
     def action_gantt(self) -> None:
         """Show the statements over time in place of the tables, or the tables again."""
         self.toggle_class("-gantt")
-        self._divide_anew()
+        self._divide_again()
         if not self.has_class("-gantt"):
-            self._queued.focus()  # and not what stood beside the statements
+            self._queued.focus()  # not the widget that was beside the chart
 
     def _is_about_queue(self) -> bool:
-        """Tell whether `c` copies what ends the queue's wait: always over time, else unless another table is used."""
+        """Return whether `c` is about the queue's wait: always with the chart, else if no other table has focus."""
         others = (grid for grid in self._grids.values() if grid is not self._queued)
         return self.has_class("-gantt") or not any(grid.has_focus for grid in others)
 
     def subject(self, grid: Grid | None) -> Any:
-        """Return the statement that `c` is about: that of the table with the focus, else the first of the queue."""
-        is_beside = self.has_class("-gantt")  # what stands beside the statements over time is not what they are about
+        """Return the statement that `c` applies to: that of the focused table, else the first of the queue."""
+        is_beside = self.has_class("-gantt")  # a table beside the chart does not choose the statement
         row = self._queued.row if is_beside or grid is None or grid.row is None else grid.row
         if row is None and self._moment is not None and self._moment.reading.queue:
             return self._moment.reading.queue[0]
@@ -405,7 +405,7 @@ class ParallelPanel(Panel):
 
 
 def _more(grid: Grid, height: int) -> int:
-    """Return how many lines more than its rows a table needs to have no text cut, 0 where it has no room for that."""
+    """Return how many lines beyond its rows a table needs to cut no text, 0 if it has no room for them."""
     wanted = wanted_by(grid, 0, height, height)
     return wanted.whole - wanted.rows
 

@@ -1,4 +1,4 @@
-"""The panel of the plan: the active one, or another one beside it and what it would change."""
+"""The panel of the plan: the active plan, or another one with the differences."""
 
 from textual.app import ComposeResult
 from textual.widget import Widget
@@ -14,7 +14,7 @@ from presman.tui.widgets.line_api import Horizontal, Sentences
 
 
 class PlanPanel(SharedPanel):
-    """The tree, the findings below it, then windows and mappings; or the differences to the plan that was chosen."""
+    """The tree, its findings, then windows and mappings; or the differences from the chosen plan."""
 
     _chosen = ""
     _moment: Moment | None = None
@@ -59,16 +59,16 @@ class PlanPanel(SharedPanel):
         self.share()
 
     def most(self, grid: Grid, height: int) -> int:
-        """Return how many lines a table has at first: the tree more than half."""
+        """Return how many lines a table gets at first: the tree more than half."""
         return height * 6 // 10 if grid.table is PLAN else super().most(grid, height)
 
     def wanted(self, part: Widget, height: int) -> Wanted:
-        """Return what a part wants: findings are sentences, which are whole before more of other tables is there."""
+        """Return the lines that a part wants. Findings are sentences, shown in full before other tables get more."""
         found = super().wanted(part, height)
         return found._replace(first=found.whole) if part is self.grid_of(FINDINGS) else found
 
     def action_next_plan(self) -> None:
-        """Show the next plan there is; after the last the active one again."""
+        """Show the next plan, and after the last one the active plan again."""
         active = active_plan(self._moment) if self._moment is not None else None
         if self._moment is None or active is None:
             self.app.notify("No plan could be read.")
@@ -82,6 +82,6 @@ class PlanPanel(SharedPanel):
 
 
 def _alike(moment: Moment, view: PlanView) -> frozenset[str]:
-    """Return the columns of windows that would say the same in every row."""
+    """Return the columns of windows with the same text in every row."""
     hidden = {"inst_id"} if len(moment.reading.header.instances) < 2 else set()
     return frozenset(hidden | ({"con_id"} if len({each.con_id for each in view.windows}) < 2 else set()))

@@ -1,4 +1,4 @@
-"""Panels that share out their lines by need: no row is hidden, and no text cut, above lines that are free."""
+"""Panels that distribute their lines by need: no row is hidden and no text cut while lines are free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from presman.tui.widgets.table_frame import HEADER_LINES
 
 
 class Wanted(NamedTuple):
-    """Lines that a part wants: `least` to be there at all, `first`, for all `rows`, the `whole` with no text cut."""
+    """Lines that a part wants: `least` to appear, `first` at first, `rows` for all rows, `whole` to cut no text."""
 
     least: int
     first: int
@@ -23,14 +23,14 @@ class Wanted(NamedTuple):
     whole: int
 
     def with_edge(self, edge: int) -> Wanted:
-        """Return what it wants with the blank lines around it."""
+        """Return these lines plus the blank lines around the part."""
         return Wanted(*(lines + edge for lines in self))
 
 
 def share(height: int, wanted: Sequence[Wanted], main: int) -> list[int]:
-    """Share out `height` lines to parts from top to bottom; what is left goes to the last of them.
+    """Distribute `height` lines to the parts from top to bottom; the last one gets the rest.
 
-    The part `main` has its least after the one above all, and all its rows before the others have all of theirs.
+    The part `main` gets its minimum right after the top part, and all its rows before the others get all of theirs.
     """
     found = [0] * len(wanted)
     order = sorted(range(len(wanted)), key=lambda index: (index not in {0, main}, index))
@@ -51,7 +51,7 @@ def share(height: int, wanted: Sequence[Wanted], main: int) -> list[int]:
 
 
 def wanted_by(grid: Grid, around: int, height: int, most: int) -> Wanted:
-    """Return what a table wants of `height` lines, with `most` of them at first; `around` is the panel's width."""
+    """Return how many of `height` lines a table wants, at first at most `most`; `around` is the panel's width."""
     rows, width = lines_needed(grid), grid.scrollable_content_region.width or around
     least = min(rows, HEADER_LINES + 1)
     whole = grid.drawing.whole_height(width) if rows < height else rows
@@ -59,18 +59,18 @@ def wanted_by(grid: Grid, around: int, height: int, most: int) -> Wanted:
 
 
 class SharedPanel(Panel):
-    """Lays out the parts of a tab one below the other, each in the lines it needs."""
+    """Lays out the parts of a tab one below the other, each with the lines it needs."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._without_rows: set[Widget] = set()
 
     def _put_away(self, widget: Widget, empty: bool) -> None:
-        """Take note of what has nothing to show."""
+        """Record whether a widget has nothing to show."""
         (self._without_rows.add if empty else self._without_rows.discard)(widget)
 
     def show(self, moment: Moment) -> None:
-        """Fill the widgets, and share the lines out."""
+        """Fill the widgets, and distribute the lines."""
         super().show(moment)
         self.share()
 
@@ -93,7 +93,7 @@ class SharedPanel(Panel):
             give_lines(part, lines.get(part, 0) - part.styles.margin.height)
 
     def wanted(self, part: Widget, height: int) -> Wanted:
-        """Return what a part wants of so many lines."""
+        """Return how many of `height` lines a part wants."""
         if isinstance(part, Sentences):
             return Wanted(*[part.lines_in(self.size.width)] * 4)
         grids = [part] if isinstance(part, Grid) else [grid for grid in part.query(Grid) if grid.display]
@@ -101,7 +101,7 @@ class SharedPanel(Panel):
         return Wanted(*(max(lines) for lines in zip(*each, strict=True)))
 
     def most(self, _grid: Grid, height: int) -> int:
-        """Return how many of so many lines a table has before the main one has all its rows."""
+        """Return how many of `height` lines a table gets before the main one has all its rows."""
         return height // 4
 
 

@@ -267,10 +267,10 @@ def is_ticking(top: TopLine) -> bool:
 
 def _is_fresh(top: TopLine) -> bool:
     """Return whether the newest data is at most two intervals old."""
-    return top.link.state is LinkState.REPLAY or top.now - top.link.fresh <= _bearable(top)
+    return top.link.state is LinkState.REPLAY or top.now - top.link.fresh <= _freshness_limit(top)
 
 
-def _bearable(top: TopLine) -> float:
+def _freshness_limit(top: TopLine) -> float:
     return 2 * top.choices.refresh
 
 
@@ -280,7 +280,7 @@ def _late(top: TopLine) -> list[float]:
         return []
     since = top.now - top.link.since + top.reading.poll_seconds
     ages = (each.age + since for each in top.reading.late if each.age is not None)
-    return [age for age in ages if age > _bearable(top)]
+    return [age for age in ages if age > _freshness_limit(top)]
 
 
 def _age(top: TopLine) -> Line:
@@ -288,7 +288,7 @@ def _age(top: TopLine) -> Line:
     if top.link.state is LinkState.REPLAY:
         return (("recorded", "note"),)
     if _is_fresh(top):
-        return ((f"age ≤{_bearable(top):g}s", "dim"),)
+        return ((f"age ≤{_freshness_limit(top):g}s", "dim"),)
     return ((f"age {duration(top.now - top.link.fresh)}", "warn"),)
 
 

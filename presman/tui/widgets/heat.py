@@ -329,11 +329,11 @@ class HeatCells:
 
     def cell_of(self, bucket: int) -> tuple[int, int] | None:
         """Return (x, row) of a bucket of the poll on screen, None if it is outside the map."""
-        x, row = self._looked_at - self.left, self.rows.row_of(bucket)
+        x, row = self._shown_poll - self.left, self.rows.row_of(bucket)
         return (x, row) if 0 <= x < self.capacity and 0 <= row < self.rows.count else None
 
     @property
-    def _looked_at(self) -> int:
+    def _shown_poll(self) -> int:
         return self.newest if self.data.cursor is None else self.data.cursor
 
     def at(self, x: int, y: int) -> tuple[int, int] | None:
@@ -342,7 +342,7 @@ class HeatCells:
         if not 0 <= row < self.rows.count or column < 0:
             return None
         number = min(self.left + column // self.span, self.newest)
-        return self.rows.numbers(row)[0], number - self._looked_at
+        return self.rows.numbers(row)[0], number - self._shown_poll
 
     def lines(self, signs: Sequence[str], cursor: tuple[int, int] | None) -> list[Line]:
         """Draw the rows in these signs, the throttle strip and the time axis; `cursor` is the cell under the cursor."""

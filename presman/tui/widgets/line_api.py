@@ -168,14 +168,14 @@ class Palette:
         return self._styles[name]
 
 
-_MADE: dict[str, Palette] = {}
+_PALETTES: dict[str, Palette] = {}
 
 
 def palette_of(theme: Theme) -> Palette:
     """Return the palette of a theme, cached."""
-    if theme.name not in _MADE:
-        _MADE[theme.name] = Palette(_ansi_styles() if theme.ansi else _theme_styles(theme))
-    return _MADE[theme.name]
+    if theme.name not in _PALETTES:
+        _PALETTES[theme.name] = Palette(_ansi_styles() if theme.ansi else _theme_styles(theme))
+    return _PALETTES[theme.name]
 
 
 def _theme_styles(theme: Theme) -> dict[str, Style]:
@@ -330,7 +330,7 @@ class Sentences(LineView):
     def __init__(self, *, id: str, step: int = 1) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._step = step
-        self._said: tuple[Sequence[Line], Sequence[Line]] = (), ()
+        self._shown_sentences: tuple[Sequence[Line], Sequence[Line]] = (), ()
 
     def lines_in(self, width: int) -> int:
         """Return how many lines the sentences take at a width."""
@@ -338,7 +338,7 @@ class Sentences(LineView):
 
     def show(self, sentences: Sequence[Line], shorter: Sequence[Line] = ()) -> None:
         """Show these sentences, or `shorter` ones if there is no room for all."""
-        self._said = sentences, shorter
+        self._shown_sentences = sentences, shorter
         self.redraw = partial(self.show, sentences, shorter)
         lines = self._wrapped(self.size.width or self.app.size.width)
         is_all = not (lines and plain(lines[-1]).startswith(_NOT_ALL))
@@ -349,7 +349,7 @@ class Sentences(LineView):
         most = None if highest is None else int(highest.resolve(self.app.size, self.app.size))
         if most is not None:  # the smallest screens have even less room, and lines beyond the edge are not counted
             most = min(most, max(1, (self.app.size.height - _FRAME) // 3))
-        return whole_sentences(*self._said, width, most)
+        return whole_sentences(*self._shown_sentences, width, most)
 
 
 def whole_sentences(sentences: Sequence[Line], shorter: Sequence[Line], width: int, most: int | None) -> list[Line]:

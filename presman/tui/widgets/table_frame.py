@@ -77,18 +77,18 @@ class TableRows:
 
     def _follow(self) -> None:
         if self.table.worst_first and not self._moved:
-            self._stand(0)
+            self._put_cursor(0)
         elif self._cursor is not None and self._cursor in self._identities:
             self.position = self._identities.index(self._cursor)
         else:
-            self._stand(self.position)
+            self._put_cursor(self.position)
 
     def go(self, position: int) -> None:
         """Put the cursor on the row at `position`, or the nearest one, and keep it on that row."""
         self._moved = True
-        self._stand(position)
+        self._put_cursor(position)
 
-    def _stand(self, position: int) -> None:
+    def _put_cursor(self, position: int) -> None:
         self.position = max(0, min(position, len(self.shown) - 1))
         self._cursor = self._identities[self.position] if self.shown else None
 

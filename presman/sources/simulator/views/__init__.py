@@ -1,4 +1,4 @@
-"""The simulation as V$, GV$ and DBA_ views: each made of rows only when a query reads it and time has moved."""
+"""The simulation as V$, GV$ and DBA_ views: each is filled only when a query reads it and time has advanced."""
 
 from collections.abc import Iterable, Mapping
 
@@ -23,7 +23,7 @@ VIEWS: Mapping[str, View] = {view.name: view for module in _MODULES for view in 
 
 
 class Publisher:
-    """Keeps the tables of an embedded database as new as the simulation, one view at a time, on demand."""
+    """Updates the tables of an embedded database from the simulation, one view at a time, on demand."""
 
     def __init__(self, simulation: Simulation, database: EmbeddedDatabase) -> None:
         self._simulation = simulation
@@ -32,7 +32,7 @@ class Publisher:
         self._kept: dict[str, list[int]] = {}
 
     def refresh(self, text: str) -> None:
-        """Bring every view that `text` reads up to the simulation's present."""
+        """Update every view that the SQL `text` reads to the current simulated time."""
         for name in views_named(text):
             view = VIEWS.get(name.removeprefix("G"))
             if view is None:
@@ -42,7 +42,7 @@ class Publisher:
                 self._publish(name, view)
 
     def _publish(self, name: str, view: View) -> None:
-        """Fill the columns that this release has; V$ has no INST_ID, and is that of the first instance."""
+        """Fill the columns that this release has; a V$ view has no INST_ID, and shows the first instance."""
         if name not in self._kept:
             present = {column.name for column in columns_of(name, self._simulation.release)}
             self._kept[name] = [index for index, column in enumerate(view.columns) if column in present]
@@ -56,9 +56,9 @@ class Publisher:
             self._database.replace(name, columns, rows)
 
     def _visible_rows(self, view: View) -> Iterable[Row]:
-        """Return a view's rows but those of instances that are down.
+        """Return the rows of a view, except those of instances that are down.
 
-        From inside a pluggable database those of other containers are not seen.
+        Inside a pluggable database the rows of other containers are not visible.
         """
         rows = view.rows(self._simulation)
         scenario, down = self._simulation.scenario, self._simulation.down

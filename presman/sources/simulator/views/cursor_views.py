@@ -9,11 +9,11 @@ from presman.sources.simulator.simulation import Simulation
 from presman.sources.simulator.views.view import Row, View
 
 _COORDINATOR = 1
-"""The plan line that carries OTHER_XML."""
+"""The id of the plan line with OTHER_XML."""
 
 
 class _Calls(NamedTuple):
-    """What the pools of sessions on an instance have done with a cursor: calls, seconds, blocks, and how many now."""
+    """The totals of a cursor in the session pools of an instance: calls, seconds, blocks; and its current calls."""
 
     executions: float = 0.0
     cpu: float = 0.0
@@ -24,17 +24,17 @@ class _Calls(NamedTuple):
 
     @property
     def elapsed(self) -> float:
-        """Seconds of all calls."""
+        """The elapsed seconds of all calls."""
         return self.cpu + self.held_back + self.reading
 
 
 _NO_CALLS = _Calls()
 _GETS = 4
-"""Blocks that a short call gets for each one that it reads from disk."""
+"""Buffer gets of a short call per block read from disk."""
 
 
 def _calls(machine: Machine) -> dict[tuple[str, int], _Calls]:
-    """Return what the pools of an instance have done, by cursor: the sessions of a pool run each as often."""
+    """Return the totals of an instance's pools by cursor: a pool runs each of its cursors equally often."""
     done: dict[tuple[str, int], _Calls] = {}
     for pool in machine.pools:
         active = sum(pool.split()[:3])
@@ -60,14 +60,14 @@ def _sql(simulation: Simulation) -> Iterator[Row]:
 
 
 def _short_work(calls: _Calls) -> tuple[int, ...]:
-    """Return what short calls have waited for, read and returned, a row each, in the order of :func:`_work`."""
+    """Return waits, reads and rows of short calls, one row per call, in the order of :func:`_work`."""
     blocks, size = int(calls.reads), int(calls.reads) * 8192
     waited = int(calls.reading * 1e6)
     return (waited, 0, blocks * _GETS, blocks, int(calls.executions), size, 0, 0, size, round(calls.running))
 
 
 def _work(simulation: Simulation, cursor: Cursor) -> tuple[int, ...]:
-    """Return what a cursor has waited for, read and returned: its executions' share of the storage's work."""
+    """Return waits, reads, rows and running executions of a cursor, as the last columns of V$SQL."""
     running = sum(1 for one in simulation.workload.running if one.cursor is cursor)
     read = int(cursor.mb * 2**20)
     blocks = read // 8192
@@ -79,7 +79,7 @@ def _work(simulation: Simulation, cursor: Cursor) -> tuple[int, ...]:
 
 
 def _plan_figures(cursor: Cursor, line: PlanOperation) -> tuple[int | None, ...]:
-    """Return cost, rows, bytes and seconds as an optimizer would estimate them, each line from those below it."""
+    """Return plausible estimates of cost, rows, bytes and seconds for a plan line."""
     if line.operation.startswith("PX COORD") or line.operation == "PX BLOCK":
         return (None, None, None, None)
     rows = 24 if line.depth < 5 and cursor.sets == 2 else 40_000_000

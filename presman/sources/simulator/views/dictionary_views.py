@@ -1,4 +1,4 @@
-"""Dictionary views: plans, directives, consumer groups, mappings, and those of the CDB."""
+"""Dictionary views: plans, directives, consumer groups, mappings, and the CDB plan."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -17,7 +17,7 @@ def _whole(seconds: float | None) -> int | None:
 
 
 def _plans_in(simulation: Simulation, con_id: int) -> dict[str, PlanSpec]:
-    """Return the plans in the dictionary of a container: without containers all, in a pluggable database its own."""
+    """Return the plans in the dictionary of a container: those of the PDB, or all if there are no containers."""
     scenario = simulation.scenario
     if not scenario.pdbs:
         return dict(scenario.plans)
@@ -36,12 +36,12 @@ def _plans_in(simulation: Simulation, con_id: int) -> dict[str, PlanSpec]:
 
 
 def _connected(simulation: Simulation) -> int:
-    """Return the container that presman is connected to; its dictionary is what the DBA_ views show."""
+    """Return the container that presman is connected to, whose dictionary the DBA_ views show."""
     return simulation.scenario.con_id(simulation.scenario.header.inside)
 
 
 def _of_containers(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulation], Iterator[Row]]:
-    """Return the rows of a CDB_ view: those of each container's DBA_ view with its CON_ID."""
+    """Return the function for a CDB_ view: the rows of each container's DBA_ view, with its CON_ID."""
 
     def all_rows(simulation: Simulation) -> Iterator[Row]:
         con_id = _connected(simulation)
@@ -53,7 +53,7 @@ def _of_containers(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable
 
 
 def _here(rows: Callable[[Simulation, int], Iterable[Row]]) -> Callable[[Simulation], Iterable[Row]]:
-    """Return the rows of a DBA_ view."""
+    """Return the function for a DBA_ view: the rows of the container that presman is connected to."""
     return lambda simulation: rows(simulation, _connected(simulation))
 
 

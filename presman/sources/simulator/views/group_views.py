@@ -20,7 +20,7 @@ _OF_GROUP = (
     f"{_OF_PDB} REQUESTS QUEUED_TIME ACTIVE_SESSION_LIMIT_HIT QUEUE_TIME_OUTS SWITCHES_IN_CPU_TIME"
     " SWITCHES_OUT_CPU_TIME SQL_CANCELED"
 )
-"""What views count of a container and of a group."""
+"""The counters in views of containers, and in views of groups."""
 _IN_MS = frozenset(
     {
         *(Count.CONSUMED_CPU_TIME, Count.CPU_WAIT_TIME, Count.IO_SERVICE_TIME, Count.QUEUED_TIME),
@@ -35,13 +35,13 @@ _PGA_EACH = 9 << 20
 
 
 def _counted(names: str, totals: Sequence[float]) -> Iterator[int]:
-    """Return what views count, by the names of their columns: times in milliseconds."""
+    """Return the counters of a view, in the order of its columns `names`: times in milliseconds."""
     return (int(totals[count] * times) for count, times in _counts(names))
 
 
 @cache
 def _counts(names: str) -> tuple[tuple[int, int], ...]:
-    """Return the index of each counter, and what it is multiplied by: every row asks for them."""
+    """Return the index and the factor of each counter; cached, because every row needs them."""
     return tuple((int(Count[name]), 1000 if Count[name] in _IN_MS else 1) for name in names.split())
 
 
@@ -75,7 +75,7 @@ def _plan_history(simulation: Simulation, _: Machine) -> Iterator[Row]:
 
 
 class Gauges:
-    """What each group does at this moment on one instance, counted from the executions and pools."""
+    """The current activity of each group on one instance, counted from the executions and pools."""
 
     def __init__(self, simulation: Simulation, machine: Machine) -> None:
         self.active: dict[Group, int] = {}
@@ -122,7 +122,7 @@ _AVERAGED = (
 
 
 def _of_minute(simulation: Simulation, minute: Minute, deltas: Sequence[float]) -> Iterator[object]:
-    """Yield what V$RSRCMGRMETRIC and V$RSRCPDBMETRIC both have of a minute, in the order of `_MINUTE`."""
+    """Yield the columns that V$RSRCMGRMETRIC and V$RSRCPDBMETRIC have in common, in the order of `_MINUTE`."""
     seconds = minute.end - minute.begin
     yield from (minute.inst_id, when(simulation, minute.begin), when(simulation, minute.end), round(seconds * 100))
     yield from (minute.group.con_id, round(100 * minute.exhausted, 3), minute.num_cpus)
@@ -144,7 +144,7 @@ def _by_group(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Row
 
 
 def _since_startup(simulation: Simulation, minutes: Iterable[Minute]) -> Iterator[Minute]:
-    """Yield the minutes that began after the instance was started: of those before it knows nothing."""
+    """Yield the minutes since the startup of the instance, because a restart clears the views."""
     return (each for each in minutes if each.begin >= simulation.started.get(each.inst_id, each.begin))
 
 
@@ -171,13 +171,13 @@ def _by_pdb(simulation: Simulation, rows: Iterable[Minute]) -> Iterator[Row]:
 
 
 def _throttle(deltas: Sequence[float]) -> float:
-    """Return the milliseconds that each I/O was held back on average."""
+    """Return the average milliseconds for which an I/O was held back."""
     requests = sum(deltas[count] for count in _REQUESTS)
     return round(1000 * deltas[Count.IO_THROTTLE] / requests, 6) if requests else 0.0
 
 
 def _memory(simulation: Simulation, con_id: int) -> tuple[int, int]:
-    """Return a PDB's SGA and PGA in bytes: SGA by its shares, PGA by its sessions."""
+    """Return the SGA and PGA of a PDB in bytes: the SGA by its shares, the PGA by its sessions."""
     pdbs = simulation.scenario.pdbs
     shares = sum(pdb.directive.shares or 1 for pdb in pdbs)
     share = next(pdb.directive.shares or 1 for pdb in pdbs if pdb.con_id == con_id)

@@ -1,4 +1,4 @@
-"""Views of sessions: V$SESSION, V$RSRC_SESSION_INFO, V$PX_SESSION, V$SESSION_LONGOPS, from one description each."""
+"""Views of sessions: V$SESSION, V$RSRC_SESSION_INFO, V$PX_SESSION, V$SESSION_LONGOPS, V$FAST_START_TRANSACTIONS."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from presman.sources.simulator.machine import RATE_LIMIT
 from presman.sources.simulator.simulation import GvMonitor, Simulation
 from presman.sources.simulator.views.view import Row, View, in_ms, when
 
-# ---- Activity: what each session does at one moment, as V$SESSION tells it.
+# ---- Activity: what each session does at one moment, as V$SESSION shows it.
 
 _GOLDEN = 0.6180339887
 
 
 class _Activity(NamedTuple):
-    """What a session does at this moment: V$SESSION's columns, and V$RSRC_SESSION_INFO's STATE for it."""
+    """The current activity of a session: columns of V$SESSION, and STATE of V$RSRC_SESSION_INFO (`rsrc_state`)."""
 
     status: str
     event: str
@@ -39,17 +39,17 @@ class _Activity(NamedTuple):
 
 
 def _micro(seconds: float) -> int:
-    """Return seconds as microseconds, whole and never negative."""
+    """Return seconds as whole microseconds, at least 0."""
     return max(0, int(seconds * 1e6))
 
 
 def _idle_for(seconds: float) -> _Activity:
-    """Return what a session shows whose client has asked nothing for so long."""
+    """Return the activity of a session that has been idle for `seconds`."""
     return _Activity("INACTIVE", "SQL*Net message from client", "Idle", "WAITING", _micro(seconds), "IDLE")
 
 
 def _waits_for(seconds: float, event: str, wait_class: str, state: str = "WAITING") -> _Activity:
-    """Return what a session shows that has waited for so long; `state` is that of V$RSRC_SESSION_INFO."""
+    """Return the activity of a session that has waited for `seconds`; `state` is that of V$RSRC_SESSION_INFO."""
     return _Activity("ACTIVE", event, wait_class, "WAITING", _micro(seconds), state)
 
 
@@ -66,12 +66,12 @@ def _held_back(part: float) -> _Activity:
 
 
 def _on_cpu(event: str, part: float) -> _Activity:
-    """Return what a session on CPU shows: the event it waited for last, a moment ago."""
+    """Return the activity of a session on CPU: it shows the event that it waited for last, a moment ago."""
     return _Activity("ACTIVE", event, "User I/O", "WAITED SHORT TIME", _micro(0.0001 + 0.0004 * part), "RUNNING")
 
 
 def _dequeues(event: str, part: float, seconds: float = 1.0) -> _Activity:
-    """Return the wait of a parallel server or coordinator for the others, for a part of the given seconds."""
+    """Return the wait of a parallel server or coordinator for the others, for a fraction `part` of `seconds`."""
     return _waits_for(part * seconds, event, "Idle")
 
 
@@ -79,8 +79,11 @@ def _blocked(seconds: float) -> _Activity:
     return _waits_for(seconds, "enq: TM - contention", "Application")
 
 
-def _pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, _Activity, float]]:
-    """Yield (session, what it does, a number 0..1 that is its own): turns change, the counts are the pool's."""
+def _pool_activities(pool: SessionStream, storage: str) -> Iterator[tuple[int, _Activity, float]]:
+    """Yield (index of the session, its activity, its own number 0..1) for each session of a pool.
+
+    The numbers of sessions by activity are those of the pool; which session does what changes with `pool.turn`.
+    """
     number = len(pool.sessions)
     event = reading_events(storage)[0]
     using, waiting, reading, held_back = pool.split()
@@ -100,18 +103,18 @@ def _pool_doings(pool: SessionStream, storage: str) -> Iterator[tuple[int, _Acti
             yield index, _idle_for(part * pool.cycle), part
 
 
-_TELLS_THE_QUEUE = Release(19)
-"""From which release V$RSRC_SESSION_INFO is taken to show PQ_SERVERS and a STATE of its own for queued statements."""
+_QUEUE_STATE_SINCE = Release(19)
+"""First release whose V$RSRC_SESSION_INFO is assumed to show PQ_SERVERS and STATE PQ QUEUED for queued statements."""
 
 
 def _coordinator(execution: Execution, now: float, scan: str, release: Release) -> _Activity:
-    """Return what the coordinator of a parallel statement does; `scan` is the event of its reads."""
+    """Return the activity of the session of a statement; `scan` is the wait event of its reads."""
     since = now - execution.queued_at
     match execution.phase:
         case Phase.POOL:
             return _waits_for(since, "resmgr:become active", "Scheduler", "QUEUED")
         case Phase.QUEUED:
-            state = "PQ QUEUED" if release >= _TELLS_THE_QUEUE else "WAITING"
+            state = "PQ QUEUED" if release >= _QUEUE_STATE_SINCE else "WAITING"
             return _waits_for(since, "resmgr:pq queued", "Scheduler", state)
         case Phase.HOLDING:
             idle = _idle_for(now - execution.held_since)
@@ -121,7 +124,7 @@ def _coordinator(execution: Execution, now: float, scan: str, release: Release) 
 
 
 def _running(execution: Execution, now: float, scan: str) -> _Activity:
-    """Return what the session of a statement does that runs."""
+    """Return the activity of the session of a running statement."""
     if execution.waits_for:
         return _waits_for(now - execution.started, execution.waits_for, "Administrative")
     if execution.blocker is not None and not execution.servers_blocked:
@@ -133,7 +136,7 @@ def _running(execution: Execution, now: float, scan: str) -> _Activity:
 
 
 def _at_work(execution: Execution, part: float, scan: str) -> _Activity:
-    """Return what a process that works for a statement does: computes, reads, or is held off CPU or I/O."""
+    """Return the activity of a process that works for a statement: on CPU, reading, or held off CPU or I/O."""
     if part >= execution.fraction:
         return _held_off(part)
     at_work = execution.fraction * execution.pace
@@ -143,7 +146,7 @@ def _at_work(execution: Execution, part: float, scan: str) -> _Activity:
 
 
 def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _Activity:
-    """Return what one parallel server of a statement does."""
+    """Return the activity of one parallel server of a statement."""
     part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
     if execution.phase is Phase.HOLDING:
         return _waits_for(now - execution.held_since, "PX Deq: Execution Msg", "Idle")
@@ -161,17 +164,17 @@ def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _
 # ---- Rows
 
 
-_NOBODY = (None, None)
-"""Instance and SID of who blocks a session that nobody blocks."""
+_NO_BLOCKER = (None, None)
+"""Instance and SID of the blocker of a session that is not blocked."""
 
 _CursorOf = tuple[str | None, int | None]
 """SQL_ID and child number."""
 
-_NOTHING: _CursorOf = (None, None)
+_NO_CURSOR: _CursorOf = (None, None)
 
 
 class SessionRows:
-    """The rows of V$SESSION and V$RSRC_SESSION_INFO at one instant: made together, so that they agree."""
+    """The rows of V$SESSION and V$RSRC_SESSION_INFO at one instant: made together, so that they are consistent."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.at = simulation.now
@@ -206,26 +209,28 @@ class SessionRows:
         querying, began = monitor.is_querying(self.at), monitor.began(self.at)
         since = self.at - began
         doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle_for(since - monitor.spec.takes)
-        current, before = (cursor, _NOTHING) if querying else (_NOTHING, cursor)
+        current, before = (cursor, _NO_CURSOR) if querying else (_NO_CURSOR, cursor)
         self._row(session, group.name, doing, current, before, began if querying else None, since)
         self.infos.append(self._info(session, group, doing, 0.0, 0.0))
         for helper in monitor.helpers if querying else ():
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
             serial = monitor.serial(self.at)
-            face = SimulatedSession(helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began)
+            server_session = SimulatedSession(
+                helper.inst_id, session.con_id, helper.sid, serial, named, session.group, began
+            )
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
-            self._row(face, group.name, at_work, cursor, started=began, last_call=since)
-            self.infos.append(self._info(face, group, at_work, 0.0, 0.0))
+            self._row(server_session, group.name, at_work, cursor, started=began, last_call=since)
+            self.infos.append(self._info(server_session, group, at_work, 0.0, 0.0))
 
     def _add_pool(self, pool: SessionStream) -> None:
         cursors, number = pool.cursors, len(pool.sessions)
-        for index, doing, part in _pool_doings(pool, self._storage):
+        for index, doing, part in _pool_activities(pool, self._storage):
             session, skew = pool.sessions[index], pool.skews[index]
             cursor = cursors[int(part * 997) % len(cursors)]
             last = cursor.sql_id, cursor.child
             is_active = doing.status == "ACTIVE"
-            sql, started = (last, self.at) if is_active else (_NOTHING, None)
+            sql, started = (last, self.at) if is_active else (_NO_CURSOR, None)
             self._row(session, pool.group.name, doing, sql, last, started, part * pool.cycle)
             cpu, wait = pool.time.of(skew, number)
             self.infos.append(self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / number))
@@ -235,15 +240,15 @@ class SessionRows:
         session: SimulatedSession,
         group: str,
         doing: _Activity,
-        sql: _CursorOf = _NOTHING,
-        previous: _CursorOf = _NOTHING,
+        sql: _CursorOf = _NO_CURSOR,
+        previous: _CursorOf = _NO_CURSOR,
         started: float | None = None,
         last_call: float = 0.0,
         blocker: tuple[int | None, int | None] | None = None,
         *,
         is_server: bool = False,
     ) -> None:
-        """Add a row of V$SESSION. A parallel server is a process of the system's user `oracle`, and has no ACTION."""
+        """Add a row of V$SESSION. A parallel server runs as the operating system user `oracle`, and has no ACTION."""
         client, simulation = session.client, self._simulation
         is_background = client.service == BACKGROUND and not is_server
         self.sessions.append(
@@ -253,17 +258,17 @@ class SessionRows:
                 *(client.client_id or None, "oracle" if is_background or is_server else client.user.lower()),
                 *(*sql, *previous, when(simulation, started), when(simulation, session.logon), int(last_call)),
                 *(doing.event, doing.wait_class, doing.state, doing.wait_micro),
-                *(blocker or _NOBODY),
+                *(blocker or _NO_BLOCKER),
                 "BACKGROUND" if is_background else "USER",
                 None if started is None else _FIRST_EXECUTION + int(started),
-                *(blocker or _NOBODY),
+                *(blocker or _NO_BLOCKER),
             )
         )
 
     def _add_session(self, session: SimulatedSession) -> None:
         execution = self._simulation.workload.executions.get(session)
         last_call = self.at - session.changed
-        previous = (session.last.sql_id, session.last.child) if session.last else _NOTHING
+        previous = (session.last.sql_id, session.last.child) if session.last else _NO_CURSOR
         if execution is None:
             group = self._simulation.plans.resolve(session.con_id, session.wants_group)
             doing = _idle_for(last_call)
@@ -273,9 +278,9 @@ class SessionRows:
         doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
         current = (execution.cursor.sql_id, execution.cursor.child)
         later = (execution.then.sql_id, execution.then.child) if execution.then else current
-        sql, previous = (_NOTHING, later) if execution.phase is Phase.HOLDING else (current, previous)
+        sql, previous = (_NO_CURSOR, later) if execution.phase is Phase.HOLDING else (current, previous)
         if session.client.service == BACKGROUND:  # SMON executes no statement
-            sql = previous = _NOTHING
+            sql = previous = _NO_CURSOR
         runs = execution.phase is Phase.RUNNING
         started = execution.started if runs else None
         blocker = execution.blocker if runs and not execution.servers_blocked else None
@@ -295,17 +300,17 @@ class SessionRows:
         host = f"{self._simulation.scenario.header.host}{server.inst_id:02}"
         program = f"oracle@{host} ({server_name(server.number)})"
         client = replace(session.client, program=program, machine=host, action="", client_id="")
-        face = SimulatedSession(
+        server_session = SimulatedSession(
             server.inst_id, session.con_id, server.sid, server.serial, client, session.group, execution.started
         )
         doing = _of_server(execution, server, self.at, self._scan)
-        sql = _NOTHING if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
+        sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
         blocker = execution.blocker if execution.servers_blocked else None
         since = self.at - execution.started
-        self._row(face, group.name, doing, sql, _NOTHING, execution.started, since, blocker, is_server=True)
+        self._row(server_session, group.name, doing, sql, _NO_CURSOR, execution.started, since, blocker, is_server=True)
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
         mb = execution.mb * (1 + server.skew) / len(execution.servers)
-        self.infos.append(self._info(face, group, doing, cpu, wait, mb=mb, written=mb * cursor.writing))
+        self.infos.append(self._info(server_session, group, doing, cpu, wait, mb=mb, written=mb * cursor.writing))
 
     def _info(  # noqa: PLR0913
         self,
@@ -329,7 +334,7 @@ class SessionRows:
             dop = ticket.degree or ticket.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
-                servers = ticket.needs if self._simulation.release >= _TELLS_THE_QUEUE else None
+                servers = ticket.needs if self._simulation.release >= _QUEUE_STATE_SINCE else None
             elif execution.servers:
                 servers = ticket.servers
         io = reads * 0.0005 + (mb + written) * 0.001
@@ -344,14 +349,14 @@ class SessionRows:
         )
 
 
-_FACES: WeakKeyDictionary[Simulation, SessionRows] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[Simulation, SessionRows] = WeakKeyDictionary()
 
 
-def _faces(simulation: Simulation) -> SessionRows:
-    known = _FACES.get(simulation)
-    if known is None or known.at != simulation.now:
-        known = _FACES[simulation] = SessionRows(simulation)
-    return known
+def _session_rows(simulation: Simulation) -> SessionRows:
+    rows = _CACHE.get(simulation)
+    if rows is None or rows.at != simulation.now:
+        rows = _CACHE[simulation] = SessionRows(simulation)
+    return rows
 
 
 def _px_session(simulation: Simulation) -> Iterator[Row]:
@@ -370,13 +375,13 @@ def _px_session(simulation: Simulation) -> Iterator[Row]:
 
 
 def _tree_at_work(execution: Execution) -> int:
-    """Return which of the plan's data flow trees the servers work for: one after the other."""
+    """Return the number of the plan's data flow tree that the servers work for: the trees run one after the other."""
     trees = execution.cursor.trees
     return min(trees, 1 + int(trees * (1 - max(0.0, execution.left) / execution.work)))
 
 
 def _px_of_monitors(simulation: Simulation) -> Iterator[Row]:
-    """Yield what a GV$ query on a cluster shows: its coordinator, and one server on each instance."""
+    """Yield the V$PX_SESSION rows of GV$ queries on a cluster: the coordinator, and one server on each instance."""
     now = simulation.now
     for monitor in simulation.monitors:
         if not monitor.helpers or not monitor.is_querying(now):
@@ -391,10 +396,10 @@ def _px_of_monitors(simulation: Simulation) -> Iterator[Row]:
 
 
 _FIRST_EXECUTION = 2**24
-"""The first SQL_EXEC_ID of an instance; here they count on with the seconds."""
+"""The first SQL_EXEC_ID of an instance; here it increases by one per second."""
 
 _SHORTEST = 6.0
-"""Seconds that an operation must run to be listed in V$SESSION_LONGOPS."""
+"""Seconds after which an operation is listed in V$SESSION_LONGOPS."""
 
 
 def _longops(simulation: Simulation) -> Iterator[Row]:
@@ -414,7 +419,7 @@ def _longops(simulation: Simulation) -> Iterator[Row]:
 
 
 def _recovering(simulation: Simulation) -> Iterator[Row]:
-    """Yield the transactions that SMON rolls back with parallel servers; a block takes a hundredth of a second."""
+    """Yield the transactions that SMON rolls back with parallel servers, at a hundredth of a second per block."""
     for execution in simulation.workload.running:
         if execution.session.client.service == BACKGROUND and execution.servers:
             total = int(execution.work * 100)
@@ -429,7 +434,7 @@ VIEWS = (
         " ACTION CLIENT_IDENTIFIER OSUSER SQL_ID SQL_CHILD_NUMBER PREV_SQL_ID PREV_CHILD_NUMBER SQL_EXEC_START"
         " LOGON_TIME LAST_CALL_ET EVENT WAIT_CLASS STATE WAIT_TIME_MICRO BLOCKING_INSTANCE BLOCKING_SESSION TYPE"
         " SQL_EXEC_ID FINAL_BLOCKING_INSTANCE FINAL_BLOCKING_SESSION",
-        lambda simulation: _faces(simulation).sessions,
+        lambda simulation: _session_rows(simulation).sessions,
     ),
     View(
         "V$RSRC_SESSION_INFO",
@@ -439,7 +444,7 @@ VIEWS = (
         " SMALL_READ_REQUESTS SMALL_WRITE_REQUESTS LARGE_READ_REQUESTS LARGE_WRITE_REQUESTS SQL_CANCELED DOP"
         " PQ_SERVERS PQ_STATUS CURRENT_PQ_QUEUED_TIME PQ_QUEUED_TIME LAST_ACTION LAST_ACTION_REASON"
         " LAST_ACTION_TIME",
-        lambda simulation: _faces(simulation).infos,
+        lambda simulation: _session_rows(simulation).infos,
     ),
     View(
         "V$PX_SESSION",

@@ -11,7 +11,7 @@ _NUMBERS = {
     "session pga memory": 36, "physical read total bytes": 58, "physical write total bytes": 67, "redo size": 288,
     "execute count": 1085, "SQL*Net roundtrips to/from client": 1092, "bytes sent via SQL*Net to client": 1090,
 }  # fmt: skip
-"""Some statistics and their numbers here; every release of the database has its own."""
+"""Some statistics and their numbers in the simulator; the numbers differ between releases of Oracle."""
 _BLOCK = 8192
 
 
@@ -24,7 +24,7 @@ def _row(name: str, value: float) -> tuple[int, int]:
 
 
 def _of_work(cpu: float, lasted: float, mb: float) -> list[tuple[int, int]]:
-    """Return the statistics of so many CPU seconds, seconds and MB read."""
+    """Return the statistics for CPU seconds, seconds of database time, and MB read."""
     read = mb * 2**20
     return [
         _row("session logical reads", read / _BLOCK + cpu * 900),
@@ -37,7 +37,7 @@ def _of_work(cpu: float, lasted: float, mb: float) -> list[tuple[int, int]]:
 
 
 def _statistics(process: Process) -> list[tuple[int, int]]:
-    """Return the statistics of a process; a user's session has calls, too."""
+    """Return the statistics of a process; a session that is not a parallel server also has calls."""
     found = _of_work(process.cpu, process.lasted, process.mb)
     if process.server is not None:
         return found
@@ -52,7 +52,7 @@ def _statistics(process: Process) -> list[tuple[int, int]]:
 
 
 def _of_parallel(process: Process) -> Iterator[Row]:
-    """Yield the statistics of a parallel statement's processes, with where each stands."""
+    """Yield the statistics of a parallel statement's process, with its coordinator, server set and position."""
     session, server, execution = process.session, process.server, process.execution
     if not execution.servers:
         return

@@ -1,6 +1,6 @@
 """Views of the instance as a whole: identity, parameters, statistics, waits, parallel servers, I/O outliers.
 
-V$IO_OUTLIER has believable latencies, V$LGWRIO_OUTLIER what broken platforms show.
+V$IO_OUTLIER has plausible latencies, V$LGWRIO_OUTLIER the invalid values that some platforms show.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ _OF_CONTAINERS = {
 }
 """Parameters that a pluggable database may set for itself."""
 _MILLISECOND = 10
-"""The bucket of EVENT_HISTOGRAM_MICRO (1024 us) that is EVENT_HISTOGRAM's first (1 ms)."""
+"""The bucket of V$EVENT_HISTOGRAM_MICRO (1024 us) that is the first one of V$EVENT_HISTOGRAM (1 ms)."""
 
 
 def versions(release: Release) -> tuple[str, str]:
@@ -50,7 +50,7 @@ def _instance(simulation: Simulation, machine: Machine) -> Iterator[Row]:
 
 
 def _active_state(simulation: Simulation) -> str:
-    """Return V$INSTANCE.ACTIVE_STATE: QUIESCING as long as a session waits for the end of it, then QUIESCED."""
+    """Return V$INSTANCE.ACTIVE_STATE: QUIESCING while the quiescing session waits, then QUIESCED."""
     if simulation.plans.top != QUIESCE_PLAN:
         return "NORMAL"
     return "QUIESCING" if any(one.waits_for == QUIESCE_WAIT for one in simulation.workload.running) else "QUIESCED"
@@ -133,7 +133,7 @@ def _system_event(_: Simulation, machine: Machine) -> Iterator[Row]:
 
 
 def _used_buckets(machine: Machine) -> Iterator[tuple[Event, int, int]]:
-    """Yield each event that was waited for, with its first and its last bucket."""
+    """Yield each event with waits, with its first and last used bucket."""
     for event in machine.events.values():
         if used := [bucket for bucket in range(BUCKETS) if event.counts[bucket]]:
             yield event, used[0], used[-1]
@@ -196,7 +196,7 @@ _MOST = 12
 
 
 def _slow_reads(machine: Machine, event: str) -> list[int]:
-    """Return the buckets of the reads that took longer than half a second, one entry per read, some of them."""
+    """Return the buckets of up to _MOST reads that took longer than half a second, one entry per read."""
     counts = machine.events[event].counts
     return [bucket for bucket in range(_LONG, BUCKETS) for _ in range(min(counts[bucket], _MOST))][-_MOST:]
 
@@ -213,7 +213,7 @@ def _io_outlier(simulation: Simulation, machine: Machine) -> Iterator[Row]:
 
 
 def _lgwrio_outlier(simulation: Simulation, _: Machine) -> Iterator[Row]:
-    """Values that only grow, a few milliseconds of a clock apart, as published of some platforms."""
+    """Yield values that only increase, like a clock in milliseconds, as published for some platforms."""
     start = 1_190_000_000 + int(simulation.scenario.header.uptime * 1000)
     for number in range(8):
         value, size = start + 40_000 * number, 4 << number % 3

@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 
 class View(Struct, frozen=True, dict=True):
-    """One view; `text` names its columns. Those of V$ views, which exist as GV$, too, begin with INST_ID."""
+    """One view; `text` has the names of its columns. A V$ view also serves as GV$: its first column is INST_ID."""
 
     name: str
     text: str
@@ -28,9 +28,9 @@ class View(Struct, frozen=True, dict=True):
 
 
 class Process(NamedTuple):
-    """A process that works for a statement: its session's own, or one of its parallel servers.
+    """A process that works for a statement: that of its session, or one of its parallel servers.
 
-    `cpu` are the seconds of CPU, `lasted` those of database time, `mb` the megabytes read, all since it began.
+    `cpu` is seconds of CPU, `lasted` seconds of database time, `mb` megabytes read, all since it began.
     """
 
     inst_id: int
@@ -59,7 +59,7 @@ def processes(simulation: Simulation) -> Iterator[Process]:
 
 
 def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]]) -> View:
-    """Return the view that has INST_ID, SID, the columns named in `text`, and CON_ID; `rows` gives a process's."""
+    """Return a view with INST_ID, SID, the columns named in `text`, and CON_ID; `rows` returns those of a process."""
 
     def all_rows(simulation: Simulation) -> Iterator[Row]:
         for process in processes(simulation):
@@ -70,7 +70,7 @@ def of_processes(name: str, text: str, rows: Callable[[Process], Iterable[Row]])
 
 
 def of_instances(name: str, text: str, rows: Callable[[Simulation, Machine], Iterable[Row]]) -> View:
-    """Return the view that has INST_ID and the columns named in `text`; `rows` gives an instance's."""
+    """Return a view with INST_ID and the columns named in `text`; `rows` returns those of an instance."""
 
     def all_rows(simulation: Simulation) -> Iterator[Row]:
         return ((each.inst_id, *row) for each in simulation.machines for row in rows(simulation, each))
