@@ -295,7 +295,9 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     )
     assert waits.step is Step.WAIT
     late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
-    assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, "as many as its alert counts"
+    assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, (
+        "as many as its alert counts"
+    )
 
 
 def test_what_has_just_been_queued_makes_no_limit_the_worse_one() -> None:
