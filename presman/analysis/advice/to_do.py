@@ -230,7 +230,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     queued = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
     most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
-    many = queued[most.con_id]
+    many = queued[most.con_id] and sum(each.con_id == most.con_id for each in reading.queue)  # as its alert counts
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
     text = f"{raised}: the limit throttles it now{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
