@@ -245,6 +245,11 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
             "5 % are 1.2 CPUs, BATCH wants 4.0",
         ),
         (
+            {"groups": (group("BATCH", 2.4, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
+            "give BATCH 15 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "15 % are 3.6 CPUs, it uses 2.4 now, BATCH wants 6.4",
+        ),
+        (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
             "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
         ),
