@@ -12,9 +12,8 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
-
 STARTS_NOBODY = "its end alone starts nobody now"
-"""What a DBA must know before deciding to end an idle holder: shown at any length."""
+"""What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
 
 
 class Kept(NamedTuple):
