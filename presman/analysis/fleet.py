@@ -29,8 +29,9 @@ class KeyFigures(Struct, frozen=True):
 
     `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the number of CPUs
     handed out. `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical
-    alerts and warnings; the worst has `severity` ("good" without any) and the text `worst`, which without any is the
-    basis of that. `plan` is "" without one.
+    alerts and warnings; the worst has `severity` and the text `worst`. Without any, `severity` is "good" and
+    `worst` the basis of that; or "note" if something is not known, which `worst` then says first. `plan` is "" without
+    one.
     """
 
     database: str
@@ -55,6 +56,11 @@ class KeyFigures(Struct, frozen=True):
     def throttled_percent(self) -> float | None:
         """Percent of CPU demand that had to wait."""
         return throttled_percent(self.used, self.waiting)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing was found wrong, but something could not be seen: what `presman check` calls UNKNOWN."""
+        return self.severity == "note"
 
 
 class Past(Struct, frozen=True):
@@ -97,16 +103,18 @@ _RANKS = {
     ConnectionState.LOST: 0,
     ConnectionState.REFUSED: 2,
     ConnectionState.LATE: 3,
-    ConnectionState.STOPPED: 4,
-    ConnectionState.STARTING: 5,
+    ConnectionState.STOPPED: 5,
+    ConnectionState.STARTING: 6,
 }
-_BAD, _WARNING, _WELL = 1, 3, 6
+_OF_SEVERITY = {"bad": 1, "warn": 3, "note": 4}
+_WELL = 7
 
 
 def key_figures_of(reading: Reading) -> KeyFigures:
     """Return what a fleet shows of a reading."""
     header, groups = reading.header, reading.cluster_groups()
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
+    unknown = _not_known(reading)
     return KeyFigures(
         database=header.database,
         plan=header.plan,
@@ -118,15 +126,15 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
         alerts=len(alerts),
-        severity=alerts[0].state if alerts else "good",
-        worst=alerts[0].short if alerts else _why_no_alert(reading),
+        severity=alerts[0].state if alerts else "note" if unknown and reading.interval else "good",
+        worst=alerts[0].short if alerts else "; ".join(unknown + [each.between[0] for each in all_clear(reading)]),
     )
 
 
-def _why_no_alert(reading: Reading) -> str:
-    """Return why no alert is shown: which problems the views rule out, and which could not be checked."""
-    clear = [each.between[0] for each in all_clear(reading)]
-    return "; ".join(clear + [each.short for each in not_known(reading)])
+def _not_known(reading: Reading) -> list[str]:
+    """Return which problems could not be checked, and which views did not answer."""
+    late = f"no answer in time: {', '.join(each.view for each in reading.late)}"
+    return [each.short for each in not_known(reading)] + [late] * bool(reading.late)
 
 
 def is_late(age: float, interval: float) -> bool:
@@ -143,11 +151,11 @@ def rank(member: Member) -> int:
     """Return the rank of a database among others: 0 is the worst."""
     connection_rank = _RANKS.get(member.connection, _WELL)
     severity = "good" if member.key_figures is None else member.key_figures.severity
-    return min(connection_rank, {"bad": _BAD, "warn": _WARNING}.get(severity, _WELL))
+    return min(connection_rank, _OF_SEVERITY.get(severity, _WELL))
 
 
 def by_trouble(members: Iterable[Member]) -> list[Member]:
-    """Return databases in order of trouble: lost, critical, refused, warning, late, well; then by name."""
+    """Return databases in order of trouble: lost, critical, refused, warning or late, blind, well; then by name."""
     return sorted(members, key=_order)
 
 
@@ -159,6 +167,12 @@ def _order(member: Member) -> tuple[int, int, int, str]:
         -((key_figures and key_figures.queued) or 0),
         member.name,
     )
+
+
+def is_seen(member: Member) -> bool:
+    """Return whether its newest poll came in time and answers whether something is wrong."""
+    key_figures = member.key_figures
+    return member.connection is ConnectionState.LIVE and not (key_figures and key_figures.is_blind)
 
 
 def counts(members: Sequence[Member]) -> Counter[ConnectionState]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from presman.analysis.fleet import ConnectionState, Member, by_trouble
+from presman.analysis.fleet import ConnectionState, Member, by_trouble, is_seen
 from presman.base.errors import InputError
 from presman.base.formats import counted
 from presman.base.private_files import is_folder
@@ -55,7 +55,7 @@ def arguments() -> Parser:
   presman fleet postgresql+psycopg://presman@dbhost/presman
   presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
 exit codes of a fleet that is printed:
-  0 all databases answered   7 some did not   3 none did, or the store cannot be read""",
+  0 all databases answered   7 some did not, or not all of their views   3 none did, or the store cannot be read""",
         "scope packs theme",
     )
     option(parser, "targets TARGET", "sections of config.ini, globs of them, other targets; or a store", nargs="*")
@@ -151,9 +151,9 @@ def _settled(fleet: Fleet, timeout: float) -> list[Member]:
 
 
 def _code(members: list[Member]) -> int:
-    live = sum(each.connection is ConnectionState.LIVE for each in members)
-    if live == len(members):
+    if all(map(is_seen, members)):
         return exit_codes.OK
+    live = any(each.connection is ConnectionState.LIVE for each in members)
     return exit_codes.PARTIAL if live else exit_codes.SOURCE
 
 

@@ -10,7 +10,8 @@ from presman.figures.figure import COUNT, CPUS, NAME, PERCENT, SECONDS, TEXT, WO
 
 Database = Figure[Member]
 
-_SEVERITIES: dict[str, tuple[str, State]] = {"bad": ("✕", "bad"), "warn": ("▲", "warn")}
+_WORDS = {**SEVERITY_WORDS, "note": "unknown"}
+_SEVERITIES: dict[str, tuple[str, State]] = {"bad": ("✕", "bad"), "warn": ("▲", "warn"), "note": ("?", "note")}
 
 
 def past(row: Member, key: str) -> Sequence[float | None]:
@@ -107,8 +108,10 @@ CAPACITY = Database("capacity_cpus", "CPUs", CPUS, "The CPUs that Resource Manag
                     "key_figures.capacity")
 SERVERS_TARGET = Database("servers_target", "target", COUNT, "PARALLEL_SERVERS_TARGET of all instances.",
                           "key_figures.servers_target")
-WORST_ALERT = Database("worst_alert", "worst", WORD, "How severe the worst alert is: critical, warning, or ok.",
-                       lambda row: SEVERITY_WORDS.get(_severity(row)))
+WORST_ALERT = Database("worst_alert", "worst", WORD,
+                       "How severe the worst alert is: critical, warning, or ok; unknown if there is none, but not "
+                       "all could be seen.",
+                       lambda row: _WORDS.get(_severity(row)))
 FLEET: Table[Member] = Table(
     "fleet", "Databases",
     (
@@ -119,9 +122,9 @@ FLEET: Table[Member] = Table(
                  "connection", text=lambda row: row.connection.text, order=rank, width=10, vital=True,
                  state=lambda row: row.connection.level),
         Database("alerts", "alerts", COUNT,
-                 "Critical alerts (✕) and warnings (▲), with the sign of the worst. The rules and thresholds are "
-                 "those of `presman alerts`.", "key_figures.alerts", text=_alerts, order=_weight, width=6,
-                 state=_alert_state),
+                 "Critical alerts (✕) and warnings (▲), with the sign of the worst; ? if there is none, but not "
+                 "all could be seen. The rules and thresholds are those of `presman alerts`.", "key_figures.alerts",
+                 text=_alerts, order=_weight, width=6, state=_alert_state),
         Database("cpu_percent", "CPU %", PERCENT,
                  "CPU used by all consumer groups since the last poll, in percent of the CPUs that Resource Manager "
                  "manages (CPU_COUNT when caged, else the host's).", "key_figures.cpu_percent", width=5),
@@ -143,7 +146,8 @@ FLEET: Table[Member] = Table(
             "Manager manages; one scale for all databases.",
             "key_figures.cpu_percent", trend=True, sortable=False, width=7, most=24),
         Database("why", "why", TEXT,
-                 "Why there is no data, else the worst alert; where there is none, the views that this rests on.",
+                 "Why there is no data, else the worst alert; where there is none, what is not known, and the views "
+                 "that the rest is known by.",
                  why, width=24, most=60, flexible=True, narrow=False,
                  state=lambda row: _alert_state(row) if row.connection is ConnectionState.LIVE
                  else row.connection.level),

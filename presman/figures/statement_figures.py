@@ -105,7 +105,7 @@ def _shared(text: Callable[[QueuedStatement], str], several: str = "several") ->
 
 def _timeout(row: QueuedStatement) -> str:
     if row.timeout_left is None:
-        return ABSENT
+        return "?" if row.no_timeout else ABSENT
     return f"{_time_of('timeout_left')(row)} {_TIMEOUT_GLYPHS.get(row.timeout_action, '?')}"
 
 
@@ -270,7 +270,8 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "timeout first, else what is not known. Empty where there is one.", no_forecast),
     Queued("timeout_left_s", "Timeout in", SECONDS, "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. "
            "Then: ✕ it ends with ORA-07454 (always before 18, later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at "
-           "once and may be downgraded (RUN), ? which of the two is not known. Empty without a timeout.",
+           "once and may be downgraded (RUN), ? which of the two is not known. Empty without a timeout; ? alone: "
+           "whether it has one is not known.",
            "timeout_left", text=_timeout, state=_timeout_state, narrow=False),
     Queued("timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty "
            "where it was not read.", "timeout_action"),

@@ -1,6 +1,6 @@
 """List of the rules: key, severity, thresholds in force, and for a reading their state and its reason."""
 
-from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_rules import is_plan_unknown, wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.judge import groupless
 from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
@@ -61,10 +61,14 @@ def _unavailable(reading: Reading) -> set[str]:
     """Return the foundations of rules (`rests_on`) that a database does not show."""
     now, header = totals(reading), reading.header
     known = {
+        "instances": not reading.why_unavailable("V$INSTANCE"),
+        "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
         "holders": now.idle_held is not None,
         "degrees": now.downgraded is not None,
         "pools": now.pool_queued is not None,
-        "CPU": now.used is not None and bool(now.cpus),
+        "CPU": now.used is not None
+        and bool(now.cpus)
+        and not any(is_plan_unknown(each, reading) for each in header.instances),
         "host": now.used is not None and all(each.host_busy is not None for each in header.instances),
         "servers": header.servers.in_use is not None and header.servers.maximum is not None,
     }

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from presman import __version__
-from presman.analysis.fleet import ConnectionState, Member, counts
+from presman.analysis.fleet import ConnectionState, Member, counts, is_seen
 from presman.base.formats import counted
 from presman.figures.drawing.lines import fit
 from presman.figures.fleet_figures import FLEET, WRITTEN, why
@@ -37,8 +37,8 @@ def text(name: str, members: Sequence[Member], width: int | None = None) -> str:
 
 
 def _cut_reasons(members: Sequence[Member], shown: str, width: int | None) -> list[str]:
-    """Return the full reasons why databases do not answer, if the table cuts them."""
-    cut = [each for each in members if each.connection is not ConnectionState.LIVE and why(each) not in shown]
+    """Return the full reasons why databases do not answer or are not seen as a whole, if the table cuts them."""
+    cut = [each for each in members if not is_seen(each) and why(each) not in shown]
     reasons = [f"{each.name}: {why(each)}" for each in cut]
     if width is not None:
         reasons = [line for each in reasons for line in wrap(each, max(width, 20), subsequent_indent="  ")]

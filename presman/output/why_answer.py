@@ -262,6 +262,8 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
         yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
         yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
+    elif row.no_timeout:
+        yield f"  whether it has a queue timeout is not known ({row.no_timeout})"
     found = unblock_of(row, reading)
     yield from _ways(found, first or "it")
     offered = {each.executing() for way in (found.answers if found else ()) for each in way}

@@ -66,7 +66,7 @@ class FleetRowWriter:
 # ---- Reader of fleet rows: all databases of a store with one SELECT, however many
 
 
-_SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn"}
+_SEVERITIES: Mapping[str, Severity] = {"bad": "bad", "warn": "warn", "note": "note"}
 
 PAST = {
     "sqlite": f"SELECT d.target, p.used_cpus, {QUEUED} AS queued FROM databases d"

@@ -132,8 +132,9 @@ def offered(app: FleetFrame) -> list[Labelled]:
 
 
 NOTES = (
-    "Databases are sorted worst first: lost, with a critical alert (✕), refused, with a warning (▲) or late, then the "
-    "others by name. The cursor stays on the worst until you move it, then on its database.",
+    "Databases are sorted worst first: lost, with a critical alert (✕), refused, with a warning (▲) or late, with "
+    "something that could not be seen (?), then the others by name. The cursor stays on the worst until you move it, "
+    "then on its database.",
 )
 
 

@@ -23,7 +23,9 @@ from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.line_api import LineView, PlainBackground, Sentences
 from presman.tui.widgets.page import Page
 
-_SEVERITIES: dict[int, tuple[Severity, str]] = {0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲")}
+_SEVERITIES: dict[int, tuple[Severity, str]] = {
+    0: ("bad", "✕"), 1: ("bad", "✕"), 2: ("warn", "✕"), 3: ("warn", "▲"), 4: ("note", "?"),
+}  # fmt: skip
 
 
 def facts(name: str, members: Sequence[Member], interval: float) -> list[Run]:

@@ -26,7 +26,8 @@ from presman.analysis.readings.group_readings import (
     UsageTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import Alert, Quiesce, Reading, SwitchedPlan
+from presman.analysis.readings.reading import Alert, Quiesce, Reading, SwitchedPlan, UnavailableView
+from presman.output.alert_list import listed
 from tests.output.readings import group, reading
 
 COUNTED = UsageTotals(*(0 for _ in UsageTotals._fields))
@@ -48,6 +49,8 @@ def on(found: Reading, **values: Any) -> Reading:
         (15.2, {"cpu_managed": "OFF"}, True),
         (15.1, {"cpu_managed": "OFF"}, False),
         (15.2, {"cpu_managed": "ON"}, False),
+        (15.2, {"cpu_managed": "", "plan": ""}, True),
+        (15.2, {"cpu_managed": "", "plan": "DAY"}, False),
         (15.2, {"cpu_managed": "OFF", "num_cpus": 0.0}, False),
         (1.0, {"cpu_managed": "OFF", "num_cpus": 0.5}, True),
     ],
@@ -55,6 +58,15 @@ def on(found: Reading, **values: Any) -> Reading:
 def test_cpu_without_a_plan_is_told_from_95_percent_of_the_cpus_on(cpus: float, values: Any, speaks: bool) -> None:
     found = cpu_without_plan(on(reading([using(cpus)]), **values))
     assert [alert.subject for alert in found] == [""] * speaks
+
+
+def test_whether_a_plan_divides_the_cpus_is_not_known_where_its_view_does_not_answer() -> None:
+    found = on(reading([using(16.0)]), cpu_managed="", plan="")
+    unseen = replace(found, unseen=(UnavailableView("GV$RSRC_PLAN", "GV$RSRC_PLAN: no answer in time"),))
+    assert cpu_without_plan(found)
+    assert cpu_without_plan(unseen) == []
+    states = {line.split()[1]: line.split()[0] for line in listed((), unseen, ()).splitlines() if line[:1].islower()}
+    assert states["cpu_without_plan"] == "unknown"
 
 
 def test_cpu_without_a_plan_is_told_of_each_instance_in_the_sum_of_its_groups() -> None:

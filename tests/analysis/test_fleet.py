@@ -13,10 +13,11 @@ from presman.analysis.fleet import (
     counts,
     further,
     is_late,
+    is_seen,
     is_silent,
     key_figures_of,
 )
-from presman.analysis.readings.reading import Evidence
+from presman.analysis.readings.reading import Evidence, LateView
 from presman.analysis.readings.statement_readings import Cause, Servers
 from tests.services.fleet.members import every_state, key_figures, live
 from tests.tui.readings import busy, quiet
@@ -51,7 +52,21 @@ def test_where_nothing_is_wrong_it_says_by_which_views_and_what_was_not_seen() -
     seen = tuple(Evidence(what, (view,), "") for what, view in zip(("queue", "downgrade"), views, strict=True))
     assert key_figures_of(replace(quiet(), basis=seen)).worst == "Nothing is wrong now (by V$SESSION, V$SYSSTAT)"
     half = (seen[0], seen[1]._replace(lacking="no grant"))
-    assert key_figures_of(replace(quiet(), basis=half)).worst == "No queue (by V$SESSION); not known: a downgrade"
+    assert key_figures_of(replace(quiet(), basis=half)).worst == "not known: a downgrade; No queue (by V$SESSION)"
+
+
+def test_one_where_something_cannot_be_seen_stands_before_those_that_are_well() -> None:
+    unseen = replace(quiet(), basis=(Evidence("queue", ("GV$SESSION",), "no grant"),))
+    late = replace(quiet(), late=(LateView("V$PX_SESSION", None),))
+    found = [Member(name, ConnectionState.LIVE, key_figures_of(reading)) for name, reading in (
+        ("a-well", quiet()), ("c-unseen", unseen), ("b-late", late), ("d-first", replace(unseen, interval=None)),
+    )]  # fmt: skip
+    assert [each.name for each in by_trouble([*found, live("e-warns", alerts=1, severity="warn")])] == [
+        "e-warns", "b-late", "c-unseen", "a-well", "d-first",
+    ]  # fmt: skip
+    assert [is_seen(each) for each in found] == [True, False, False, True]
+    assert found[2].key_figures is not None
+    assert found[2].key_figures.worst.startswith("no answer in time: V$PX_SESSION; ")
 
 
 def test_trouble_comes_first_and_equals_stand_by_name() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.advice.ending import LONG_IDLE
+from presman.analysis.advice.ending import LONG_IDLE, refusal
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
@@ -245,6 +245,11 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
             "5 % are 1.2 CPUs, BATCH wants 4.0",
         ),
         (
+            {"groups": (group("BATCH", 2.4, 4.0, share=0.0, level=2, verdict=Verdict.ZERO_SHARE),)},
+            "give BATCH 15 % or more on level 1, or set another plan: level 2 is guaranteed nothing; "
+            "15 % are 3.6 CPUs, it uses 2.4 now, BATCH wants 6.4",
+        ),
+        (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
             "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
         ),
@@ -294,6 +299,10 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
         f"the queue; for the queue, {waits.text}"
     )
     assert waits.step is Step.WAIT
+    late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
+    assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, (
+        "as many as its alert counts"
+    )
 
 
 def test_what_has_just_been_queued_makes_no_limit_the_worse_one() -> None:
@@ -424,6 +433,15 @@ def step(sid: int, left: float, **facts: Any) -> Any:
     return running(sid, remaining=left, progress=0.74, operation="Table Scan of SALES", comes_nearer=True, **facts)
 
 
+def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
+    """V$SESSION and V$PX_SESSION show that a session is idle and holds servers; the other views count for limits."""
+    assert refusal(running(1, outdated="GV$SESSION")) == "GV$SESSION has not answered now, so this may be over"
+    assert refusal(running(1, outdated="V$PX_SESSION")) == "V$PX_SESSION has not answered now, so this may be over"
+    for view in ("GV$RSRC_CONSUMER_GROUP", "V$RSRC_PLAN"):
+        known = f"{view} has not answered now, so what the limits count is not known"
+        assert refusal(running(1, outdated=view)) == known
+
+
 def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     """It was offered to be cancelled at 66 to 100 %, and was over before anybody had decided."""
     reading = one_queue(step(526, 14.0), running(144, elapsed=9.0))
@@ -434,6 +452,10 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     assert told(reading).short == "wait: MARTIN 1:526 may end by itself in about 0:14"
     assert plain(ends_it(way, key=True)) == f" TO START IT  {way.sentence}"
     assert all("may end by itself" in each.why_not for each in way.candidates), "nor is anybody else cancelled"
+    first = reading.heads[0]
+    new = replace(reading, heads=(replace(first, statement=replace(first.statement, waited=17.0)),))
+    assert unblock(new)[0].sentence == way.sentence, "a head that has just come waits for the same one"
+    assert told(new).text.startswith(way.sentence)
     for other in (step(526, 31.0), replace(step(526, 14.0), comes_nearer=False), step(526, 14.0, servers=16)):
         (way,) = unblock(one_queue(other, running(144, elapsed=9.0)))
         assert way.answers, "it goes on for longer than it takes to decide, stands still, or is not enough"
@@ -614,6 +636,10 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
     lacks = "BATCH lacks 32 and ETL lacks 32, so its end alone starts nobody now"
+    brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; its end alone starts nobody now"
+    assert told(both).short == brief
+    unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
+    assert unknown.why == "why is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
         assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"

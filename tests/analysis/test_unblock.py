@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.step import Proof
@@ -15,7 +16,8 @@ from presman.analysis.readings.statement_readings import Cause
 from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import PlanDirective
-from presman.rows.session_rows import PxProcess, PxSession, Session, SessionInfo, SessionLongops
+from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo, SessionLongops
+from presman.rows.snapshot import Problem, Section
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
 
 Rows = list[Any]
@@ -75,6 +77,19 @@ def found(*parts: Any, target: int = 64, active: int, plan: tuple[PlanDirective,
 
 
 DAY = (directive("DAY", "BATCH", 20, parallel_server_limit=50), directive("DAY", "ETL", 30))
+
+
+@pytest.mark.parametrize(("counted", "view"), [(64, ""), (None, "GV$PX_PROCESS_SYSSTAT")])
+def test_the_servers_in_use_are_of_one_view_where_it_answers(counted: int | None, view: str) -> None:
+    """V$RSRC_PLAN counts for the queue; V$PX_PROCESS_SYSSTAT is needed only where that view has no count."""
+    plan = active_plan(target=64, active=64)._replace(parallel_servers_active=counted)
+    seen = snapshot(
+        instance(version="19.22.0.0.0"), plan, *DAY, *waiting(9, "ETL", 8), *holder(1, "ETL", 64, elapsed=600),
+        group("ETL", current_pq_servers_active=64),
+    )  # fmt: skip
+    problem = Problem("", "no answer in 2 s", "V$PX_PROCESS_SYSSTAT", "", late=True)
+    seen = replace(seen, sections={**seen.sections, PxProcessSysstat: Section((), None, problem=problem)})
+    assert [each.outdated for each in analyse(None, seen).running] == [view]
 
 
 def sids(one: Unblock) -> list[int]:

@@ -14,8 +14,10 @@ from presman.cli.exit_codes import Failure
 from presman.cli.fleet_command import _code, _settled, _without_retry, described, is_pattern
 from presman.config.config_file import Config, Settings
 from tests.cli.run import Run
+from tests.services.fleet.members import live
 
 LIVE, LOST = (Member(name, ConnectionState[name]) for name in ("LIVE", "LOST"))
+BLIND = live("blind", severity="note", worst="not known: a queue")
 
 
 @pytest.mark.parametrize(
@@ -44,8 +46,8 @@ def test_one_wrong_name_is_told_and_that_the_others_were_not_asked(inside: Run) 
 
 
 def test_the_code_tells_whether_all_were_seen() -> None:
-    assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LOST])] == [
-        exit_codes.OK, exit_codes.PARTIAL, exit_codes.SOURCE,
+    assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LIVE, BLIND], [BLIND], [LOST])] == [
+        exit_codes.OK, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.SOURCE,
     ]  # fmt: skip
 
 

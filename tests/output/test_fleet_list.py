@@ -71,3 +71,14 @@ def test_json_has_null_for_what_is_no_number() -> None:
     assert json.loads(fleet_list.dump("config.ini", [odd], AT))["databases"][0]["head_waited_s"] is None
     assert "é" in fleet_list.dump("é", [well], AT)
     assert "é" not in fleet_list.dump("é", [well], AT, ascii_only=True)
+
+
+def test_what_is_not_known_is_said_below_where_the_table_has_no_room_for_it() -> None:
+    why = "not known: a queue; No starved group, no downgrade (by V$RSRC_PLAN, V$SYSSTAT)"
+    blind = live("blind", severity="note", worst=why)
+    shown = fleet_list.text("config.ini", [blind, live("well", worst="Nothing is wrong")], 100)
+    assert "? 0" in shown
+    assert "blind: not known: a queue; " in shown
+    assert "well: " not in shown
+    (row,) = csv.DictReader(io.StringIO(fleet_list.csv([blind], AT)))
+    assert row["worst_alert"] == "unknown"

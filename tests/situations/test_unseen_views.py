@@ -14,14 +14,18 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.reading import Evidence, Reading
+from presman.analysis.trends.database_events import EventWatch
 from presman.analysis.trends.series import Series
 from presman.figures.drawing.lines import plain
+from presman.figures.statement_figures import _timeout
+from presman.output.alert_list import listed
 from presman.output.plugin_check import PluginState, result
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_unseen
 from presman.recording.reader import Recording
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
 from presman.tabs.choices import Link
+from presman.tui.pages.row_details import queued
 from tests.analysis.test_simulated import SCENARIOS, Clock, play
 from tests.recording.recorded import polled, record
 from tests.scenarios import FOLDER
@@ -80,6 +84,32 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
+
+
+def _states(reading: Reading, *keys: str) -> set[str]:
+    return {line.split()[0] for line in listed((), reading, ()).splitlines() if line.split()[1] in keys}
+
+
+def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives(tmp_path: Path) -> None:
+    whole, blind = unseen(tmp_path), unseen(tmp_path, "DBA_RSRC_PLAN_DIRECTIVES")
+    assert not any(each.no_timeout for each in whole.queue)
+    first = blind.queue[0]
+    assert (first.timeout_left, _timeout(first)) == (None, "?")
+    assert _states(blind, "queue_timeout") == {"unknown"}
+    assert "whether it has a queue timeout is not known (DBA_RSRC_PLAN_DIRECTIVES:" in told(blind, f"{first.sid}")
+    assert "has no queue timeout" not in " ".join(map(plain, queued(first, blind)))
+
+
+def test_without_v_instance_no_instance_is_said_to_be_gone_or_there(tmp_path: Path) -> None:
+    whole, blind = unseen(tmp_path), unseen(tmp_path, "V$INSTANCE")
+    assert _states(whole, "instance_gone", "instance_started") == {"ok"}
+    assert _states(blind, "instance_gone", "instance_started") == {"unknown"}
+    (one,), (snapshot, _) = whole.header.instances, next(polled("storm", 1))
+    for last, gone in ((whole, True), (blind, False)):
+        watch = EventWatch()
+        watch.add(replace(whole, header=replace(whole.header, instances=(one, replace(one, inst_id=2)))), snapshot)
+        events = watch.add(replace(last, header=whole.header), snapshot)
+        assert any("is gone" in event.text for event in events) is gone
 
 
 def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:

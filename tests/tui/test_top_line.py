@@ -152,13 +152,15 @@ def test_data_of_two_intervals_is_live_and_older_is_late() -> None:
     late = replace(busy(), poll_seconds=0.5, late=(LateView("V$A", 2.5), LateView("V$B", 3.0), LateView("V$C", None)))
     assert state(top(busy(), now=104.0)) == "● LIVE"
     assert state(top(busy(), now=104.1)) == "◌ LATE 0:04"
-    assert state(top(late, now=100.5)) == "● LIVE"
+    never = replace(late, late=late.late[2:])
+    assert [state(top(never, now=now)) for now in (100.5, 104.1)] == ["◌ LATE 1 view", "◌ LATE 0:04"]
+    assert state(top(replace(late, late=late.late[:2]), now=100.5)) == "● LIVE"
     # What was read 3 s before a poll that took 0.5 s, 1.5 s ago, is 5 s old, of the other 4.5 s have passed.
-    assert state(top(late, now=101.5)) == "◌ LATE 0:05 2 views"
-    assert state(top(late, now=101.0)) == "◌ LATE 0:04 1 view"
+    assert state(top(late, now=101.5)) == "◌ LATE 0:05 3 views"
+    assert state(top(late, now=101.0)) == "◌ LATE 0:04 2 views"
     assert [is_ticking(top(reading, now=now)) for reading, now in (
-        (busy(), 104.0), (busy(), 104.1), (late, 100.5), (late, 101.0), (None, 101.0))] == [
-            False, True, False, True, False]  # fmt: skip
+        (busy(), 104.0), (busy(), 104.1), (late, 100.5), (never, 101.0), (None, 101.0))] == [
+            False, True, True, True, False]  # fmt: skip
     assert "age ≤4s" in parts(top(busy(), now=104.0))
     assert "age 0:04" in parts(top(busy(), now=104.1))
     assert is_ticking(top(busy(), paused=100.0))

@@ -70,7 +70,9 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
     if running is not None and running.orphaned:
         yield f"it is gone with instance {running.inst_id}, so there is no session to end"
     if running is not None and running.outdated:
-        yield f"{running.outdated} has not answered now, so this may be over"
+        shows_it = running.outdated.endswith(("V$SESSION", "V$PX_SESSION"))
+        so = "this may be over" if shows_it else "what the limits count is not known"
+        yield f"{running.outdated} has not answered now, so {so}"
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
     kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None

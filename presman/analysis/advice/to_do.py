@@ -122,9 +122,10 @@ def _shareless(alert: Alert, reading: Reading) -> ToDo | None:
     row = next((row for row in rows if row.title == alert.subject), rows[0])
     names = [row.title, *(each.title for each in rows if each is not row)]
     who = " and ".join(names) if len(names) < 3 else f"{names[0]} and {counted(len(names) - 1, 'other')}"
-    share = f"{_LEAST_SHARE} or more{' each' * (len(names) > 1)}{_source_of_share(row, reading)}"
+    least = max(_least_share(each) for each in rows)
+    share = f"{least} % or more{' each' * (len(names) > 1)}{_source_of_share(row, reading, least)}"
     nothing = "" if row.level is None else f"level {row.level} is guaranteed nothing; "
-    text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row)}"
+    text = f"give {who} {share}, or set another plan: {nothing}{_what_a_share_is(row, least)}"
     return ToDo(Step.CHANGE, text, f"give {who} {share}", "plan", subject=alert.subject)
 
 
@@ -150,20 +151,27 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     so_far = f", {failed} {'has' if failed == 1 else 'have'} failed" if failed else ""
     waits = f"{pool.queued} wait{'s' * (pool.queued == 1)}{so_far}{until}"
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
-        more = f"{_what_a_share_is(row)}; a larger pool gives no CPU"
-        share = f"{_LEAST_SHARE} or more{_source_of_share(row, reading)}"
+        least = _least_share(row)
+        more = f"{_what_a_share_is(row, least)}; a larger pool gives no CPU"
+        share = f"{least} % or more{_source_of_share(row, reading, least)}"
         text = f"give {row.title} {share}: {waits}; {more}"
-        short = f"give {row.title} {_LEAST_SHARE}{_on_level(row)}: {waits}"
+        short = f"give {row.title} {least} %{_on_level(row)}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
 
 
-_LEAST_SHARE, _TWENTIETH = "5 %", 0.05
-"""Of the CPUs: this share ends the hang of a group that has none, and costs the others no more than that."""
+_SHARE_STEP = 5
+"""Percent of the CPUs: this share ends the hang of a group that has none, and costs the others no more than that."""
 
 
-def _source_of_share(row: GroupReading, reading: Reading) -> str:
+def _least_share(row: GroupReading) -> int:
+    """Return the percent of the CPUs to give to a group without a share: in steps, and more than it uses now."""
+    used = 100 * (row.used or 0.0) / row.capacity if row.capacity and not row.doubt else 0.0
+    return min(100 - _SHARE_STEP, _SHARE_STEP * (1 + int((used + 1) // _SHARE_STEP)))
+
+
+def _source_of_share(row: GroupReading, reading: Reading, least: int) -> str:
     """Return the level on which a group without a share could have one, and its source: unallocated, else the largest.
 
     A level divides what earlier levels leave, so if these leave nothing, a part of it is nothing.
@@ -173,8 +181,10 @@ def _source_of_share(row: GroupReading, reading: Reading) -> str:
     given = sum(each.share for each in reading.cluster_groups())
     if most is None:
         return _on_level(row)
-    if row.level is None and given <= 1 - _TWENTIETH:
+    if row.level is None and given <= 1 - least / 100:
         return f", of the {percent(100 * (1 - given))} % that the plan gives to nobody"
+    if most.share < least / 100:
+        return _on_level(row)
     return f"{_on_level(row)}, of the {percent(100 * most.share)} % of {most.title}"
 
 
@@ -182,10 +192,11 @@ def _on_level(row: GroupReading) -> str:
     return "" if row.level is None else " on level 1" if row.level == 2 else f" on a level before level {row.level}"
 
 
-def _what_a_share_is(row: GroupReading) -> str:
-    """Return the least share in CPUs, beside what a group wants."""
+def _what_a_share_is(row: GroupReading, least: int) -> str:
+    """Return the share to give in CPUs, beside what a group has without it and what it wants."""
     wants = "" if row.wanted is None else f", {row.title} wants {number(row.wanted)}"
-    return f"{_LEAST_SHARE} are {number(_TWENTIETH * row.capacity)} CPUs{wants}"
+    has = f", it uses {number(row.used)} now" if least > _SHARE_STEP else ""
+    return f"{least} % are {number(least / 100 * row.capacity)} CPUs{has}{wants}"
 
 
 def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
@@ -230,7 +241,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     queued = Counter(each.con_id for each in reading.queue if each.waited is None or each.waited >= NEARLY_DONE)
     most = max(held, key=lambda each: (queued[each.con_id], each.io_throttle_ms or 0.0))
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
-    many = queued[most.con_id]
+    many = queued[most.con_id] and sum(each.con_id == most.con_id for each in reading.queue)  # as its alert counts
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
     text = f"{raised}: the limit throttles it now{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)

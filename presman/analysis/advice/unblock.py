@@ -102,7 +102,8 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
             return "; ".join(dict.fromkeys(_refused_holders(refused)))
         return "those that can be ended are not known to free enough, so nobody is named"
     offers_nobody = found.soon is None and not any(each.commands for each in found.candidates)
-    if offers_nobody and found.itself is None and is_new(found):
+    waits_for_one = bool(found.may_end) and not found.turns
+    if offers_nobody and found.itself is None and is_new(found) and not waits_for_one:
         return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
     is_contested = offers_nobody and bool(found.turns)
     return _turns(found, reading) if is_contested else _chosen(found, found.candidates[: found.needed])

@@ -80,12 +80,23 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
     found = _containers_without_plan(reading)
     for each in reading.header.instances:
         used = _used(reading, each.inst_id)
-        if each.cpu_managed == "ON" or used is None or not each.num_cpus or used < FULL * each.num_cpus:
+        if (
+            each.cpu_managed == "ON"
+            or is_plan_unknown(each, reading)
+            or used is None
+            or not each.num_cpus
+            or used < FULL * each.num_cpus
+        ):
             continue
         short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
         text = f"CPU: {short}: whoever asks for more gets more"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
+
+
+def is_plan_unknown(instance: InstanceReading, reading: Reading) -> bool:
+    """Whether V$RSRC_PLAN does not tell if a plan divides the CPUs of an instance."""
+    return not instance.cpu_managed and bool(instance.plan or reading.why_unavailable("V$RSRC_PLAN"))
 
 
 def _undivided(reading: Reading) -> list[GroupReading]:

@@ -124,7 +124,8 @@ class AlertRule(NamedTuple):
 
     `unit` is the unit of thresholds: s, % or "" for a count; None if it takes none. `amount` says what is compared with
     them, `subject` what such an alert is about ("" for the database). `rests_on` is what must be visible for its
-    silence to mean anything: one of `Reading.basis`, holders, degrees, pools, CPU, host or servers; "" for nothing.
+    silence to mean anything: one of `Reading.basis`, instances, timeouts, holders, degrees, pools, CPU, host or
+    servers; "" for nothing.
     """
 
     key: str
@@ -149,12 +150,12 @@ class AlertRule(NamedTuple):
 
 _RULES = (
     AlertRule("instance_gone", "warning", "an instance of the cluster was seen within the last hour, and is not "
-              "open now", "instance"),
+              "open now", "instance", rests_on="instances"),
     AlertRule("queue_waits", "warning", "parallel statements are queued; critical if the first can never start, or "
         "the waits of a queue add up to an hour, until they are below half of it",
               "group", "s", "seconds the head of the queue has waited", rests_on="queue"),
     AlertRule("queue_timeout", "critical", "a queued statement times out within 5:00 (PARALLEL_QUEUE_TIMEOUT); "
-              "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="queue"),
+              "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),
     AlertRule("goal_missed", "warning", "too few statements started in time in the last half hour (goal in config.ini)",
               "group", "%", "percent of the statements that did not start in time"),
     AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
@@ -182,7 +183,8 @@ _RULES = (
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
               "", "", "operations downgraded since the last poll, per minute where that is longer ago",
               rests_on="downgrade"),
-    AlertRule("instance_started", "note", "an instance was started within the last hour", "instance"),
+    AlertRule("instance_started", "note", "an instance was started within the last hour", "instance",
+              rests_on="instances"),
     AlertRule("plan_switched", "note", "the plan changed less than 10:00 ago", "plan"),
     AlertRule("no_plan", "warning", "no resource plan is in force", "", answer=_no_plan),
     AlertRule("queue_length", "warning", "many parallel statements are queued",

@@ -31,8 +31,9 @@ from presman.analysis.readings.statement_readings import (
     Servers,
     WantsSource,
 )
+from presman.analysis.view_availability import unavailable
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import GroupMetric, PlanDirective
+from presman.rows.group_rows import ContainerPlanDirective, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import NEXT_IN_LINE, time_queued
 
@@ -88,6 +89,7 @@ def _statement(
         waited=waited,
         timeout_left=max(0.0, timeout - waited) if timeout and waited is not None else None,
         timeout_action=action,
+        no_timeout="" if timeout else _why_no_timeout(facts, session),
         requested=requested,
         dop=dop,
         wants=wanted.by(session, info, group, degree(requested, dop, directive)),
@@ -98,6 +100,17 @@ def _statement(
         exec_id=session.sql_exec_id,
         status=session.status,
     )
+
+
+def _why_no_timeout(facts: Facts, session: Session) -> str:
+    """Return why it is not known whether a queue without a timeout has one, "" if it has none."""
+    plan, book = facts.plans.plan_of(session.inst_id, session.con_id), facts.plans.books.of(session.con_id)
+    if not plan:
+        return unavailable(facts.snapshot, RsrcPlan)
+    record = PlanDirective if book is facts.plans.books.connected else ContainerPlanDirective
+    if plan in book.directives and "parallel_queue_timeout" not in facts.snapshot.section(record).absent:
+        return ""
+    return unavailable(facts.snapshot, record, ("parallel_queue_timeout",))
 
 
 def queue_timeout(facts: Facts, directive: PlanDirective | None) -> tuple[float, str] | None:

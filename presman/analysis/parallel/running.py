@@ -150,6 +150,9 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
     is an idle holder, and no view shows which. If servers were read after the session, it is no longer queued.
     """
     sections = {record: facts.snapshot.section(record) for record in _OF_ONE_MOMENT}
+    tops = facts.plans.top_rows.values()
+    if tops and all(each.parallel_servers_active is not None for each in tops):
+        del sections[PxProcessSysstat]  # the queue is counted by V$RSRC_PLAN then
     late = [record for record, section in sections.items() if section.problem is not None and section.problem.late]
     if not late:
         return found

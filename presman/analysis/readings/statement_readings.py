@@ -166,8 +166,9 @@ SAME_WAIT = 1.0
 class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
-    `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one.
-    `timeout_action` is what happens then (CANCEL or RUN, "" if it was not read). `wants` is None if no source shows it.
+    `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one,
+    or if `no_timeout` says why it is not known. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
+    read). `wants` is None if no source shows it.
     `starts` is when it should start, None without forecasts; `reason` is why it waits.
     """
 
@@ -176,6 +177,7 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     timeout_left: float | None
     timeout_action: str
     wants: Servers | None
+    no_timeout: str = ""
     starts: StartForecast | None = None
     reason: QueueReason = QueueReason.UNKNOWN
 
@@ -356,8 +358,10 @@ class QueueHead(Struct, frozen=True):
         """
         if self.starts_alone:
             return "too large for the target"
+        if self.cause is Cause.UNKNOWN:
+            return "why is not known"
         if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
-            return self.cause.value
+            return str(self.cause.value)
         of_target = max((each.short for each in self.shortages if each.everybody), default=0)
         of_group = max((each.short for each in self.shortages if not each.everybody), default=0)
         if of_target and of_group:

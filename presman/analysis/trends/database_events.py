@@ -156,7 +156,7 @@ class EventWatch:
 
     def _changed_instances(self, reading: Reading) -> list[DatabaseEvent]:
         now = {each.inst_id: _instance(each) for each in reading.header.instances}
-        if not now:  # no instance is known
+        if not now or reading.why_unavailable("V$INSTANCE"):  # whether one is gone is not known
             return []
         before = self._instances
         away = {inst_id: each._replace(is_away=True) for inst_id, each in before.items() if inst_id not in now}

@@ -72,7 +72,9 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
         first = first_of_queue(row, head)
         about = f"{first[0].upper()}{first[1:]}, {head.statement.sql_id}," if first else "It"
         lines.append(sentence(f"{about} {head.sentence}.", "warn"))
-    if row.timeout_left is None:
+    if row.no_timeout:
+        lines.append(sentence(f"Whether its group has a queue timeout is not known ({row.no_timeout})."))
+    elif row.timeout_left is None:
         lines.append(sentence("Its group has no queue timeout: it waits until it starts."))
     else:
         left = duration(row.timeout_left)

@@ -274,13 +274,13 @@ def _freshness_limit(top: TopLine) -> float:
     return 2 * top.choices.refresh
 
 
-def _late(top: TopLine) -> list[float]:
-    """Return the ages of single views' rows that are older than two intervals."""
+def _late(top: TopLine) -> list[float | None]:
+    """Return the ages of single views' rows that are older than two intervals; None for a view that never answered."""
     if top.reading is None:
         return []
     since = top.now - top.link.since + top.reading.poll_seconds
-    ages = (each.age + since for each in top.reading.late if each.age is not None)
-    return [age for age in ages if age > _freshness_limit(top)]
+    ages = (None if each.age is None else each.age + since for each in top.reading.late)
+    return [age for age in ages if age is None or age > _freshness_limit(top)]
 
 
 def _age(top: TopLine) -> Line:
@@ -324,7 +324,9 @@ def _flow(top: TopLine) -> Line:
     if not _is_fresh(top):
         return ((f"◌ LATE {duration(now - link.fresh)}", "warn"),)
     if late := _late(top):
-        return ((f"◌ LATE {duration(max(late))}", "warn"), (f" {counted(len(late), 'view')}", "dim"))
+        oldest = max((age for age in late if age is not None), default=None)
+        lasting = "" if oldest is None else f" {duration(oldest)}"
+        return ((f"◌ LATE{lasting}", "warn"), (f" {counted(len(late), 'view')}", "dim"))
     return (("● LIVE", "good"),)
 
 
