@@ -3,15 +3,16 @@
 import time
 from argparse import ArgumentTypeError, Namespace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
-from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
 from presman.cli.parser import Parser, add_format, command_parser, option
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unseen
 from presman.reports.advise_report import AdviceWanted, advise
@@ -23,6 +24,7 @@ from presman.services.live import ReadingCame
 _DEFAULT = "target,limits,levels,shares"
 _CPU_LIMIT_NAMES = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
 """Names that a user may give to a CPU limit."""
+_KINDS_OF_FILE = {"text": ADVICE, "json": JSON, "html": PAGE}
 _NOTE_EVERY = 5.0
 """Seconds between two notes on the progress of the search."""
 
@@ -51,7 +53,7 @@ def arguments() -> Parser:
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=_kinds(_DEFAULT))
     add_format(parser, "text", "json", "html")
-    option(parser, "-o --output FILE", "write it there; an existing file is replaced")
+    option(parser, "-o --output FILE", "write it there; an existing advice is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
@@ -80,6 +82,9 @@ def run(options: Namespace) -> int:
     """Print the advice. Raises Failure."""
     if not options.goal:
         raise Failure(f"--goal is needed, such as {EXAMPLES}")
+    path = None
+    if options.output not in {None, "-"}:
+        path = output_path(options.output, _KINDS_OF_FILE[options.format], options.target or "")
     watched = _Watched()
     arrivals = arrivals_of(options, watched.take)
     keep = [name.upper() if name.islower() else name for name in options.keep]
@@ -97,17 +102,15 @@ def run(options: Namespace) -> int:
         text = as_page(found, datetime.now(UTC))
     else:
         text = as_text(found)
-    _write(options, text)
+    _write(path, text, options.format)
     return exit_codes.OK if found.verdict in {"met", "advised"} else exit_codes.FINDINGS
 
 
-def _write(options: Namespace, text: str) -> None:
-
-    if options.output in {None, "-"}:
-        (console.show if options.format == "text" else console.put)(text)
+def _write(path: Path | None, text: str, form: str) -> None:
+    if path is None:
+        (console.show if form == "text" else console.put)(text)
         return
-    path = expanded(options.output)
-    console.write_whole(path, text.encode("utf-8"))
+    write_whole(path, text.encode("utf-8"))
     console.note(f"advice in {path}")
 
 

@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.base.markup import png, require_png
-from presman.base.private_files import expanded
 from presman.base.text import clean
 from presman.cli import console
-from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
+from presman.cli.output_file import PAGE, PICTURE, PNG, output_path, write_whole
 from presman.cli.parser import Parser, command_parser, option
 from presman.reports.file_series import FileSeries, read_series
 from presman.reports.series_chart import chart_page, chart_svg, chart_text
 
-_KINDS = (".svg", ".png", ".html")
+_KINDS = {".svg": PICTURE, ".png": PNG, ".html": PAGE}
 
 
 def arguments() -> Parser:
@@ -39,10 +38,8 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> None:
     """Draw in the terminal or write a file. Raises Failure, ChartError."""
-    output = expanded(options.output) if options.output else None
     source = Path(options.file)
-    if output is not None:
-        _check(output, source)
+    output = _output(options.output, options.file) if options.output else None
     found = read_series(source, options.columns)
     for note in found.notes:
         console.note(note)
@@ -63,11 +60,14 @@ def _drawn(found: FileSeries, source: Path, kind: str) -> bytes:
     return png(text) if kind == ".png" else text.encode()
 
 
-def _check(output: Path, source: Path) -> None:
-    """Refuse an output that cannot be written, before the file is read. Raises Failure, PictureError."""
-    if output.suffix.lower() not in _KINDS:
-        raise Failure(f"{clean(str(output))}: a chart is written as .html, .svg or .png")
-    if output.exists() and source.exists() and output.samefile(source):
-        raise Failure(f"{clean(str(output))} is both read and written: choose another name for the output")
-    if output.suffix.lower() == ".png":
+def _output(name: str, source: str) -> Path:
+    """Return the path of the output; refuse one that cannot be written, before the file is read.
+
+    Raises Failure, PictureError.
+    """
+    kind = Path(name).suffix.lower()
+    if kind not in _KINDS:
+        raise Failure(f"{clean(name)}: a chart is written as .html, .svg or .png")
+    if kind == ".png":
         require_png()
+    return output_path(name, _KINDS[kind], source)

@@ -4,13 +4,10 @@ import os
 import sys
 from contextlib import suppress
 from io import RawIOBase, TextIOWrapper
-from pathlib import Path
 from typing import Protocol, TextIO
 
 from presman.base.log_event import Level, LogEvent
-from presman.base.private_files import replace_private
 from presman.base.text import clean
-from presman.cli import exit_codes
 from presman.cli.exit_codes import OUTPUT, Failure
 
 
@@ -181,17 +178,3 @@ def settle() -> None:
 def _point_nowhere(stream: TextIO) -> None:
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-# ---- Whole files: what a command makes is written completely or not at all, readable by its owner only.
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, replacing an existing one; to a pipe or a device write the content. Raises Failure.
-
-    Only its owner can read it: it may contain names of users and texts of statements.
-    """
-    try:
-        replace_private(path, content)
-    except OSError as error:
-        raise Failure(f"cannot write {clean(str(path))}: {error.strerror or error}", exit_codes.OUTPUT) from error

@@ -4,10 +4,9 @@ from argparse import Namespace
 from datetime import UTC, datetime
 
 from presman.base.formats import counted
-from presman.base.private_files import expanded
 from presman.cli import console, exit_codes
-from presman.cli.console import write_whole
 from presman.cli.exit_codes import Failure
+from presman.cli.output_file import PAGE, output_path, write_whole
 from presman.cli.parser import Parser, command_parser, option
 from presman.cli.settings import load, resolve
 from presman.config.target import named_recording
@@ -27,7 +26,7 @@ def arguments() -> Parser:
         "at start end",
     )
     option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote", nargs="?")
-    words = "where to write it (-: standard output); an existing file is replaced"
+    words = "where to write it (-: standard output); an existing page is replaced"
     option(parser, "-o --output FILE", words, required=True)
     return parser
 
@@ -40,6 +39,7 @@ def run(options: Namespace) -> None:
     if resolved.target.recorded is None:
         hint = f"presman record {options.target or 'TARGET'} -o x.presman makes one"
         raise Failure(f"{resolved.target.name} is not a recording: {hint}")
+    path = None if options.output == "-" else output_path(options.output, PAGE, resolved.target.recorded.location)
     from presman.recording.store_errors import RecordingError
     from presman.reports.report.incident_page import incident_of, incident_page
 
@@ -50,9 +50,8 @@ def run(options: Namespace) -> None:
     for text in incident.damage:
         console.note(text)
     text = incident_page(incident, datetime.now(UTC))
-    if options.output == "-":
+    if path is None:
         console.put(text)
         return
-    path = expanded(options.output)
     write_whole(path, text.encode("utf-8"))
     console.note(f"{counted(incident.polls, 'poll')} in {path}")

@@ -14,6 +14,7 @@ from presman.base.markup import png, require_png
 from presman.base.text import clean, one_line
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
+from presman.cli.output_file import PICTURE, PNG, WAITS, output_path
 from presman.cli.parser import Parser, option
 from presman.trace import trace_report
 from presman.trace.survey import Survey
@@ -169,16 +170,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise Failure("standard input (-) can be read once only")
     if arguments.csv and arguments.image and Path(arguments.csv).absolute() == Path(arguments.image).absolute():
         raise Failure(f"{clean(arguments.csv)} cannot be both CSV and picture: choose another name for one of them")
-    for output in (arguments.csv, arguments.image):
-        if output and output != STANDARD_INPUT and any(_same(output, name) for name in arguments.files):
-            raise Failure(f"{clean(output)} is both read and written: choose another name for the output")
-
-
-def _same(output: str, name: str) -> bool:
-    try:
-        return Path(output).samefile(name)
-    except (OSError, ValueError):
-        return False
+    if arguments.csv and arguments.csv != STANDARD_INPUT:
+        output_path(arguments.csv, WAITS, *arguments.files)
+    if arguments.image:
+        output_path(arguments.image, PNG if arguments.image.lower().endswith(".png") else PICTURE, *arguments.files)
 
 
 @contextlib.contextmanager

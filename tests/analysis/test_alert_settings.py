@@ -51,6 +51,16 @@ def test_with_a_critical_threshold_alone_what_is_a_warning_otherwise_stays_one()
         assert states(judge, waiting(600.0)) == ["bad"]
 
 
+@pytest.mark.parametrize(
+    ("said", "state"), [("warning=1h", "bad"), ("warning=3h", "bad"), ("warning=3h critical=4h", "note")]
+)
+def test_with_a_warning_threshold_alone_what_is_critical_otherwise_stays_so(said: str, state: str) -> None:
+    found = waiting(300.0)
+    found = replace(found, heads=(replace(found.heads[0], queue_waited=27 * 260.0),))
+    assert [alert.state for alert in by_rules(found) if alert.key == "queue_waits"] == ["bad"]
+    assert states(Judge(read_alerts(f"queue_waits {said}")), found) == [state]
+
+
 def test_what_can_never_start_is_critical_whatever_the_threshold() -> None:
     judge = Judge(read_alerts("queue_waits warning=1h"))
     assert states(judge, waiting(1.0, cause=Cause.NEVER_FITS)) == ["bad"]

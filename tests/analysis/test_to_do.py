@@ -636,6 +636,10 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
     lacks = "BATCH lacks 32 and ETL lacks 32, so its end alone starts nobody now"
+    brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; its end alone starts nobody now"
+    assert told(both).short == brief
+    unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
+    assert unknown.why == "why is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
         assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"

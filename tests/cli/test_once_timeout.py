@@ -53,7 +53,7 @@ def test_a_view_that_hangs_makes_it_partial(inside: Run, server: OracleServer) -
     server.faults.add(Stage.STATEMENT, Delay(60), "gv$osstat", times=-1)
     code, out, said, seconds = once(inside, server, "--timeout", "4")
     assert code == exit_codes.PARTIAL == 7
-    assert said == "presman: not all answered within 4 s: GV$OSSTAT"
+    assert said == "presman: did not answer: GV$OSSTAT"
     assert json.loads(out)["late"] == [{"view": "GV$OSSTAT", "age": None}]
     assert json.loads(out)["header"]["version"]
     assert seconds < 30
@@ -86,7 +86,7 @@ def test_no_view_at_all_answers(inside: Run, server: OracleServer) -> None:
     )
     code, out, said, seconds = once(inside, server, "--timeout", "3")
     assert (code, out) == (exit_codes.SOURCE, "")
-    assert "no view answered within 3 s" in said
+    assert "no view answered" in said
     assert seconds < 30
 
 
@@ -98,4 +98,4 @@ def test_for_a_view_that_did_not_answer_when_it_was_recorded_nobody_waited(insid
     late_poll = replace(last, sections=MappingProxyType({**last.sections, Session: late}))
     record(path, [*moments[:-1], (late_poll, reading)])
     done = inside("once", str(path))
-    assert (done.returncode, done.stderr.strip()) == (exit_codes.PARTIAL, "presman: not all answered then: GV$SESSION")
+    assert (done.returncode, done.stderr.strip()) == (exit_codes.PARTIAL, "presman: did not answer: GV$SESSION")

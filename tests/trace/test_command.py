@@ -179,7 +179,7 @@ def test_list_of_events(run: Run) -> None:
 
 def test_csv_of_every_wait(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "waits.csv"
-    target.write_text("old")
+    target.write_text("count,elapsed_us,blocks,event,file\nold\n")
     assert run(SAMPLE, SAMPLE, "--csv", target, "--all", "--idle")[0] == 0
     rows = list(csv.DictReader(io.StringIO(target.read_text())))
     redo = [(row["count"], row["elapsed_us"], row["blocks"]) for row in rows if row["event"] == REDO]

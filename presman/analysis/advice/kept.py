@@ -12,6 +12,9 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
+STARTS_NOBODY = "its end alone starts nobody now"
+"""What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
+
 
 class Kept(NamedTuple):
     """The queues taking turns that want what an idle holder keeps, as names and in words.
@@ -69,7 +72,7 @@ def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so its end alone starts nobody now"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {STARTS_NOBODY}"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:

@@ -19,7 +19,7 @@ from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, saves_enough, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import Kept, kept_by, starts_nobody, who_wants
+from presman.analysis.advice.kept import STARTS_NOBODY, Kept, kept_by, starts_nobody, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
@@ -111,7 +111,8 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-            short = f"wait, or decide: {keeps}{others}"
+            alone = STARTS_NOBODY if STARTS_NOBODY in known else ""
+            short = f"wait, or decide: {keeps}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
             return ToDo(Step.WAIT, text, short, "parallel", subject=listed(found.turns))
     return None
