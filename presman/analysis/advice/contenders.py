@@ -112,13 +112,13 @@ class Unblock(Struct, frozen=True):
     unsure: str = ""
     itself: RunningStatement | None = None
     unknown: str = ""
-    may_be_gone: str = ""
-    """Which instance may be gone, so that nobody is named."""
     in_vain: tuple[str, ...] = ()
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
     foreseen: float | None = None
     too_few: str = ""
+    may_be_gone: str = ""
+    """Which instance may be gone, so that nobody is named."""
 
     @property
     def names_nobody(self) -> bool:
