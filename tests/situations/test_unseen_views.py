@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.reading import Evidence, Reading
@@ -110,6 +112,24 @@ def test_without_v_instance_no_instance_is_said_to_be_gone_or_there(tmp_path: Pa
         watch.add(replace(whole, header=replace(whole.header, instances=(one, replace(one, inst_id=2)))), snapshot)
         events = watch.add(replace(last, header=whole.header), snapshot)
         assert any("is gone" in event.text for event in events) is gone
+
+
+def test_nobody_is_offered_to_be_ended_while_an_instance_may_be_gone(tmp_path: Path) -> None:
+    outage = '\n[[outages]]\nat = 4\nlasts = 36000\nviews = ["V$INSTANCE"]\n'
+    file = tmp_path / "lost.toml"
+    file.write_text((FOLDER / "lost.toml").read_text(encoding="utf-8") + outage, encoding="utf-8")
+    clock = Clock()
+    source = SimulatorSource(str(file), clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+    found = [each for each in play(source, clock, 20, 2.0) if each.heads and each.why_unavailable("V$INSTANCE")]
+    lacking = [each for each in found if any(one.servers.target is None for one in each.header.instances)]
+    assert lacking
+    for reading in lacking:
+        (each,) = unblock(reading)
+        assert not each.candidates
+        assert each.sentence.startswith("whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE")
+        assert "whether instance 2 (LOSTDB2) is gone is not known" in told(reading, f"{each.head.statement.sid}")
+        assert (step := queue_step(reading)) is not None
+        assert step.text == f"wait: {each.sentence}"
 
 
 def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ class Unblock(Struct, frozen=True):
     idle: tuple[RunningStatement, ...] = ()
     foreseen: float | None = None
     too_few: str = ""
+    may_be_gone: str = ""
+    """Which instance may be gone, so that nobody is named."""
 
     @property
     def names_nobody(self) -> bool:

@@ -284,6 +284,8 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
         text = f"find out who holds the servers that {who} wants: {found.unknown}"
+    elif found.may_be_gone:
+        text, short = f"wait: {found.may_be_gone}", "wait: V$INSTANCE has not answered now"
     elif found.outdated:
         text = f"wait: whose end would let {who} start is not known, {found.outdated} has not answered now"
         short = f"wait: {found.outdated} has not answered now"

@@ -31,7 +31,7 @@ from presman.analysis.advice.kept import kept_by, too_few, who_wants
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.forecast_readings import is_proven
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, instance_name
 from presman.analysis.readings.statement_readings import (
     Cause,
     QueuedStatement,
@@ -222,6 +222,8 @@ def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
+    if doubt := _may_be_gone(reading):
+        return Unblock(head, (), 0, commands, doubt, may_be_gone=doubt)
     if not shortages:
         return Unblock(head, (), 0, commands, nobody_named(head))
     certain = [each for each in reading.running if each.certain]
@@ -254,6 +256,16 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     together = reading.effect_of(*next(iter(whole.possible), ())) if needed > 1 else None
     whole = answered(replace(whole, effect=together), reading)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
+
+
+def _may_be_gone(reading: Reading) -> str:
+    """Return that an instance without a servers target may be gone, which V$INSTANCE cannot tell; "" if not so."""
+    why, instances = reading.why_unavailable("V$INSTANCE"), reading.header.instances
+    silent = next((each for each in instances if each.servers.target is None), None)
+    if not why or len(instances) < 2 or silent is None:
+        return ""
+    who = instance_name(silent.inst_id, silent.name)
+    return f"whether {who} is gone is not known ({why}), so nor is whose end would let the head start"
 
 
 def _foreseen(head: QueueHead, reading: Reading) -> float | None:
