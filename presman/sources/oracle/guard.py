@@ -198,8 +198,10 @@ class Guard(asyncio.Protocol):
         self._proxy_answer = b"" if is_whole else answer
         return [answer] if is_whole else []
 
-    def connection_lost(self, _error: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         """Report the loss to the waiting code; to the driver only during the login, when it keeps its socket."""
+        if isinstance(error, MemoryError):  # while the event loop read, not the driver
+            self._loop.fault = self._loop.fault or meaningful_error(error)
         if not self._retired:
             self.is_over = True
             self._report_loss()
