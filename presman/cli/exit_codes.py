@@ -31,7 +31,7 @@ exit codes:
        presman why: nobody of that name is queued or runs in parallel; presman advise: nothing meets the
        goals, or it cannot tell
   6    presman lint could not judge a plan: what it needs cannot be seen
-  7    the answer is partial: of presman once a view did not answer in time, of presman fleet a database or a view;
+  7    the answer is partial: a view did not answer (presman once), or a database or a view (presman fleet);
        presman status: something that runs is not well
   129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept
        (Ctrl-C ends the monitor as q does, with 0)

@@ -27,7 +27,7 @@ from presman.figures.group_figures import held_servers
 from presman.figures.statement_figures import running_state
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Instance, Pdb, RsrcPdb
-from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
+from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.analysis.test_simulated import SCENARIOS
 from tests.recording.recorded import polled
@@ -192,7 +192,7 @@ def late(record: type[Any], before: Snapshot, now: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan, PxProcessSysstat])
+@pytest.mark.parametrize("record", [Session, PxSession, ConsumerGroup, RsrcPlan])
 def test_while_a_view_does_not_answer_nobody_is_called_idle_or_offered_who_may_be_gone(
     scenario: str, record: type[Any]
 ) -> None:
