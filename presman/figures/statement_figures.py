@@ -272,7 +272,7 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "Then: ✕ it ends with ORA-07454 (always before 18, later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at "
            "once and may be downgraded (RUN), ? which of the two is not known. Empty without a timeout; ? alone: "
            "whether it has one is not known.",
-           "timeout_left", text=_timeout, state=_timeout_state, narrow=False),
+           "timeout_left", text=_timeout, state=_timeout_state, most=17, narrow=False),
     Queued("timeout_action", "then", NAME, "What happens at the timeout: CANCEL or RUN (PQ_TIMEOUT_ACTION). Empty "
            "where it was not read.", "timeout_action"),
     Queued("requested_dop", "DOP req", COUNT, "Degree of parallelism asked for (V$RSRC_SESSION_INFO.DOP).",

@@ -137,6 +137,14 @@ def test_a_folded_row_shows_of_what_differs_the_range_or_nothing() -> None:
     assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "-"]
 
 
+def test_the_longest_range_of_timeouts_has_room() -> None:
+    one = replace(queued(1), timeout_left=3_600.0, timeout_action="RUN")
+    (folded,) = collapse_queue((one, replace(one, sid=9, timeout_left=7_199.0)))
+    column = QUEUE.column("timeout_left_s")
+    assert column.show(folded) == "1:00:00-1:59:59 ▶"
+    assert column.most >= len(column.show(folded))
+
+
 def test_statements_that_differ_in_what_they_want_do_not_fold() -> None:
     one, other = queued(1), replace(queued(2), sql_id=queued(1).sql_id)
     assert [type(row) for row in collapse_queue((one, other))] == [CollapsedStatements]
