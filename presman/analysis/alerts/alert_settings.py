@@ -65,9 +65,8 @@ def _together(first: AlertSetting, others: Iterable[AlertSetting]) -> AlertSetti
             for item in fields(AlertSetting)
             if getattr(first, item.name) is None and (value := getattr(each, item.name)) is not None
         }
-        if (
-            first.has_thresholds or first.severity is not None
-        ):  # thresholds belong together, and a severity replaces them
+        # Thresholds belong together, and a severity replaces them.
+        if first.has_thresholds or first.severity is not None:
             settings = {name: value for name, value in settings.items() if name in {"hold", "percentile"}}
         first = replace(first, **settings)
     return first
