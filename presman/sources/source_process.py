@@ -113,6 +113,9 @@ class _Noting:
 CALLS = frozenset({"open", "advance", "read", "close", "container", "perform", "preview"})
 """The calls that the process answers: those of :class:`presman.sources.Source`, those of actions, and the preview."""
 
+_AHEAD = frozenset({"open", "preview"})
+"""The calls that presman makes when it starts the process."""
+
 GRACE = 1.0
 """Seconds that logging off may take when presman has ended."""
 
@@ -144,7 +147,7 @@ def _serve(channel: Channel) -> None:
     is_bound = False
     while (call := asked.get()) is not None:
         channel.send((_answer(source, *call), getattr(source, "instance", 0)))
-        if not is_bound and asked.empty():  # not before the first calls, so as not to delay them
+        if not is_bound and call[0] not in _AHEAD:  # not earlier, so as not to delay the first screen
             end_with_parent()
             is_bound = True
     source.close()

@@ -218,7 +218,8 @@ from presman.sources import SourceRecipe
 recipe = SourceRecipe("tests.sources.odd_sources", "OddSource", {"manner": ""})
 source = ProcessSource(recipe, kind="oracle", name="odd")
 source.open()
-source.container()  # its first answers are given
+source.container()
+source.container()  # the process binds itself between its answers to these two
 print(source._child.number, flush=True)
 time.sleep(60)
 """
