@@ -118,8 +118,8 @@ def test_a_name_without_an_ending_is_taken(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("report", "a.presman", "-o"), ("advise", "a.csv", "--goal", "BATCH p95 <= 30s", "-o"),
-        ("chart", "a.csv", "-o"), ("export", "a.presman", "-o"), ("bundle", "a.presman", "-o"), ("record", "demo", "-o"),
+        ("report", "a.presman", "-o"), ("chart", "a.csv", "-o"), ("export", "a.presman", "-o"),
+        ("advise", "a.csv", "--goal", "BATCH p95 <= 30s", "-o"), ("bundle", "a.presman", "-o"), ("record", "demo", "-o"),
         ("trace", TRACE, "--csv"), ("trace", TRACE, "--image"), ("-m", "cpu", "-c", "4", "demo", "-o"),
     ],
 )  # fmt: skip
