@@ -6,6 +6,7 @@ A code line is neither blank nor a comment nor part of a docstring. Imports coun
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def main() -> None:
         files[room] += 1
         lines[room] += code_lines(path.read_text(encoding="utf-8"))
     for room, count in lines.most_common():
-        print(f"{room:12}{files[room]:4} files{count:8,} code lines")
-    print(f"{'presman':12}{files.total():4} files{lines.total():8,} code lines")
+        sys.stdout.write(f"{room:12}{files[room]:4} files{count:8,} code lines\n")
+    sys.stdout.write(f"{'presman'':12}{files.total():4} files{lines.total():8,} code lines\n")
 
 
 if __name__ == "__main__":
