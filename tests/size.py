@@ -39,7 +39,7 @@ def main() -> None:
         lines[room] += code_lines(path.read_text(encoding="utf-8"))
     for room, count in lines.most_common():
         sys.stdout.write(f"{room:12}{files[room]:4} files{count:8,} code lines\n")
-    sys.stdout.write(f"{'presman'':12}{files.total():4} files{lines.total():8,} code lines\n")
+    sys.stdout.write(f"{'presman':12}{files.total():4} files{lines.total():8,} code lines\n")
 
 
 if __name__ == "__main__":
