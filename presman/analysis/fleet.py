@@ -121,7 +121,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
     header, groups = reading.header, reading.cluster_groups()
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
     unknown = _not_known(reading)
-    clear = [] if alerts or reading.is_silent() else [each.between[0] for each in all_clear(reading)]
+    clear = [] if alerts else [each.between[0] for each in all_clear(reading)]
     return KeyFigures(
         database=header.database,
         plan=header.plan,

@@ -16,7 +16,7 @@ from tests.scenarios import without
 
 
 def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) -> None:
-    """The view that tells whose servers a limit counts is away: it is seen that the statement is queued, and not for what it waits."""
+    """The view is away that tells whose servers a limit counts: what is seen is only that the statement is queued."""
     without(tmp_path, "rac", "V$RSRC_CONSUMER_GROUP")
     document = json.loads(inside("once", "demo:rac.toml", "--format", "json").stdout)
     found = document["heads"][0]["statement"]
