@@ -120,7 +120,8 @@ def test_a_name_without_an_ending_is_taken(name: str, tmp_path: Path) -> None:
     [
         ("report", "a.presman", "-o"), ("chart", "a.csv", "-o"), ("export", "a.presman", "-o"),
         ("advise", "a.csv", "--goal", "BATCH p95 <= 30s", "-o"), ("bundle", "a.presman", "-o"),
-        ("record", "demo", "-o"), ("trace", TRACE, "--csv"), ("trace", TRACE, "--image"), ("-m", "cpu", "-c", "4", "demo", "-o"),
+        ("record", "demo", "-o"), ("trace", TRACE, "--csv"), ("trace", TRACE, "--image"),
+        ("-m", "cpu", "-c", "4", "demo", "-o"),
     ],
 )  # fmt: skip
 def test_no_name_at_all_is_refused(words: tuple[str, ...], recorded: Path, inside: Run) -> None:
