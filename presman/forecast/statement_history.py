@@ -137,6 +137,8 @@ class StatementHistory:
         """The arrivals and their times, by a clock that stops during gaps: a gap is not quiet time."""
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
+        self._lasting: dict[tuple[int, str, str], Durations | None] = {}
+        """The answers of `lasting` since the last reading: a forecast asks for each arrival of the last hour."""
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
         self._step: timedelta | None = None
@@ -164,6 +166,7 @@ class StatementHistory:
         if self.at is not None and reading.at < self.at:
             self._reset()
         before, self.at = self.at, reading.at
+        self._lasting.clear()
         self._runs.add(reading)
         if before is None:
             self.begun = reading.at
@@ -261,8 +264,12 @@ class StatementHistory:
 
         None if fewer than five have ended.
         """
-        kinds = ((con_id, sql_id, "sql"), (con_id, group), _ALL)
-        return next((found for key in kinds if (found := self._durations(key)) is not None), None)
+        kind = con_id, group, sql_id
+        if kind not in self._lasting:
+            kinds = ((con_id, sql_id, "sql"), (con_id, group), _ALL)
+            known = (self._durations(key) for key in kinds)
+            self._lasting[kind] = next((found for found in known if found is not None), None)
+        return self._lasting[kind]
 
     def times(self, con_id: int, group: str, sql_id: str) -> tuple[float, ...]:
         """Return the ratios of actual to estimated time (V$SESSION_LONGOPS) of statements, ascending.

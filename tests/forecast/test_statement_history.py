@@ -36,6 +36,23 @@ def test_a_statement_lasts_as_those_of_its_sql_id_did_else_its_group_else_all() 
     assert seen.watched == 360.0
 
 
+def test_what_is_asked_again_is_looked_up_once_until_the_next_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forecast asks it of each statement that came in the last hour."""
+    seen, asked = in_turn(6, 60.0), []
+    look_up = StatementHistory._durations
+    monkeypatch.setattr(StatementHistory, "_durations", lambda self, key: asked.append(key) or look_up(self, key))
+    before = [seen.lasting(0, "BATCH", "another") for _ in range(9)][-1]
+    assert asked == [(0, "another", "sql"), (0, "BATCH")]
+    for second in range(400, 1000, 10):
+        turn, run = divmod(second - 400, 100)
+        seen.add(reading(second, held=(holder(700 + turn, run, sql_id="another"),)))
+    seen.add(reading(1000.0))
+    own = seen.lasting(0, "BATCH", "another")
+    assert own != before
+    assert own is not None
+    assert len(own.times) == 6
+
+
 def test_four_tell_nothing() -> None:
     seen = in_turn(4, 60.0)
     assert seen.lasting(0, "BATCH", "9md3ukh000j58") is None
