@@ -66,7 +66,7 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views required for a forecast: they show the waiting statements, the holders of servers, and the limits."""
 
-_QUIESCED = "the database is quiesced, and nobody knows for how long"
+_QUIESCED = "the database is quiesced, for how long is not known"
 _BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
 _NEVER_KNOWN = "and whether that ever starts is not known"
 _BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement before it wants more than its limit allows, {_NEVER_KNOWN}")

@@ -320,7 +320,7 @@ class QueueOnShow:
         if answer is None:
             return
         hidden = () if choice else ("then", "then_between", "sooner")
-        why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
+        why = f"No forecast: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
         record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record
         newest = self._monitor.reading or answer.reading

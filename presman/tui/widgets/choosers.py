@@ -110,7 +110,7 @@ COPIES: Table[_CopyLine] = Table(
                           sortable=False),
         Figure[_CopyLine]("what", "what", NAME, "What it is.", lambda row: row.what or " ", width=_WHAT,
                           sortable=False),
-        Figure[_CopyLine]("text", "text", NAME, "What is copied, and whom it affects.", "text", width=20, flexible=True,
+        Figure[_CopyLine]("text", "text", NAME, "What is copied, and what it affects.", "text", width=20, flexible=True,
                           sortable=False),
     ),
     lambda row: row.number,
