@@ -146,7 +146,7 @@ def forecast_record(reading: Reading, *, since: bool = False) -> str:
     if behind is None or not behind.record.judged:
         return ""
     record = behind.record
-    again = ", worked out again from the recording" if behind.worked_out_again else ""
+    again = ", calculated again from the recording" if behind.worked_out_again else ""
     when = f", since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
     return f"{record.in_words()}, half within {duration(record.median_error)} of its middle{again}{when}"
 

@@ -59,11 +59,11 @@ TARGETS: Table[_Target] = Table(
     "Databases",
     (
         Figure[_Target]("target", "Target of config.ini", NAME, "Its section.", "name", width=30, sortable=False),
-        Figure[_Target]("now", "", NAME, "Which one is on the screen.", lambda row: row.now or " ", width=14,
+        Figure[_Target]("now", "", NAME, "Which one is shown.", lambda row: row.now or " ", width=14,
                         sortable=False),
     ),
     lambda row: row.name,
-    "config.ini names no target.",
+    "config.ini has no target.",
 )  # fmt: skip
 
 
