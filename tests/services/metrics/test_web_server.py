@@ -202,7 +202,7 @@ def test_the_silent_make_room_for_who_asks(
             else http.client.HTTPConnection(HOST, made.port, timeout=30)
         )
         assert answer(connection, "/metrics")[0] == 200
-    assert lines[0].recv(1) == b""
+    assert _is_cut(lines[0])
     for line in lines:
         line.close()
     if secure:
@@ -215,12 +215,20 @@ def test_who_says_nothing_is_cut_and_takes_no_place_for_ever(monkeypatch: pytest
     lines = [socket.create_connection((HOST, site.port), timeout=30) for _ in range(web_server.AT_ONCE)]
     for line in lines:
         line.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
-    until(lambda: lines[0].recv(1) == b"", "the silent are cut")
+    until(lambda: _is_cut(lines[0]), "the silent are cut")
     until(lambda: _answers(site), "the server answers again")
     for line in lines:
         line.close()
     site.server.stop()
     assert not site.server.is_alive
+
+
+def _is_cut(line: socket.socket) -> bool:
+    """Whether a connection has been ended: the server resets one of which it has not read all that came."""
+    try:
+        return line.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 def _answers(site: Site) -> bool:
