@@ -8,7 +8,7 @@ from presman.analysis.alerts.judge import Judge
 from presman.analysis.assemble import analyse
 from presman.analysis.plans.lint_rules import Finding, Severity
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import QueuedStatement
+from presman.analysis.readings.statement_readings import QueuedStatement, QueueReason
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
@@ -218,6 +218,7 @@ def why_run(options: Namespace) -> int:
         console.show(as_text(came.reading, asked, history))
     if polling.unread:
         console.note(polling.unread, "damaged", "warning")
-    if polling.unread or why_unseen(came.reading, asked):
+    is_unknown = isinstance(row, QueuedStatement) and row.reason is QueueReason.UNKNOWN
+    if polling.unread or is_unknown or why_unseen(came.reading, asked):
         return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS

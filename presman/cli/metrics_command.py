@@ -65,7 +65,7 @@ def arguments() -> cli.Parser:
 
 
 def run(options: Namespace) -> None:
-    """Poll and answer scrapes until stopped. Raises Failure, also if no database can be polled, and ListenError."""
+    """Poll and answer scrapes until stopped. Raises Failure, also if no database can be polled, and InputError."""
     event_log.begin(options)
     from presman.services.metrics.metric_page import Exporter, Exposition
     from presman.services.metrics.web_server import WebApp, WebServer

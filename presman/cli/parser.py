@@ -102,6 +102,17 @@ def option(parser: argparse._ActionsContainer, names: str, words: str, **how: An
     parser.add_argument(*own, help=words, **how)
 
 
+def output(parser: argparse._ActionsContainer, names: str, words: str, **how: Any) -> None:
+    """Add an option that names a file to write."""
+    option(parser, names, words, type=_file_name, **how)
+
+
+def _file_name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty, and a name is needed")
+    return text
+
+
 def choice(parser: argparse._ActionsContainer, name: str, words: str, *known: str) -> None:
     """Add an option whose value is one of `known`; the first is the default."""
     option(parser, name, words, type=OneOf(*known), default=known[0])

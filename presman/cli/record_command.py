@@ -40,7 +40,7 @@ def arguments() -> cli.Parser:
         "refresh scope packs start end",
     )
     cli.option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
-    cli.option(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
+    cli.output(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
     cli.option(parser, "--interval S", "seconds between polls (default: --refresh)", type=cli.seconds)
     cli.option(parser, "--polls N", "stop after N polls of each", type=cli.positive)
     cli.option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=cli.some_seconds)

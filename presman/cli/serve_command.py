@@ -30,7 +30,7 @@ from presman.cli.start import check_theme
 from presman.config.target import Target
 
 if TYPE_CHECKING:
-    from presman.services.serve.connections import Access, Launch, Serving
+    from presman.services.serve.access import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
 """Characters that a token of the user must have, so that it cannot be guessed."""
@@ -84,9 +84,12 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> int:
     """Serve until stopped. Raises Failure, InputError."""
-    _need("aiohttp", "textual_serve")
+    try:
+        import_module("textual_serve")
+    except ImportError:
+        raise Failure("presman serve needs textual_serve: pip install 'presman[web]'") from None
     from presman.services.serve import viewer_site
-    from presman.services.serve.connections import Serving
+    from presman.services.serve.access import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -105,18 +108,9 @@ def run(options: Namespace) -> int:
         return 128 + viewer_site.run(serving, listening.sockets, certificates, announce)
 
 
-def _need(*libraries: str) -> None:
-    """Raise Failure if a library of the extra is missing."""
-    for name in libraries:
-        try:
-            import_module(name)
-        except ImportError:
-            raise Failure(f"presman serve needs {name}: pip install 'presman[web]'") from None
-
-
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name and the command that starts its monitors; ask for the password once for all of them."""
-    from presman.services.serve.connections import Launch
+    from presman.services.serve.access import Launch
 
     config = load(options)
     typed: list[str] = []
@@ -173,7 +167,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.services.serve.connections import listening_sockets
+    from presman.services.listener import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]
@@ -189,7 +183,7 @@ def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
 
 
 def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
-    from presman.services.serve.connections import Access
+    from presman.services.serve.access import Access
 
     names = {"localhost"}
     if not listening.only_loopback:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +29,7 @@ from presman.tabs.choices import Link
 from presman.tui.pages.row_details import queued
 from tests.analysis.test_simulated import SCENARIOS, Clock, play
 from tests.recording.recorded import polled, record
-from tests.scenarios import FOLDER
+from tests.scenarios import FOLDER, with_short_past, without
 
 
 def unseen(folder: Path, *views: str) -> Reading:
@@ -40,13 +39,12 @@ def unseen(folder: Path, *views: str) -> Reading:
 
 def played(scenario: str, folder: Path, *views: str, polls: int) -> Iterator[Reading]:
     """Yield the readings of a scenario in which some views never answer."""
-    outage = f"[[outages]]\nat = 0\nlasts = 36000\nviews = {list(views)}\n" if views else ""
-    file, without = folder / f"{scenario}{len(views)}.toml", FOLDER / f"{scenario}.toml"
-    text = re.sub(r'^warmup = "\d+m"$', 'warmup = "10m"', without.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    file.write_text(f"{text}\n{outage}", encoding="utf-8")
+    folder = folder / f"{len(views)}"
+    folder.mkdir(exist_ok=True)
+    file = without(folder, scenario, *views) if views else with_short_past(scenario)
     clock = Clock()
     start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-    return play(SimulatorSource(str(file), clock=clock, start=start), clock, polls, 20.0)
+    return play(SimulatorSource(file, clock=clock, start=start), clock, polls, 20.0)
 
 
 def told(found: Reading, who: str) -> str:
@@ -86,6 +84,8 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
+    assert member.unknown.endswith("no answer in time: GV$SESSION")
+    assert member.worst.endswith(f"; {member.unknown}"), "the alert does not hide what is not known"
 
 
 def _states(reading: Reading, *keys: str) -> set[str]:

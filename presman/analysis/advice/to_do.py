@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
 from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.alerts.alert_rules import NEWS, instances_gone, is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import NEWS, found_now, instances_gone, is_wrong, worst_first, wrong
+from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.caches import once
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number, percent
 from presman.rows.snapshot import GoneInstance
@@ -79,8 +82,41 @@ def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about an alert, None if nothing is known to help; `queue` is the step for the queue."""
     if alert.key in _OF_THE_QUEUE:
         return _cause_of(alert, reading) or queue or _counted_queue(reading)
+    old = next((each for each in reading.unchecked if _is_about(each.alert, alert)), None)
+    return _step_before(old, reading) if old is not None else _advised(alert, reading)
+
+
+def _is_about(one: Alert, other: Alert) -> bool:
+    return (one.key, one.subject) == (other.key, other.subject)
+
+
+def _advised(alert: Alert, reading: Reading) -> ToDo | None:
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
+
+
+def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
+    """Return what was to be done when an alert could be checked, with its age; nobody is ended for old figures."""
+    found = old.advice
+    if found is None:
+        return None
+    text, short = f"{found.text}{old.why(reading.at)}", f"{found.short} ({old.as_of(reading.at)})"
+    return ToDo(Step(found.step), text, short, found.tab, subject=old.alert.subject)
+
+
+def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
+    """Return a reading with the alerts of the one before that it cannot check, and what was to be done about them."""
+    if before is None or not (reading.unseen or before.unchecked) or before.target != reading.target:
+        return reading
+
+    def advise(alert: Alert) -> EarlierAdvice | None:
+        step = _advised(alert, before)
+        if step is None or step.step is Step.END:
+            return None
+        return EarlierAdvice(step.step.value, step.text, step.short, step.tab)
+
+    found = found_now(before), found_now(reading)
+    return replace(reading, unchecked=unchecked(before, reading, found, before.unchecked, advise))
 
 
 def _counted_queue(reading: Reading) -> ToDo | None:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
+from presman.analysis.alerts.unchecked import as_unchecked
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
@@ -320,6 +321,13 @@ def by_rules(reading: Reading) -> list[Alert]:
 
 @once
 def _found(reading: Reading) -> tuple[Alert, ...]:
+    kept = (as_unchecked(each, reading) for each in reading.unchecked)
+    return (*found_now(reading), *kept)
+
+
+@once
+def found_now(reading: Reading) -> tuple[Alert, ...]:
+    """Return the findings of the rules without those that only earlier polls could make."""
     return tuple(alert for rule in RULES for alert in rule(reading))
 
 

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.advise import directive, every_choice, plan_of, planted, promises_kept
+from presman import __version__
 from presman.analysis.facts.plan_book import PlanBook
 from presman.analysis.goals import Goal, parse_goal
 from presman.analysis.groups.entitlement import Load
@@ -447,6 +448,17 @@ def test_the_command(arrivals_file: Path, inside: Run) -> None:
     done = inside("advise", str(arrivals_file), "--goal", "BATCH p99 wait <= 30s")
     assert done.returncode == 5
     assert "too short" in done.stdout
+
+
+@pytest.mark.parametrize(("form", "ending"), [("text", "txt"), ("html", "html"), ("json", "json")])
+def test_an_advice_in_a_file_is_replaced_by_the_next_one(
+    form: str, ending: str, arrivals_file: Path, inside: Run
+) -> None:
+    path = arrivals_file.with_name(f"advice.{ending}")
+    for _ in range(2):
+        done = inside("advise", str(arrivals_file), "--goal", "BATCH p95 <= 30s", "--format", form, "-o", str(path))
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert __version__ in path.read_text("utf-8")[:200]
 
 
 @pytest.mark.parametrize(
