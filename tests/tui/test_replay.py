@@ -394,10 +394,12 @@ def told_by_player(path: Path, *asked: Callable[[Player], None], begin: str = ""
     player.playing = not asked
     with mock.patch("presman.tui.player._LONGEST_PAUSE", 0.0):
         player.start()
-        for ask in (lambda _: None, *asked):
+        with told:
+            assert told.wait_for(lambda: bool(found), 60)
+        for ask in asked:
+            before = len(found)  # it stands still until it is asked, and may answer at once
             ask(player)
             with told:
-                before = len(found) if ask in asked else 0
                 assert told.wait_for(lambda before=before: len(found) > before, 60)
         if not asked:
             with told:
