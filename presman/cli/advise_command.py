@@ -45,7 +45,7 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    words = f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%")
+    words = f"the goal to meet; may be repeated: {EXAMPLES}".replace("%", "%%")
     option(parser, "--goal GOAL", words, type=_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
     words = (
@@ -54,7 +54,7 @@ def arguments() -> Parser:
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=_kinds(_DEFAULT))
     add_format(parser, "text", "json", "html")
-    output(parser, "-o --output FILE", "write it there; an advice of presman is replaced")
+    output(parser, "-o --output FILE", "write the advice to FILE; an advice of presman is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
@@ -72,7 +72,7 @@ def _kinds(text: str) -> tuple[str, ...]:
         if word in _CPU_LIMIT_NAMES:
             raise ArgumentTypeError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
-                "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
+                "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
             )
         if word not in KINDS:
             raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")

@@ -220,7 +220,7 @@ def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str
 
 
 TARGET_HELP = """\
-TARGET is one thing everywhere:
+TARGET is the same everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
@@ -257,7 +257,7 @@ def add_log_options(parser: Parser) -> None:
     option(group, "--log-format F", "text (default), or json: one object a line", type=OneOf("text", "json"))
     words = "debug (each poll), info (default), warning, error"
     option(group, "--log-level L", words, type=OneOf("debug", "info", "warning", "error"))
-    option(group, "--log-file FILE", "append to FILE, reopened when it is moved; errors also to standard error")
+    option(group, "--log-file FILE", "append to FILE (log rotation is noticed); errors also to standard error")
 
 
 def add_poll_times(parser: Parser, timeout: str) -> None:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(which, "--idle", "idle events too, where --all or a pattern includes them")
     option(which, "--list", "list the events found, idle ones with the reason")
     group = parser.add_argument_group("output")
-    words = "write every wait as a line of CSV (takes its place once it is whole); - is standard output"
+    words = "write every wait as a line of CSV (FILE is replaced when it is complete); - is standard output"
     output(group, "--csv FILE", words)
     option(group, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
     output(group, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
@@ -56,7 +56,7 @@ examples:
   presman trace --list *.trc
   presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
   presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
-exit codes: 0 done, 2 a file was refused or cut short (the others count all the same), 4 an output cannot be written""",
+exit codes: 0 done, 2 a file was refused or cut short (the others are counted), 4 an output cannot be written""",
     )
     add_arguments(parser)
     return parser

@@ -141,7 +141,7 @@ def nothing_is_called_well_that_is_not(reading: Reading) -> None:
     (clear,) = all_clear(reading)
     assert clear.state == ("note" if full else "good")
     if full:
-        assert clear.short == f"All {now.cpus:.0f} CPUs are in use, {now.waiting:.1f} more are waited for"
+        assert clear.short == f"All {now.cpus:.0f} CPUs are in use, sessions wait for {now.waiting:.1f} more"
         assert clear.text.startswith(f"{clear.short}; ")
     assert key_figures_of(reading).worst.startswith(clear.short if full else "Nothing is wrong now")
 

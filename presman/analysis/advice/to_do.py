@@ -125,9 +125,9 @@ def _counted_queue(reading: Reading) -> ToDo | None:
     if not queued or reading.queue:
         return None
     which = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
-    short = "check V$SESSION: it does not tell who is queued"
+    short = "check V$SESSION: it does not show which statements are queued"
     return ToDo(
-        Step.LOOK, f"check why V$SESSION does not tell {which}: {reading.why_unknown('queue')}", short, "parallel"
+        Step.LOOK, f"check why V$SESSION does not show {which}: {reading.why_unknown('queue')}", short, "parallel"
     )
 
 
@@ -218,7 +218,7 @@ def _source_of_share(row: GroupReading, reading: Reading, least: int) -> str:
     if most is None:
         return _on_level(row)
     if row.level is None and given <= 1 - least / 100:
-        return f", of the {percent(100 * (1 - given))} % that the plan gives to nobody"
+        return f", of the {percent(100 * (1 - given))} % that the plan leaves unallocated"
     if most.share < least / 100:
         return _on_level(row)
     return f"{_on_level(row)}, of the {percent(100 * most.share)} % of {most.title}"
@@ -250,7 +250,7 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return the step to check the instance that is gone: only its own log shows whether it was stopped."""
     what, then = f"find out why {alert.short.partition(',')[0]}", "start it if nobody stopped it"
-    text = f"{what}, and {then}: its alert log says why, srvctl status database what runs"
+    text = f"{what}, and {then}: its alert log says why; srvctl status database shows what runs"
     return ToDo(Step.LOOK, text, f"{what}; {then}", "events", subject=alert.subject)
 
 
@@ -263,7 +263,7 @@ def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:
     text = f"look at the host: {alert.text.removeprefix('CPU: ')}"
-    return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
+    return ToDo(Step.LOOK, text, "look at the host: other processes use its CPUs", "cpu", subject=alert.subject)
 
 
 def _minimum(alert: Alert, _reading: Reading) -> ToDo:
@@ -303,8 +303,8 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
-    text = f"nothing yet: {most.who} is idle with {held}, but nobody waits for them; its user can close the cursor"
-    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")
+    text = f"nothing yet: {most.who} is idle with {held}, but no statement wants them; its user can close the cursor"
+    return ToDo(Step.WAIT, text, f"nothing yet: no statement waits for {most.who}'s {held}", "parallel")
 
 
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
@@ -347,4 +347,4 @@ def _no_reason(row: RunningStatement, found: Sequence[Unblock]) -> Iterator[str]
         yield f"it waits for {row.blocker}: look at that session first"
     if (left := ends_in(row)) is not None:
         yield f"it should end by itself {in_about(left)}"
-    yield "its servers are none that a queue waits for" if found else "no queue waits for its servers"
+    yield "no queue waits for the servers it holds" if found else "no queue waits for its servers"

@@ -90,7 +90,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
         ):
             continue
         short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
-        text = f"CPU: {short}: whoever asks for more gets more"
+        text = f"CPU: {short}: sessions that ask for most get most"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
 
@@ -117,7 +117,7 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     names, one = listed([row.container for row in rows]), len(rows) == 1
     short = f"no plan divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} due"
     waited = number(sum(row.waiting or 0.0 for row in rows))
-    text = f"CPU: {short}: {waited} more are waited for, and sessions share alike"
+    text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
     return [Alert("note", "○", text, short, "cpu_without_plan", names)]
 
 
@@ -411,7 +411,7 @@ def _pressed(reading: Reading) -> str:
     numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
     where = numbers if len(reading.header.instances) > 1 else ""
     cpus, more = sum(each.num_cpus for each in full), sum(full.values())
-    return f"All {cpus:.0f} CPUs{where} are in use, {number(more)} more are waited for"
+    return f"All {cpus:.0f} CPUs{where} are in use, sessions wait for {number(more)} more"
 
 
 def _full(reading: Reading) -> dict[InstanceReading, float]:
