@@ -140,7 +140,7 @@ def nothing_is_called_well_that_is_not(reading: Reading) -> None:
     (clear,) = all_clear(reading)
     assert clear.state == ("note" if full else "good")
     if full:
-        busy = f"all {now.cpus:.0f} CPUs are in use, {now.waiting:.1f} more are waited for"
+        busy = f"all {now.cpus:.0f} CPUs are in use, sessions wait for {now.waiting:.1f} more"
         assert clear.short == (f"{missed[0].words}; {busy}" if missed else f"A{busy[1:]}")
         assert clear.text.startswith(f"{clear.short}; ")
     assert key_figures_of(reading).worst.startswith(clear.short if full else "Nothing is wrong now")

@@ -96,7 +96,7 @@ def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path)
     assert tuple(missed) == (1, 3, "P1", pytest.approx(3.08), 4.0, 5.0, 4.0)
     gets = "P1 gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT"
     (alert,) = all_clear(found)
-    assert alert.text.startswith(f"{gets}; all 4 CPUs are in use, 6.0 more are waited for; ")
+    assert alert.text.startswith(f"{gets}; all 4 CPUs are in use, sessions wait for 6.0 more; ")
     assert alert.between[0].startswith(f"{gets}; all 4 CPUs")
     (judged,) = conformance(found)
     assert judged.sentence.startswith(f"The plan is met, but {gets}: those of all open ones add up to 5 of 4. 3.9 of 4")

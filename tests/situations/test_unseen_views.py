@@ -77,7 +77,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert f"{number} statements are queued (by V$RSRC_CONSUMER_GROUP)" in plain(no_queue(blind))
     step = to_do(blind)
     assert step is not None
-    assert step.text.startswith(f"check why V$SESSION does not tell which {number} statements are queued: GV$SESSION:")
+    assert step.text.startswith(f"check why V$SESSION does not show which {number} statements are queued: GV$SESSION:")
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line

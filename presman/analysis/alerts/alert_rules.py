@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
+from presman.analysis.alerts.unchecked import as_unchecked
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
@@ -89,7 +90,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
         ):
             continue
         short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
-        text = f"CPU: {short}: whoever asks for more gets more"
+        text = f"CPU: {short}: sessions that ask for most get most"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
 
@@ -116,7 +117,7 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     names, one = listed([row.container for row in rows]), len(rows) == 1
     short = f"no plan divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} due"
     waited = number(sum(row.waiting or 0.0 for row in rows))
-    text = f"CPU: {short}: {waited} more are waited for, and sessions share alike"
+    text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
     return [Alert("note", "○", text, short, "cpu_without_plan", names)]
 
 
@@ -320,6 +321,13 @@ def by_rules(reading: Reading) -> list[Alert]:
 
 @once
 def _found(reading: Reading) -> tuple[Alert, ...]:
+    kept = (as_unchecked(each, reading) for each in reading.unchecked)
+    return (*found_now(reading), *kept)
+
+
+@once
+def found_now(reading: Reading) -> tuple[Alert, ...]:
+    """Return the findings of the rules without those that only earlier polls could make."""
     return tuple(alert for rule in RULES for alert in rule(reading))
 
 
@@ -391,7 +399,7 @@ def _pressed(reading: Reading) -> str:
     numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
     where = numbers if len(reading.header.instances) > 1 else ""
     cpus, more = sum(each.num_cpus for each in full), sum(full.values())
-    busy = f"all {cpus:.0f} CPUs{where} are in use, {number(more)} more are waited for"
+    busy = f"all {cpus:.0f} CPUs{where} are in use, sessions wait for {number(more)} more"
     return "; ".join([*below, busy]) if below else busy[0].upper() + busy[1:]
 
 

@@ -323,10 +323,10 @@ def _step(bare: bytes, index: int) -> int:
         unpacker.signed()
     unpacker.double()
     if not unpacker.count(_WORDS | _NARROW | _STEP) & _STEP:
-        raise DamagedError("a frame that does not tell what it is the difference to")
+        raise DamagedError("a frame that does not say what it differs from")
     step = unpacker.count(index)
     if bool(step) is not bool(index):
-        raise DamagedError("a frame that is the difference to none")
+        raise DamagedError("a frame that differs from no other")
     return step
 
 
