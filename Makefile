@@ -11,7 +11,7 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fresh mutants test-real lowest check format lint types contracts bench torture docs written book texts screenshots dist pyz packages sbom clean
+.PHONY: help demo test fresh mutants test-real lowest check format lint types contracts size bench torture docs written book texts screenshots dist pyz packages sbom clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ lowest: ## all tests with the oldest dependencies that pyproject.toml allows
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python -c $(OLDEST)/lowest.txt -e . --group dev
 	$(OLDEST)/bin/python -m pytest $(ARGS)
 
-check: format lint types contracts test ## format, lint, types, import contracts, tests
+check: format lint types contracts size test ## format, lint, types, import contracts, size, tests
 
 format: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -72,6 +72,9 @@ types: $(STAMP)
 
 contracts: $(STAMP)
 	$(BIN)/lint-imports
+
+size: $(STAMP) ## files and code lines of each room
+	@$(BIN)/python -m tests.size
 
 bench: $(STAMP) ## what presman costs, as ratios measured in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group yardsticks

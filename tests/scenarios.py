@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -16,9 +17,18 @@ _folder = TemporaryDirectory(prefix="presman-scenarios-")
 @cache
 def with_short_past(scenario: str) -> str:
     """Return the scenario with ten minutes before its start, as a file; as it is if the tests are to be thorough."""
-    if THOROUGH:
-        return scenario
+    return scenario if THOROUGH else str(_written(Path(_folder.name), scenario, ""))
+
+
+def without(folder: Path, scenario: str, *views: str, at: float = 0, lasts: float = 36000) -> str:
+    """Return the scenario with a short past in which some views do not answer, all if none is named, as a file."""
+    named = f"views = {json.dumps(views)}\n" if views else ""
+    return str(_written(folder, scenario, f"\n[[outages]]\nat = {at}\nlasts = {lasts}\n{named}"))
+
+
+def _written(folder: Path, scenario: str, more: str) -> Path:
     text = (FOLDER / f"{scenario}.toml").read_text(encoding="utf-8")
-    path = Path(_folder.name) / f"{scenario}.toml"
-    path.write_text(re.sub(r'^warmup = "\d+m"$', 'warmup = "10m"', text, flags=re.MULTILINE), encoding="utf-8")
-    return str(path)
+    path = folder / f"{scenario}.toml"
+    short = re.sub(r'^warmup = "\d+m"$', 'warmup = "10m"', text, flags=re.MULTILINE)
+    path.write_text(short + more, encoding="utf-8")
+    return path

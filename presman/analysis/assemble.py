@@ -256,7 +256,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
     if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
         found.append(
-            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: whose parallel servers they are is not known"
+            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: which statements they work for is not known"
         )
     if number := facts.snapshot.statements_to_come:
         missing = f"{counted(number, 'statement')} in the queue or running"

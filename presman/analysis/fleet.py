@@ -24,14 +24,18 @@ class ConnectionState(Marked):
     STOPPED = "STOPPED", "■", "note"
 
 
+NO_ANSWER = "no view answers"
+"""What is not known of a database of which nothing is."""
+
+
 class KeyFigures(Struct, frozen=True):
     """What a fleet shows of one poll of a database.
 
     `used` and `waiting` are CPUs of all consumer groups since the previous poll; `capacity` is the number of CPUs
     handed out. `queued` parallel statements wait, the first of them for `head_waited` seconds. `alerts` counts critical
-    alerts and warnings; the worst has `severity` and the text `worst`. Without any, `severity` is "good" and
-    `worst` the basis of that; or "note" if something is not known, which `worst` then says first. `plan` is "" without
-    one.
+    alerts and warnings; the worst has `severity`. Without any, `severity` is "good", or "note" if something is not
+    known. `worst` says all of it: the worst alert, what is not known, else the basis of the all-clear. `unknown` is
+    what is not known, "" if all could be seen. `plan` is "" without one.
     """
 
     database: str
@@ -46,6 +50,7 @@ class KeyFigures(Struct, frozen=True):
     alerts: int
     severity: Severity
     worst: str
+    unknown: str = ""
 
     @property
     def cpu_percent(self) -> float | None:
@@ -59,8 +64,8 @@ class KeyFigures(Struct, frozen=True):
 
     @property
     def is_blind(self) -> bool:
-        """Whether nothing was found wrong, but something could not be seen: what `presman check` calls UNKNOWN."""
-        return self.severity == "note"
+        """Whether something could not be seen."""
+        return bool(self.unknown) or self.severity == "note"
 
 
 class Past(Struct, frozen=True):
@@ -73,10 +78,11 @@ class Past(Struct, frozen=True):
 class Member(Struct, frozen=True):
     """One database of a fleet, now.
 
-    `name` is its target, without secrets. `key_figures` are those of its newest poll, None before the first poll and
-    when the database is lost. `age` is the age of the newest poll in seconds, None without one; `since` is how many
-    seconds it has been lost, refused, starting or stopped. `reason` says why in one line. `retry_in` is the seconds
-    until the next attempt, None without one. `outlook` says what comes next if connections are refused.
+    `name` is its target, without secrets. `key_figures` are those of its newest poll, None before the first poll, when
+    the database is lost, and when no view answers. `age` is the age of the newest poll that was answered in seconds,
+    None without one; `since` is how many seconds it has been lost, refused, starting or stopped. `reason` says why in
+    one line. `retry_in` is the seconds until the next attempt, None without one. `outlook` says what comes next if
+    connections are refused.
     """
 
     name: str
@@ -115,6 +121,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
     header, groups = reading.header, reading.cluster_groups()
     alerts = [alert for alert in worst_first(wrong(reading)) if alert.state in {"bad", "warn"}]
     unknown = _not_known(reading)
+    clear = [] if alerts else [each.between[0] for each in all_clear(reading)]
     return KeyFigures(
         database=header.database,
         plan=header.plan,
@@ -126,15 +133,19 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
         alerts=len(alerts),
-        severity=alerts[0].state if alerts else "note" if unknown and reading.interval else "good",
-        worst=alerts[0].short if alerts else "; ".join(unknown + [each.between[0] for each in all_clear(reading)]),
+        severity=alerts[0].state if alerts else "note" if unknown else "good",
+        worst="; ".join([*(each.short for each in alerts[:1]), *unknown, *clear]),
+        unknown="; ".join(unknown),
     )
 
 
 def _not_known(reading: Reading) -> list[str]:
-    """Return which problems could not be checked, and which views did not answer."""
+    """Return which problems could not be checked, and which views did not answer; rates need two polls."""
+    if reading.is_silent():
+        return [NO_ANSWER]
     late = f"no answer in time: {', '.join(each.view for each in reading.late)}"
-    return [each.short for each in not_known(reading)] + [late] * bool(reading.late)
+    unchecked = [each.short for each in not_known(reading)] if reading.interval else []
+    return unchecked + [late] * bool(reading.late)
 
 
 def is_late(age: float, interval: float) -> bool:

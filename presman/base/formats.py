@@ -178,7 +178,7 @@ def milliseconds(value: float | None, written: Callable[[float], str]) -> str:
 
 
 def microseconds(value: float | None) -> str:
-    """Return a latency with its unit: ``512µs``, ``1.0ms``, ``4.2s``; from 100 seconds on as a duration.
+    """Return a latency with its unit: ``512µs``, ``1.0ms``, ``4.2s``; from a minute on as a duration.
 
     >>> microseconds(1024)
     '1.0ms'
@@ -189,7 +189,7 @@ def microseconds(value: float | None) -> str:
         return f"{value:.0f}µs"
     if value < 1e6:
         return f"{value / 1e3:.1f}ms"
-    return f"{value / 1e6:.1f}s" if value < 100e6 else duration(value / 1e6)
+    return f"{value / 1e6:.1f}s" if value < 60e6 else duration(value / 1e6)
 
 
 # ---- Durations as users write them, on the command line, in config.ini, in alerts and in scenarios alike.

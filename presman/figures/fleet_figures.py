@@ -21,7 +21,7 @@ def past(row: Member, key: str) -> Sequence[float | None]:
 
 def why(row: Member) -> str:
     """Return the reason for a database's state: why no data arrives, else the worst problem, or why there is none."""
-    if row.connection is ConnectionState.LATE:
+    if row.connection is ConnectionState.LATE and row.age is not None:
         late = f"no answer for {duration(row.age)}"
         return f"{late}: {row.reason}" if row.reason else late
     if row.connection is not ConnectionState.LIVE:
@@ -146,8 +146,8 @@ FLEET: Table[Member] = Table(
             "Manager manages; one scale for all databases.",
             "key_figures.cpu_percent", trend=True, sortable=False, width=7, most=24),
         Database("why", "why", TEXT,
-                 "Why there is no data, else the worst alert; where there is none, what is not known, and the views "
-                 "that the rest is known by.",
+                 "Why there is no data, else the worst alert and what is not known; where there is no alert, the views "
+                 "that this is known by.",
                  why, width=24, most=60, flexible=True, narrow=False,
                  state=lambda row: _alert_state(row) if row.connection is ConnectionState.LIVE
                  else row.connection.level),

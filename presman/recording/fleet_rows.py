@@ -54,7 +54,7 @@ class FleetRowWriter:
             "severity": key_figures.severity,
             "worst": one_line(key_figures.worst, LONGEST),
         }
-        row |= {"link": LIVE, "reason": "", "database_id": self._database_id}
+        row |= {"link": LIVE, "reason": one_line(key_figures.unknown, LONGEST), "database_id": self._database_id}
         run_named(connection, _POLLED, [row])
 
     def mark(self, link: str, reason: str, connection: Connection) -> None:
@@ -86,7 +86,8 @@ class FleetRow(Struct, frozen=True):
 
     `link` is the last state that its recorder reported, `since` seconds ago: live, lost or stopped. `polled_at` is when
     its newest poll came, in microseconds of the store's clock, `age` the seconds since then, `every` the seconds
-    between two polls. `key_figures` is None if nothing was recorded, or only by an older presman.
+    between two polls. `reason` is why it is not live, or what its newest poll could not see. `key_figures` is None if
+    nothing was recorded, or only by an older presman.
     """
 
     target: str
@@ -168,4 +169,5 @@ def _key_figures(row: Mapping[Any, Any]) -> KeyFigures:
     found["alerts"] = found["alerts"] or 0
     worst = one_line(clean(str(row["worst"] or "")), LONGEST)
     name, severity = clean(str(row["name"] or "")), _SEVERITIES.get(str(row["severity"]), "good")
-    return KeyFigures(database=name, severity=severity, worst=worst, **found)
+    unknown = one_line(clean(str(row["reason"] or "")), LONGEST)
+    return KeyFigures(database=name, severity=severity, worst=worst, unknown=unknown, **found)

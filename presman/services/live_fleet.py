@@ -10,7 +10,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
+from presman.analysis.fleet import (
+    NO_ANSWER,
+    ConnectionState,
+    KeyFigures,
+    Member,
+    Past,
+    further,
+    is_late,
+    key_figures_of,
+)
 from presman.analysis.readings.reading import Reading
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost
@@ -108,6 +117,8 @@ class WatchedDatabase:
     def is_settled(self) -> bool:
         """Whether rates are available, or it is certain that there will be none for now."""
         seen, reading = self._state, self.reading
+        if seen.connection is ConnectionState.LATE:
+            return reading is not None and reading.number >= ENOUGH
         if seen.connection is not ConnectionState.LIVE or seen.key_figures is None or reading is None:
             return seen.connection is not ConnectionState.STARTING
         return reading.number > 1 and (seen.key_figures.used is not None or reading.number >= ENOUGH)
@@ -180,6 +191,9 @@ class WatchedDatabase:
     def _take_reading(self, reading: Reading) -> None:
         key_figures = key_figures_of(reading)
         now = self._clock()
+        if reading.stale is None:
+            self._state = _State(ConnectionState.LATE, now, reason=NO_ANSWER, past=self._state.past)
+            return
         fresh = now - reading.poll_seconds - (reading.stale or 0.0)
         self._state = _State(ConnectionState.LIVE, now, key_figures, fresh, past=further(self._state.past, key_figures))
 

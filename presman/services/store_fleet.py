@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
+from presman.analysis.fleet import NO_ANSWER, ConnectionState, Member, Past, further, is_late, is_silent
 from presman.base.formats import duration
 from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
@@ -227,6 +227,8 @@ def _member(row: FleetRow, passed: float, past: Past, interval: float) -> Member
         connection, reason = ConnectionState.STOPPED, row.reason or "nothing was recorded since this format"
     elif is_silent(age, every):
         connection, reason, since = ConnectionState.LOST, f"its recorder has written nothing for {duration(age)}", age
+    elif row.reason == NO_ANSWER:
+        return Member(row.target, ConnectionState.LATE, reason=NO_ANSWER, past=past)
     else:
         connection = ConnectionState.LATE if is_late(age, every) else ConnectionState.LIVE
         return Member(row.target, connection, row.key_figures, age, past=past)

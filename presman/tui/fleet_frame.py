@@ -9,7 +9,7 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from presman.analysis.fleet import ConnectionState, Member, by_trouble, counts, rank
+from presman.analysis.fleet import NO_ANSWER, ConnectionState, Member, by_trouble, counts, rank
 from presman.analysis.readings.reading import Alert, Severity
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
@@ -58,7 +58,8 @@ def fleet_state(members: Sequence[Member], trouble: str, *, paused: float | None
         return (f"‖ PAUSED {duration(paused)}", "warn")
     if members and all(member.connection is ConnectionState.STARTING for member in members):
         return ("… STARTING", "note")
-    live = sum(member.connection in {ConnectionState.LIVE, ConnectionState.LATE} for member in members)
+    with_data = (member for member in members if member.reason != NO_ANSWER)
+    live = any(member.connection in {ConnectionState.LIVE, ConnectionState.LATE} for member in with_data)
     return ("● LIVE", "good") if live else ("✕ NO DATA", "bad")
 
 

@@ -51,7 +51,16 @@ def test_from_100_seconds_on_milliseconds_are_a_duration() -> None:
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(None, "-"), (999, "999µs"), (1_000, "1.0ms"), (99_949, "99.9ms"), (1_000_000, "1.0s"), (100_000_000, "1:40")],
+    [
+        (None, "-"),
+        (999, "999µs"),
+        (1_000, "1.0ms"),
+        (99_949, "99.9ms"),
+        (1_000_000, "1.0s"),
+        (59_900_000, "59.9s"),
+        (79_800_000, "1:19"),
+        (100_000_000, "1:40"),
+    ],
 )
 def test_a_latency_has_the_unit_in_which_it_is_short(value: float | None, told: str) -> None:
     assert microseconds(value) == told

@@ -14,10 +14,12 @@ from presman.cli.exit_codes import Failure
 from presman.cli.fleet_command import _code, _settled, _without_retry, described, is_pattern
 from presman.config.config_file import Config, Settings
 from tests.cli.run import Run
+from tests.scenarios import without
 from tests.services.fleet.members import live
 
 LIVE, LOST = (Member(name, ConnectionState[name]) for name in ("LIVE", "LOST"))
 BLIND = live("blind", severity="note", worst="not known: a queue")
+HALF_BLIND = live("half", alerts=1, severity="warn", unknown="not known: a queue")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,18 @@ def test_the_code_tells_whether_all_were_seen() -> None:
     assert [_code(members) for members in ([LIVE, LIVE], [LIVE, LOST], [LIVE, BLIND], [BLIND], [LOST])] == [
         exit_codes.OK, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.PARTIAL, exit_codes.SOURCE,
     ]  # fmt: skip
+    assert _code([LIVE, HALF_BLIND]) == exit_codes.PARTIAL, "an alert of what is seen does not tell the rest"
+
+
+def test_a_database_of_which_no_view_answers_is_no_live_one(inside: Run, tmp_path: Path) -> None:
+    silent, some = (Path(file).name for file in (without(tmp_path, "quiet"), without(tmp_path, "storm", "V$SESSION")))
+    done = inside("fleet", f"demo:{silent}", "--interval", "0.5")
+    assert (done.returncode, "1 database: 1 late" in done.stdout, "no view answers" in done.stdout) == (3, True, True)
+    done = inside("fleet", "demo:queueing", f"demo:{silent}", f"demo:{some}", "--interval", "0.5", "--format", "csv")
+    order = [line.split(",")[1] for line in done.stdout.splitlines()[1:]]
+    assert (done.returncode, order) == (7, ["demo:storm.toml", "demo:quiet.toml", "demo:queueing"])
+    done = inside("fleet", f"demo:{some}", "--interval", "0.5")
+    assert (done.returncode, done.stdout.count("no answer in time: GV$SESSION")) == (7, 1)
 
 
 def test_what_was_looked_at_once_is_not_tried_again_by_itself() -> None:

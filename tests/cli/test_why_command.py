@@ -12,6 +12,16 @@ from presman.forecast.forecaster import LEADING_POLLS
 from presman.output.json_document import plain
 from tests.cli.run import Run
 from tests.recording.recorded import polled, record
+from tests.scenarios import without
+
+
+def test_a_reason_that_is_not_known_is_no_answer(inside: Run, tmp_path: Path) -> None:
+    """The view is away that tells whose servers a limit counts: what is seen is only that the statement is queued."""
+    without(tmp_path, "rac", "V$RSRC_CONSUMER_GROUP")
+    document = json.loads(inside("once", "demo:rac.toml", "--format", "json").stdout)
+    found = document["heads"][0]["statement"]
+    done = inside("why", "demo:rac.toml", f"{found['inst_id']}:{found['sid']}", "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)["statement"]["reason"]) == (3, "unknown")
 
 
 @pytest.mark.parametrize(("most", "apart"), [(200, 1), (7, 15)])

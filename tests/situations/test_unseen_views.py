@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +29,7 @@ from presman.tabs.choices import Link
 from presman.tui.pages.row_details import queued
 from tests.analysis.test_simulated import SCENARIOS, Clock, play
 from tests.recording.recorded import polled, record
-from tests.scenarios import FOLDER
+from tests.scenarios import FOLDER, with_short_past, without
 
 
 def unseen(folder: Path, *views: str) -> Reading:
@@ -40,13 +39,12 @@ def unseen(folder: Path, *views: str) -> Reading:
 
 def played(scenario: str, folder: Path, *views: str, polls: int) -> Iterator[Reading]:
     """Yield the readings of a scenario in which some views never answer."""
-    outage = f"[[outages]]\nat = 0\nlasts = 36000\nviews = {list(views)}\n" if views else ""
-    file, without = folder / f"{scenario}{len(views)}.toml", FOLDER / f"{scenario}.toml"
-    text = re.sub(r'^warmup = "\d+m"$', 'warmup = "10m"', without.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    file.write_text(f"{text}\n{outage}", encoding="utf-8")
+    folder = folder / f"{len(views)}"
+    folder.mkdir(exist_ok=True)
+    file = without(folder, scenario, *views) if views else with_short_past(scenario)
     clock = Clock()
     start = datetime(2026, 3, 14, 9, tzinfo=UTC)
-    return play(SimulatorSource(str(file), clock=clock, start=start), clock, polls, 20.0)
+    return play(SimulatorSource(file, clock=clock, start=start), clock, polls, 20.0)
 
 
 def told(found: Reading, who: str) -> str:
@@ -79,13 +77,15 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert f"{number} statements are queued (by V$RSRC_CONSUMER_GROUP)" in plain(no_queue(blind))
     step = to_do(blind)
     assert step is not None
-    assert step.text.startswith(f"check why V$SESSION does not tell which {number} statements are queued: GV$SESSION:")
+    assert step.text.startswith(f"check why V$SESSION does not show which {number} statements are queued: GV$SESSION:")
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
+    assert member.unknown.endswith("no answer in time: GV$SESSION")
+    assert member.worst.endswith(f"; {member.unknown}"), "the alert does not hide what is not known"
 
 
 def _states(reading: Reading, *keys: str) -> set[str]:
@@ -129,7 +129,7 @@ def test_nobody_is_offered_to_be_ended_while_an_instance_may_be_gone(tmp_path: P
         assert each.sentence.startswith("whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE")
         assert "whether instance 2 (LOSTDB2) is gone is not known" in told(reading, f"{each.head.statement.sid}")
         assert (step := queue_step(reading)) is not None
-        assert step.text.startswith(f"wait: {each.sentence.removesuffix(' would help')} would let ")
+        assert step.text.startswith(f"wait: {each.sentence.removesuffix(' is not known either')} so that ")
 
 
 def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:

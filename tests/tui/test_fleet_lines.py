@@ -72,6 +72,7 @@ def test_what_has_no_room_goes_from_behind() -> None:
         ([LIVE, LOST], "", None, "● LIVE"),
         ([member("a", ConnectionState.LATE)], "", None, "● LIVE"),
         ([LOST], "", None, "✕ NO DATA"),
+        ([member("a", ConnectionState.LATE, reason="no view answers")], "", None, "✕ NO DATA"),
         ([], "", None, "✕ NO DATA"),
         ([member("a", ConnectionState.STARTING)], "", None, "… STARTING"),
         ([member("a", ConnectionState.STARTING), LOST], "", None, "✕ NO DATA"),

@@ -98,7 +98,7 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
     if found.itself is not None:
         yield f"{found.itself.who} is queued behind itself"
     if found.head.cause is Cause.NEVER_FITS:
-        yield "that one too large for its limit starts then is not proven"
+        yield "a statement too large for its limit may not start even then"
     if found.needed:
         yield from _why_not_now(found, reading)
 
@@ -107,7 +107,7 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield why even candidates that hold enough servers are not offered."""
     chosen = found.candidates[: found.needed]
     if is_new(found):
-        yield f"the head has waited for {duration(found.head.statement.waited)} only"
+        yield f"the head has waited only {duration(found.head.statement.waited)}"
     if found.turns:
         yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
@@ -120,7 +120,7 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
         yield NO_USE
 
 
-NO_USE = "nobody should start sooner if it is ended"
+NO_USE = "ending it should not let any statement start sooner"
 
 
 def _why_not_this(each: Candidate, waits: str) -> str:
@@ -145,8 +145,8 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
     if not each.enough:
         return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
-        return "an idle holder is enough, and no work is lost by that"
-    return "those named first are enough"
+        return "ending an idle holder is enough, and loses no work"
+    return "those above are enough"
 
 
 def is_new(found: Unblock) -> bool:

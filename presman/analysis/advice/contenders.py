@@ -349,12 +349,12 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
 def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
     """Return in words which of the queues that take `turns` is served first, as far as presman knows."""
     if reading.header.has_one_queue() is False:
-        return "the plan decides who is first, and no view tells"
+        return "the plan decides which is first, and no view shows it"
     others = [name for name in turns if name != group_title(head)]
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
     if reading.header.has_one_queue() and near.issuperset(others):
         return f"{listed(others)} waited longer and {'come' if len(others) > 1 else 'comes'} first"
-    return "who is first is not known"
+    return "which is first is not known"
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:

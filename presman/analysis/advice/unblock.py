@@ -63,11 +63,11 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     if found.unknown:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:
-        return f"whose end would help is not known: {found.outdated} has not answered now"
+        return f"which session to end is not known: {found.outdated} did not answer"
     if found.looks_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
     if found.doubt is not None:
-        return f"{found.doubt}, so nor is whose end would help"
+        return f"{found.doubt}, so which session to end is not known either"
     if found.by_forecast and found.only_waits:
         return f"wait: it {found.by_forecast}"
     fixed = found.refused
@@ -104,11 +104,11 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(_refused_holders(refused)))
-        return "those that can be ended are not known to free enough, so nobody is named"
+        return "the sessions that can be ended may not free enough, so none is named"
     offers_nobody = found.soon is None and not any(each.commands for each in found.candidates)
     waits_for_one = bool(found.may_end) and not found.turns
     if offers_nobody and found.itself is None and is_new(found) and not waits_for_one:
-        return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
+        return f"it has waited only {duration(found.head.statement.waited)}: too early to end a session for it"
     is_contested = offers_nobody and bool(found.turns)
     return _turns(found, reading) if is_contested else _chosen(found, found.candidates[: found.needed])
 
@@ -119,7 +119,7 @@ def _turns(found: Unblock, reading: Reading) -> str:
     keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
-        return f"{_want_next(found, reading)}: {found.order}, so nobody's end is proven to help"
+        return f"{_want_next(found, reading)}: {found.order}, so ending a session is not proven to help"
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.starts or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts or found.order}"
@@ -148,7 +148,7 @@ def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
             yield refused_holder(each)
     for inst_id, servers in gone.items():
         held = counted(servers, "server")
-        yield f"what is gone with instance {inst_id} still has {held}, and there is no session to end"
+        yield f"statements lost with instance {inst_id} still hold {held}, and there is no session to end"
 
 
 def refused_holder(candidate: Candidate) -> str:

@@ -173,7 +173,7 @@ def _unclear(state: QueueState) -> str:
     """Return why it is not known whether what seems to be free is, "" if it is known."""
     if state.not_known:
         return f"as far as is known; {'; '.join(map(str, state.not_known))}"
-    return f"by older figures; {state.outdated} has not answered now" if state.outdated else ""
+    return f"by older figures; {state.outdated} did not answer" if state.outdated else ""
 
 
 def _statements_ahead(state: QueueState) -> str:

@@ -217,6 +217,40 @@ class Alert(NamedTuple):
     between: tuple[str, ...] = ()
 
 
+class EarlierAdvice(NamedTuple):
+    """What was to be done about an alert when it was last seen: the kind of step, its sentence, short, and its tab."""
+
+    step: str
+    text: str
+    short: str
+    tab: str
+
+
+class UncheckedAlert(NamedTuple):
+    """An alert that an earlier poll found and that cannot be checked now, because views do not answer.
+
+    `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer. `advice` is what
+    was to be done about it then, None if nothing was known to help.
+    """
+
+    alert: Alert
+    at: datetime
+    views: tuple[str, ...]
+    advice: EarlierAdvice | None = None
+
+    def as_of(self, now: datetime) -> str:
+        """How old it is, in words."""
+        return f"{AS_OF}{duration((now - self.at).total_seconds())} ago"
+
+    def why(self, now: datetime) -> str:
+        """How old it is and why it cannot be checked, as stands after a sentence."""
+        return f" ({self.as_of(now)}: {', '.join(self.views)} did not answer)"
+
+
+AS_OF = "as of "
+"""How the age of an alert begins that cannot be checked."""
+
+
 class Evidence(NamedTuple):
     """The evidence that something does not exist.
 
@@ -294,7 +328,8 @@ class Reading(Struct, frozen=True, dict=True):
     `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
     the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
     several polls have shown, does not count their servers: they did not queue. `goals` are the results for the goals of
-    service in config.ini, empty without any.
+    service in config.ini, empty without any. `unchecked`
+    are alerts of earlier polls that cannot be checked now.
     """
 
     target: str
@@ -343,6 +378,11 @@ class Reading(Struct, frozen=True, dict=True):
     forecast: QueueForecast | None = None
     bypassed: tuple[Executing, ...] = ()
     goals: tuple[GoalReading, ...] = ()
+    unchecked: tuple[UncheckedAlert, ...] = ()
+
+    def is_silent(self) -> bool:
+        """Whether no view answered in this poll: its rows, if it has any, are those of earlier polls."""
+        return bool(self.late) and self.stale != 0.0
 
     def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
         """Return the reading with the forecasts of its queued statements, and their basis."""

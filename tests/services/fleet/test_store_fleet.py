@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from presman.analysis.fleet import KEPT, ConnectionState, Member, Past, key_figures_of
-from presman.analysis.readings.reading import Reading
+from presman.analysis.fleet import KEPT, ConnectionState, Member, Past, is_seen, key_figures_of
+from presman.analysis.readings.reading import LateView, Reading
 from presman.base.log_event import LogEvent
 from presman.recording.fleet_rows import LIVE, LOST, PAST, STOPPED, FleetRow, read_fleet
 from presman.recording.measure_tables import MICRO
@@ -115,6 +116,19 @@ def test_states_by_age_and_by_what_the_recorder_said(tmp_path: Path, moments: li
         assert "has written nothing for 2:0" in lost.reason
         writers[0].append(*moments[1])
         assert again(fleet)["a-live"].connection is ConnectionState.LIVE
+
+
+def test_what_the_newest_poll_could_not_see_is_told(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
+    snapshot, reading = moments[1]
+    late = (LateView("GV$SESSION", 9.0),)
+    for name, stale in (("some", 0.0), ("none", 9.0)):
+        write(tmp_path / "a.presman", [(snapshot, replace(reading, late=late, stale=stale))], name)
+    with watching(tmp_path / "a.presman") as fleet:
+        none, some = sorted(fleet.members(), key=lambda each: each.name)
+    assert (some.connection, is_seen(some)) == (ConnectionState.LIVE, False)
+    assert some.key_figures is not None
+    assert some.key_figures.unknown == "no answer in time: GV$SESSION"
+    assert (none.connection, none.reason, none.key_figures) == (ConnectionState.LATE, "no view answers", None)
 
 
 def test_some_by_name_and_a_folder_with_a_file_for_each_day(
@@ -252,7 +266,7 @@ def test_times_are_those_of_the_store(tmp_path: Path, moments: list[tuple[Snapsh
 
 
 def row(link: str = LIVE, age: float | None = 3.0, every: float | None = 5.0, since: float | None = 100.0) -> FleetRow:
-    return FleetRow("prod", link, 0, age, since, every, "why", key_figures())
+    return FleetRow("prod", link, 0, age, since, every, "", key_figures())
 
 
 @pytest.mark.parametrize(
