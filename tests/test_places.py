@@ -49,15 +49,6 @@ def test_who_has_just_asked_is_answered_first() -> None:
     assert places.take(2, "a", 5.0 + GRACE) == (True, 0)
 
 
-def test_who_asks_for_nothing_is_found() -> None:
-    places = filled(9, 9, "a", "b", "c")
-    places.rise(0, Standing.ASKED, 2.0)
-    assert places.silent_since(1.0) == [1]
-    places.leave(1)
-    places.rise(1, Standing.SAFE, 2.0)
-    assert places.silent_since(9.0) == [2]
-
-
 def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
     """The server may take more than a second to hear him, and those that came since are younger."""
     places = filled(6, 3, "owner", *"aabb")

@@ -3,7 +3,6 @@
 Strangers must not take all connections, and a client that waits for its answer must not lose it to a newcomer.
 """
 
-import threading
 import time
 from collections.abc import Callable, Hashable
 from enum import IntEnum
@@ -66,13 +65,12 @@ class _OfAddress(Generic[Key]):
 class Places(Generic[Key]):
     """Limits connections to `most` in all and `of_one` for each address; safe ones count only in all.
 
-    Instants are seconds of a monotonic clock. Thread-safe.
+    Instants are seconds of a monotonic clock.
     """
 
     def __init__(self, most: int, of_one: int) -> None:
         self._most = most
         self._of_one = of_one
-        self._turn = threading.Lock()
         self._taken: dict[Key, _Place] = {}
         self._bound: dict[str, _OfAddress[Key]] = {}
         """The connections that may be closed, by address."""
@@ -81,38 +79,29 @@ class Places(Generic[Key]):
 
     def take(self, key: Key, address: str, now: float) -> tuple[bool, Key | None]:
         """Give a place to a connection; return whether it got one, and the connection to close for it, if any."""
-        with self._turn:
-            found, gone = self._room(address, now)
-            if gone is not None:
-                self._remove(gone)
-            if found:
-                self._add(key, _Place(address, now))
-            return found, gone
+        found, gone = self._room(address, now)
+        if gone is not None:
+            self._remove(gone)
+        if found:
+            self._add(key, _Place(address, now))
+        return found, gone
 
     def rise(self, key: Key, standing: Standing, now: float) -> None:
         """Note the standing of a connection."""
-        with self._turn:
-            if place := self._taken.get(key):
-                self._remove(key)
-                self._add(key, _Place(place.address, now, standing))
+        if place := self._taken.get(key):
+            self._remove(key)
+            self._add(key, _Place(place.address, now, standing))
 
     def leave(self, key: Key) -> None:
         """Free the place of a connection that has ended."""
-        with self._turn:
-            self._remove(key)
+        self._remove(key)
 
     def should_read_now(self, came: int) -> bool:
         """Return whether to read from the `came` new connections before more are accepted.
 
         True if they are many and no address has more than one that may be closed: accepting more would close them.
         """
-        with self._turn:
-            return came >= self._most // 2 and max(self._addresses, default=0) <= 1
-
-    def silent_since(self, then: float) -> list[Key]:
-        """Return the connections that have been open since `then` or longer without a request."""
-        with self._turn:
-            return [key for key, each in self._taken.items() if each.standing is Standing.SILENT and each.since <= then]
+        return came >= self._most // 2 and max(self._addresses, default=0) <= 1
 
     def _add(self, key: Key, place: _Place) -> None:
         self._taken[key] = place

@@ -6,7 +6,9 @@ The result is also well-formed XML: each element is closed, each attribute quote
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from zlib import crc32
 
+from presman import __version__
 from presman.base.errors import InputError
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -65,6 +67,20 @@ IDLE = "#b4b9c1"
 _FONTS = "DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif"
 
 
+BY = f"presman {__version__}"
+"""Which program made a file: pages and pictures say it, and only what says it is replaced."""
+
+_PNG_HEAD = 33
+"""Bytes of a PNG before its second chunk."""
+
+
+def _png_chunk(kind: bytes, content: bytes) -> bytes:
+    return len(content).to_bytes(4) + kind + content + crc32(kind + content).to_bytes(4)
+
+
+_BY_IN_PNG = _png_chunk(b"tEXt", b"Software\0" + BY.encode())
+
+
 class PictureError(InputError):
     """A picture cannot be made; the text is one line and says what to do."""
 
@@ -98,6 +114,7 @@ def picture(panels: Sequence[Sequence[Markup]], height: float) -> str:
     return (
         element(
             "svg",
+            element("metadata", BY),
             element("rect", width=WIDTH, height=whole, fill="#ffffff"),
             *(
                 element("g", *parts, transform=f"translate(0 {place * height:.0f})")
@@ -123,4 +140,5 @@ def png(text: str) -> bytes:
     require_png()
     import resvg_py
 
-    return bytes(resvg_py.svg_to_bytes(svg_string=text))
+    drawn = bytes(resvg_py.svg_to_bytes(svg_string=text))
+    return drawn[:_PNG_HEAD] + _BY_IN_PNG + drawn[_PNG_HEAD:]

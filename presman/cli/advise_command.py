@@ -5,6 +5,7 @@ from argparse import ArgumentTypeError, Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from presman import __version__
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
@@ -13,7 +14,7 @@ from presman.base.formats import duration
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
-from presman.cli.parser import Parser, add_format, command_parser, option
+from presman.cli.parser import Parser, add_format, command_parser, option, output
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unseen
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
@@ -44,7 +45,7 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    words = f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%")
+    words = f"the goal to meet; may be repeated: {EXAMPLES}".replace("%", "%%")
     option(parser, "--goal GOAL", words, type=_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
     words = (
@@ -53,7 +54,7 @@ def arguments() -> Parser:
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=_kinds(_DEFAULT))
     add_format(parser, "text", "json", "html")
-    option(parser, "-o --output FILE", "write it there; an existing advice is replaced")
+    output(parser, "-o --output FILE", "write the advice to FILE; an advice of presman is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
@@ -71,7 +72,7 @@ def _kinds(text: str) -> tuple[str, ...]:
         if word in _CPU_LIMIT_NAMES:
             raise ArgumentTypeError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
-                "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
+                "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
             )
         if word not in KINDS:
             raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")
@@ -97,7 +98,7 @@ def run(options: Namespace) -> int:
     if options.format == "json":
         from presman.output.json_document import plain, written
 
-        text = written({"format": 1, **plain(found)}, ascii_only=console.wants_ascii())
+        text = written({"format": 1, "presman": __version__, **plain(found)}, ascii_only=console.wants_ascii())
     elif options.format == "html":
         text = as_page(found, datetime.now(UTC))
     else:
@@ -110,7 +111,12 @@ def _write(path: Path | None, text: str, form: str) -> None:
     if path is None:
         (console.show if form == "text" else console.put)(text)
         return
-    write_whole(path, text.encode("utf-8"))
+    head = (
+        f"Advice of presman {__version__}, {datetime.now(UTC).astimezone():%Y-%m-%d %H:%M:%S}\n\n"
+        if form == "text"
+        else ""
+    )
+    write_whole(path, (head + text).encode("utf-8"))
     console.note(f"advice in {path}")
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presman.base.formats import counted, spelled
 from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, option, some_seconds
+from presman.cli.output_file import RECORDING, output_path
+from presman.cli.parser import Parser, command_parser, option, output, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
 from presman.recording.store_errors import LargeNumberError, RecordingError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from presman.recording.recording_source import RecordingSource
     from presman.recording.store import Store
 
@@ -44,14 +46,14 @@ def arguments() -> Parser:
     )
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     option(parser, "--minutes N", "how long (default 10)", type=_minutes, default=10.0)
-    option(parser, "-o --output FILE", "where to write it (default presman-bundle-TIME.presman)")
+    output(parser, "-o --output FILE", "where to write it (default presman-bundle-TIME.presman)")
     return parser
 
 
 def run(options: Namespace) -> None:
     """Write the file and name it in the last line. Raises Failure."""
     resolved = resolve(options.target, load(options), options)
-    path = Path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman")
+    path = output_path(options.output or f"presman-bundle-{as_of(datetime.now(UTC))}.presman", RECORDING)
     if path.exists():
         raise Failure(f"{path} exists: choose another name with -o", exit_codes.OUTPUT)
     try:

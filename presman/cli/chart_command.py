@@ -10,7 +10,7 @@ from presman.base.text import clean
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import PAGE, PICTURE, PNG, output_path, write_whole
-from presman.cli.parser import Parser, command_parser, option
+from presman.cli.parser import Parser, command_parser, option, output
 from presman.reports.file_series import FileSeries, read_series
 from presman.reports.series_chart import chart_page, chart_svg, chart_text
 
@@ -32,19 +32,19 @@ def arguments() -> Parser:
     )
     option(parser, "file FILE", "what `presman export`, key e or presman 1.x wrote")
     option(parser, "columns COLUMN", "what to draw (default: the usual columns of the measure)", nargs="*")
-    option(parser, "-o --output FILE", "FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]")
+    output(parser, "-o --output FILE", "FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]")
     return parser
 
 
 def run(options: Namespace) -> None:
     """Draw in the terminal or write a file. Raises Failure, ChartError."""
     source = Path(options.file)
-    output = _output(options.output, options.file) if options.output else None
+    path = _output(options.output, options.file) if options.output else None
     found = read_series(source, options.columns)
     for note in found.notes:
         console.note(note)
-    if output is not None:
-        write_whole(output, _drawn(found, source, output.suffix.lower()))
+    if path is not None:
+        write_whole(path, _drawn(found, source, path.suffix.lower()))
         return
     width, height = shutil.get_terminal_size((100, 30))
     colour = console.has_colour() and not console.wants_ascii()

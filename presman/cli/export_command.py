@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,7 +17,18 @@ from presman.base.measure_names import MEASURES
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.cli import console, event_log, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_log_options, choice, command_parser, measure, option, positive, some_seconds
+from presman.cli.output_file import MEASURED, output_path
+from presman.cli.parser import (
+    Parser,
+    add_log_options,
+    choice,
+    command_parser,
+    measure,
+    option,
+    output,
+    positive,
+    some_seconds,
+)  # fmt: skip
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.figures.measures import MEASURES as EXPORTED
@@ -113,7 +123,7 @@ def arguments() -> Parser:
     option(parser, "--column C", "the figure in a wide file")
     formats = "csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')"
     choice(parser, "--format F", formats, "csv", "jsonl", "parquet")
-    option(parser, "-o --output FILE", "where to write (default -: standard output)", default="-")
+    output(parser, "-o --output FILE", "where to write (default -: standard output)", default="-")
     option(parser, "--polls N", "stop after N readings", type=positive)
     option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
     option(parser, "--fsync", "wait for the disk at each poll")
@@ -162,7 +172,7 @@ def run(options: Namespace) -> None:
 
 def _file(measure: str, options: Namespace) -> CsvExport | ParquetExport:
     """Return the file or stream for the readings. Raises Failure, OutputError."""
-    path = Path(options.output) if options.output != "-" else None
+    path = output_path(options.output, MEASURED[options.format]) if options.output != "-" else None
     if options.format != "csv" and options.layout != "tidy":
         raise Failure(f"--format {options.format} goes with --layout tidy")
     if options.format == "parquet":

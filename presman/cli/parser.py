@@ -102,6 +102,17 @@ def option(parser: argparse._ActionsContainer, names: str, words: str, **how: An
     parser.add_argument(*own, help=words, **how)
 
 
+def output(parser: argparse._ActionsContainer, names: str, words: str, **how: Any) -> None:
+    """Add an option that names a file to write."""
+    option(parser, names, words, type=_file_name, **how)
+
+
+def _file_name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty, and a name is needed")
+    return text
+
+
 def choice(parser: argparse._ActionsContainer, name: str, words: str, *known: str) -> None:
     """Add an option whose value is one of `known`; the first is the default."""
     option(parser, name, words, type=OneOf(*known), default=known[0])
@@ -209,7 +220,7 @@ def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str
 
 
 TARGET_HELP = """\
-TARGET is one thing everywhere:
+TARGET is the same everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
@@ -246,7 +257,7 @@ def add_log_options(parser: Parser) -> None:
     option(group, "--log-format F", "text (default), or json: one object a line", type=OneOf("text", "json"))
     words = "debug (each poll), info (default), warning, error"
     option(group, "--log-level L", words, type=OneOf("debug", "info", "warning", "error"))
-    option(group, "--log-file FILE", "append to FILE, reopened when it is moved; errors also to standard error")
+    option(group, "--log-file FILE", "append to FILE (log rotation is noticed); errors also to standard error")
 
 
 def add_poll_times(parser: Parser, timeout: str) -> None:

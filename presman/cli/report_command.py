@@ -7,7 +7,7 @@ from presman.base.formats import counted
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import PAGE, output_path, write_whole
-from presman.cli.parser import Parser, command_parser, option
+from presman.cli.parser import Parser, command_parser, option, output
 from presman.cli.settings import load, resolve
 from presman.config.target import named_recording
 
@@ -26,8 +26,8 @@ def arguments() -> Parser:
         "at start end",
     )
     option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote", nargs="?")
-    words = "where to write it (-: standard output); an existing page is replaced"
-    option(parser, "-o --output FILE", words, required=True)
+    words = "write the page to FILE (-: standard output); a page of presman is replaced"
+    output(parser, "-o --output FILE", words, required=True)
     return parser
 
 

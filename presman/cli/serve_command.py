@@ -30,7 +30,7 @@ from presman.cli.start import check_theme
 from presman.config.target import Target
 
 if TYPE_CHECKING:
-    from presman.services.serve.connections import Access, Launch, Serving
+    from presman.services.serve.access import Access, Launch, Serving
 
 SHORTEST_TOKEN = 16
 """Characters that a token of the user must have, so that it cannot be guessed."""
@@ -59,8 +59,8 @@ def arguments() -> Parser:
     parser = command_parser(
         "serve",
         "The monitor in a browser, on this machine only unless --listen says otherwise. Each page is a separate\n"
-        "monitor with its own database session, logged in as whoever started presman. Viewers cannot act, write a\n"
-        "file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        "monitor with its own database session and the login that presman was started with. Viewers cannot act,\n"
+        "write a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
         """\
   presman serve prod
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
@@ -84,9 +84,12 @@ def arguments() -> Parser:
 
 def run(options: Namespace) -> int:
     """Serve until stopped. Raises Failure, InputError."""
-    _need("aiohttp", "textual_serve")
+    try:
+        import_module("textual_serve")
+    except ImportError:
+        raise Failure("presman serve needs textual_serve: pip install 'presman[web]'") from None
     from presman.services.serve import viewer_site
-    from presman.services.serve.connections import Serving
+    from presman.services.serve.access import Serving
 
     if options.token is False and options.token_file:
         raise Failure("--token-file and --no-token contradict each other")
@@ -105,18 +108,9 @@ def run(options: Namespace) -> int:
         return 128 + viewer_site.run(serving, listening.sockets, certificates, announce)
 
 
-def _need(*libraries: str) -> None:
-    """Raise Failure if a library of the extra is missing."""
-    for name in libraries:
-        try:
-            import_module(name)
-        except ImportError:
-            raise Failure(f"presman serve needs {name}: pip install 'presman[web]'") from None
-
-
 def _launch(options: Namespace) -> tuple[str, Launch]:
     """Return the target's name and the command that starts its monitors; ask for the password once for all of them."""
-    from presman.services.serve.connections import Launch
+    from presman.services.serve.access import Launch
 
     config = load(options)
     typed: list[str] = []
@@ -154,7 +148,7 @@ def _token_of_file(path: Path) -> Secret:
     if len(token) < SHORTEST_TOKEN or not token.isprintable():
         raise InputError(f"{path}: its first line is not a token of at least {SHORTEST_TOKEN} characters")
     if mode & 0o007:
-        console.note(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
+        console.note(f"warning: every user of this machine may read {path}: chmod 600 {path}")
     return Secret(token)
 
 
@@ -173,7 +167,7 @@ def _public(text: str) -> str:
 
 
 def _listen(host: str, port: int) -> _Listening:
-    from presman.services.serve.connections import listening_sockets
+    from presman.services.listener import listening_sockets
 
     sockets = listening_sockets(host, port)
     addresses = [each.getsockname()[0] for each in sockets]
@@ -183,13 +177,13 @@ def _listen(host: str, port: int) -> _Listening:
 def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
     """Return a random token, None if none is needed. Raises Failure."""
     if options.token is False and not listening.only_loopback:
-        raise Failure("--no-token goes with loopback: elsewhere anybody could look")
+        raise Failure("--no-token goes with loopback: elsewhere anyone could open the monitor")
     wanted = options.token if options.token is not None else bool(options.public) or not listening.only_loopback
     return Secret(secrets.token_urlsafe(24)) if wanted else None
 
 
 def _access(listening: _Listening, token: Secret | None, public: str, secure: bool) -> Access:
-    from presman.services.serve.connections import Access
+    from presman.services.serve.access import Access
 
     names = {"localhost"}
     if not listening.only_loopback:
@@ -209,6 +203,6 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
         if not access.secure:
             console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif access.token is None:
-        console.note("anybody logged in to this machine can look, too: --token asks for a token")
+        console.note("anyone logged in to this machine can open it, too: --token asks for a token")
     tail = f"?token={access.token.reveal()}" if access.token is not None and not options.token_file else ""
     console.note(f"open {url}{tail}")

@@ -11,11 +11,12 @@ from typing import TextIO
 
 from presman.base import formats
 from presman.base.markup import png, require_png
+from presman.base.private_files import expanded
 from presman.base.text import clean, one_line
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.output_file import PICTURE, PNG, WAITS, output_path
-from presman.cli.parser import Parser, option
+from presman.cli.output_file import PICTURE, PNG, WAITS, output_path, replaced, write_whole
+from presman.cli.parser import Parser, option, output
 from presman.trace import trace_report
 from presman.trace.survey import Survey
 from presman.trace.tally import histogram
@@ -37,11 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(which, "--all", "all events but idle ones")
     option(which, "--idle", "idle events too, where --all or a pattern includes them")
     option(which, "--list", "list the events found, idle ones with the reason")
-    output = parser.add_argument_group("output")
-    words = "write every wait as a line of CSV (takes its place once it is whole); - is standard output"
-    option(output, "--csv FILE", words)
-    option(output, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
-    option(output, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
+    group = parser.add_argument_group("output")
+    words = "write every wait as a line of CSV (FILE is replaced when it is complete); - is standard output"
+    output(group, "--csv FILE", words)
+    option(group, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
+    output(group, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
 
 
 def arguments() -> Parser:
@@ -55,7 +56,7 @@ examples:
   presman trace --list *.trc
   presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
   presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
-exit codes: 0 done, 2 a file was refused or cut short (the others count all the same), 4 an output cannot be written,
+exit codes: 0 done, 2 a file was refused or cut short (the others are counted), 4 an output cannot be written,
 5 no wait of what was asked for was found, or no WAIT line was understood""",
     )
     add_arguments(parser)
@@ -157,7 +158,7 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
     if not panels:
         raise Failure(f"{clean(name)} not written: there are no waits to draw", exit_codes.FINDINGS)
     text = svg(panels)
-    Path(name).write_bytes(png(text) if name.lower().endswith(".png") else text.encode())
+    write_whole(expanded(name), png(text) if name.lower().endswith(".png") else text.encode())
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -186,7 +187,7 @@ def _replaced(name: str) -> Iterator[TextIO]:
         yield out
         out.flush()
         return
-    path = Path(name)
+    path = replaced(expanded(name))
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file

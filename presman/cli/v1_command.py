@@ -2,11 +2,11 @@
 
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, measure, option, positive
+from presman.cli.output_file import MEASURED, output_path
+from presman.cli.parser import Parser, command_parser, measure, option, output, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
 from presman.output import v1_tables
@@ -32,7 +32,7 @@ def arguments() -> Parser:
     option(parser, "-m MEASURE", "cpu, session_io, parallel, emphasis", dest="measure", type=measure)
     option(parser, "-c COLUMN", "index of a column from 0, or its name", dest="column")
     option(parser, "-p", "a bar per group for that column", dest="plot")
-    option(parser, "-o FILE", "write that column to a CSV file, poll by poll", dest="output")
+    output(parser, "-o FILE", "write that column to a CSV file, poll by poll", dest="output")
     option(parser, "--polls N", "stop after N polls", type=positive)
     return parser
 
@@ -45,7 +45,7 @@ def run(options: Namespace) -> None:
         known = ", ".join(v1_tables.TABLES)
         raise Failure(f"-m knows {known}; for {measure}: presman export --measure {measure}")
     column = _column(options, measure)
-    file = WideCsv(Path(options.output), note=console.note) if options.output else None
+    file = WideCsv(output_path(options.output, MEASURED["csv"]), note=console.note) if options.output else None
     try:
         for came in Polling(resolved).moments(polls=options.polls):
             table = v1_tables.TABLES[measure](came.snapshot, came.reading)

@@ -221,7 +221,7 @@ def _check_level(load: ObservedLoad, group: Group) -> None:
     """Raise Failure for a group whose level in the observed plan cannot be changed."""
     if not load.plan.is_ordered:
         raise Failure(
-            "--level: groups stand in subplans or several containers, divide by shares, or one queue serves all of "
+            "--level: groups are in subplans or several containers, divide by shares, or one queue serves all of "
             "them: other levels are not replayed"
         )
     if load.level(group) is None:

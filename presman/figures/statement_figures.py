@@ -146,7 +146,7 @@ def forecast_record(reading: Reading, *, since: bool = False) -> str:
     if behind is None or not behind.record.judged:
         return ""
     record = behind.record
-    again = ", worked out again from the recording" if behind.worked_out_again else ""
+    again = ", calculated again from the recording" if behind.worked_out_again else ""
     when = f", since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
     return f"{record.in_words()}, half within {duration(record.median_error)} of its middle{again}{when}"
 
@@ -266,7 +266,7 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "the latest.", "starts.low"),
     Queued("starts_high_s", "at most", SECONDS, "The latest start: in 8 cases of 10 it starts between the earliest "
            "and this.", "starts.high"),
-    Queued("no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it reaches its "
+    Queued("no_forecast", "no forecast because", NAME, "Why there is no such figure: `timeout` where it reaches its "
            "timeout first, else what is not known. Empty where there is one.", no_forecast),
     Queued("timeout_left_s", "Timeout in", SECONDS, "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. "
            "Then: ✕ it ends with ORA-07454 (always before 18, later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at "

@@ -66,13 +66,13 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views required for a forecast: they show the waiting statements, the holders of servers, and the limits."""
 
-_QUIESCED = "the database is quiesced, and nobody knows for how long"
-_BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
+_QUIESCED = "the database is quiesced, for how long is not known"
+_BEHIND_BROKEN = StartForecast(why_none="a statement ahead of it should have started by now and has not")
 _NEVER_KNOWN = "and whether that ever starts is not known"
-_BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement before it wants more than its limit allows, {_NEVER_KNOWN}")
-PENDING = StartForecast(why_none="it is being worked out")
+_BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement ahead of it wants more than its limit allows, {_NEVER_KNOWN}")
+PENDING = StartForecast(why_none="it is being calculated")
 """A start that is not known yet."""
-_TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
+_TOO_LONG = StartForecast(why_none="the queue is so long that the calculation takes more than 5 minutes")
 _NOT_WITHIN = "it does not start within "
 NEVER = f"{_NOT_WITHIN}4 hours in most courses"
 _MINUTE = 60.0

@@ -3,7 +3,7 @@
 from presman.analysis.alerts.alert_rules import is_plan_unknown, wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.judge import groupless
-from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
+from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule, silent_views
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import spelled
@@ -52,7 +52,8 @@ def _state(
         return "silent"
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
-    if rule.rests_on in _unavailable(reading) or any(each.startswith(rule.key) for each in lacking):
+    is_blind = rule.rests_on in _unavailable(reading) or bool(silent_views(rule.key, reading))
+    if is_blind or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"
 

@@ -225,7 +225,7 @@ def _session(row: SessionReading) -> str:
 def _quiesces(row: SessionReading) -> str:
     """Return how a session quiesces the database, and what it waits for."""
     if row.event != QUIESCE_WAIT:
-        return "was seen to quiesce the database, and waits for that no more"
+        return "was seen to quiesce the database, but no longer waits for it"
     since = f"has waited for {spelled(row.waited)} until" if row.waited is not None else "waits until"
     return f"quiesces the database: it {since} all calls under way have ended"
 
@@ -233,7 +233,7 @@ def _quiesces(row: SessionReading) -> str:
 def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iterator[str]:
     if unseen:
         yield f"session {row.inst_id}:{row.sid},{row.serial} holds {counted(row.servers, 'server')}"
-        yield f"  cannot tell whether it runs or is idle, nor of whom it is: {unseen}"
+        yield f"  cannot tell whether it runs or is idle, or whose it is: {unseen}"
         return
     if row.orphaned:
         yield f"{_describe(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
@@ -312,7 +312,7 @@ def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None 
     from_start = history.was_there(row)
     if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
-        first, remark = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        first, remark = (" or before", f"; presman watched from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
             remark += f"; up to {clock(history.sparse_to)} one poll in {history.step} was read"
         spans = [str(span) for span in history.gaps if span.until > (came or reasons[0].since)]

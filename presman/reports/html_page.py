@@ -8,7 +8,7 @@ from pathlib import Path
 
 from presman import __version__
 from presman.base.colours import HUES
-from presman.base.markup import IDLE, Markup, element
+from presman.base.markup import BY, IDLE, Markup, element
 
 _STYLE = Path(__file__).with_name("page.css").read_text("utf-8").replace("IDLE", IDLE) + "".join(
     f".{style}{{color:{hue.page}}}" for style, hue in HUES.items()
@@ -22,6 +22,7 @@ def page(title: str, *body: Markup) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("meta", name="generator", content=BY),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),

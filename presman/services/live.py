@@ -194,6 +194,7 @@ class Readings:
 
     def read(self, snapshot: Snapshot) -> ReadingCame:
         """Return the reading of the next poll."""
+        from presman.analysis.advice.to_do import with_unchecked
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
@@ -210,6 +211,7 @@ class Readings:
 
             self.forecaster = None
             reading = as_shown(reading, snapshot)
+        reading = with_unchecked(self._reading, reading)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading or reading, reading

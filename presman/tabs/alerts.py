@@ -3,7 +3,7 @@
 import re
 
 from presman.analysis.alerts.alert_rules import all_clear, is_wrong, not_known, worst_first, wrong
-from presman.analysis.readings.reading import Alert, Evidence, Reading
+from presman.analysis.readings.reading import AS_OF, Alert, Evidence, Reading
 from presman.base.formats import counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
@@ -65,8 +65,8 @@ _PLURAL = re.compile(r"\b(\w+?)s?\b")
 
 
 def kind_of(alert: Alert) -> tuple[str, str]:
-    """Return the subject of an alert without its figures; names that contain digits are kept."""
-    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short))
+    """Return the subject of an alert without its figures and its age; names that contain digits are kept."""
+    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short.partition(f" ({AS_OF}")[0]))
 
 
 class AlertNews:

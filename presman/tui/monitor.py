@@ -280,7 +280,7 @@ class Moments:
         """Go to the next (1) or previous (-1) event."""
         event = self.event(direction)
         if event is None:
-            self.notify("Nothing else happened after this." if direction > 0 else self._no_earlier_event())
+            self.notify("There is no event after this." if direction > 0 else self._no_earlier_event())
         else:
             self.show(event)
 
@@ -299,5 +299,5 @@ class Moments:
         return beside(self.monitor.events, reading.at, direction, span[0])
 
     def _no_earlier_event(self) -> str:
-        first = "" if self.span is None else f" The oldest poll kept is from {clock(self.span[0])}."
-        return f"Nothing happened before this.{first}"
+        first = "" if self.span is None else f" The oldest poll is from {clock(self.span[0])}."
+        return f"There is no event before this.{first}"

@@ -112,7 +112,7 @@ class RecordedMoments(Moments):
         return None if at is None else beside(self.monitor.events, at, direction)
 
     def _no_earlier_event(self) -> str:
-        return "Nothing happened before this."
+        return "There is no event before this."
 
 
 class ReplayApp(MonitorApp):

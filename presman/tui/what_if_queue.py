@@ -174,7 +174,7 @@ class LiveAdvice:
 _OLD = 10.0
 """Age in seconds from which the panel shows how old its figures are."""
 
-_WORKING = "The change is being worked out"
+_WORKING = "The change is being calculated"
 _NO_SCRIPT = "No limit is changed: there is no script."
 
 
@@ -250,7 +250,7 @@ def last_words(answer: WhatIfAnswer) -> str:
         return f"When the last of the {len(rows)} queued starts is not known: {why}."
     what_if = f", what if: {then.no}{then.words}" if answer.choice and not then.why else ""
     came = len(answer.starts) - len(rows)
-    late = f" {counted(came, 'more')} just came: not worked out yet." if came else ""
+    late = f" {counted(came, 'more')} just came: not calculated yet." if came else ""
     return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
 
 
@@ -320,7 +320,7 @@ class QueueOnShow:
         if answer is None:
             return
         hidden = () if choice else ("then", "then_between", "sooner")
-        why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
+        why = f"No forecast: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
         record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record
         newest = self._monitor.reading or answer.reading

@@ -233,7 +233,7 @@ def test_servers_without_a_coordinator_are_nobodys_and_that_is_said() -> None:
     reading = analyse(None, snapshot(instance(), *rows))
     assert reading.running == ()
     assert reading.header.servers.in_use == 4
-    assert "4 sessions of V$PX_SESSION have no QCSID: whose parallel servers they are is not known" in reading.notes
+    assert "4 sessions of V$PX_SESSION have no QCSID: which statements they work for is not known" in reading.notes
 
 
 def test_waits_and_histograms_and_downgrades_by_delta() -> None:

@@ -174,7 +174,7 @@ def no_thread(*names: str) -> Callable[[threading.Thread], None]:
     [
         ["once", "--timeout", "5"], ["export", "--polls", "1", "-o", "x.csv"],
         ["record", "-o", "x.presman", "--polls", "1"], ["metrics", "--listen", "127.0.0.1:0"], ["fleet"],
-        ["bundle", "-o", "b.zst", "--minutes", "1"],
+        ["bundle", "-o", "b.presman", "--minutes", "1"],
     ],
     ids=lambda words: words[0],
 )  # fmt: skip

@@ -119,7 +119,7 @@ def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_w
         found = watched().add(reading(310.0, (waiting(310.0), small), held), lambda rules=rules: rules)
         told[allowed] = [each.starts.why_none for each in found.queue if each.starts is not None]
     more = "wants more than its limit allows, and whether that ever starts is not known"
-    assert told == {63: [f"it {more}", f"a statement before it {more}"], 64: ["", ""]}
+    assert told == {63: [f"it {more}", f"a statement ahead of it {more}"], 64: ["", ""]}
 
 
 def test_without_its_servers_nothing_is_foreseen() -> None:
@@ -280,7 +280,7 @@ def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
         return forecaster._start(waiting(310.0), few, before, RULES, at)
 
     assert told(310.0) == told(600.0) == PENDING
-    assert told(610.0).why_none == "the queue is so long that working it out takes more than 5 minutes"
+    assert told(610.0).why_none == "the queue is so long that the calculation takes more than 5 minutes"
     few.append(few[0])
     assert told(615.0).median == 40.0
     few.pop()
@@ -349,7 +349,7 @@ def test_who_stands_behind_one_that_did_not_start_when_it_should_have_has_no_ran
         if first.median is not None:
             assert then.median is not None
         second += 5.0
-    assert then.why_none == ("a statement before it should have started by now and has not" if behind else "")
+    assert then.why_none == ("a statement ahead of it should have started by now and has not" if behind else "")
 
 
 @pytest.mark.parametrize("view", ["GV$SESSION", "V$PX_SESSION", "GV$RSRC_PLAN", "DBA_RSRC_PLAN_DIRECTIVES"])

@@ -153,7 +153,7 @@ def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Pat
     with Recording(str(place)) as recording:
         found = foreseen(recording.playback(), POLLS - 1)
     assert found is not None
-    assert forecast_record(found).endswith(", worked out again from the recording")
+    assert forecast_record(found).endswith(", calculated again from the recording")
 
 
 def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_was_read_waits_for_a_listener() -> None:
     assert numbers[:2] == [1, 2]
     assert threads == {"presman-sampler"}, "the screen's own thread analyses nothing"
     start.end()
-    assert not sampler.is_alive
+    until(lambda: not sampler.is_alive, "the end of the thread")
     assert ended == [True]
 
 

@@ -96,7 +96,7 @@ async def test_a_key_that_nothing_has_says_what_has_one() -> None:
         assert "x is no key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
         assert "^b is no key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]
         assert "? help" in (await acting.press("down")).splitlines()[-1], "the next key takes the word away"
-        assert "Overview is on the screen." in (await acting.press("1")).splitlines()[-1]
+        assert "Overview is already shown." in (await acting.press("1")).splitlines()[-1]
         assert "m is a key of the tab Latency (7)." in (await acting.press("m")).splitlines()[-1]
         assert "x is no key here: Esc goes back." in await acting.press("O", "x"), "a list of columns is open"
         await acting.keys("escape", "slash")

@@ -125,7 +125,7 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
     plain = busy()
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
     starts[plain.queue[0].executing()] = StartForecast(timeout=True)
-    starts[plain.queue[1].executing()] = StartForecast(why_none="it is being worked out")
+    starts[plain.queue[1].executing()] = StartForecast(why_none="it is being calculated")
     reading = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
     async with stage(reading, size=(200, 50)) as acting:
         lines = (await acting.press("4")).splitlines()
@@ -143,7 +143,7 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
         assert "1:40-3:30" in third
         assert "1:40" not in second
         page = await acting.press("down", "d")
-        assert "There is no forecast of its start: it is being worked out." in page
+        assert "There is no forecast of its start: it is being calculated." in page
 
 
 def test_looking_back_shows_what_was_foreseen_then() -> None:

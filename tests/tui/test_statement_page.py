@@ -84,7 +84,7 @@ def contents(**facts: Any) -> ScopeContents:
          "2 running on 24 servers, 1 queued, 1 other session"),
         (contents(queue=(queued(1), queued(2))), "2 queued"),
         (contents(sessions=(OWN, OWN)), "2 sessions"),
-        (contents(), "nobody runs it"),
+        (contents(), "no session runs it"),
     ],
 )  # fmt: skip
 def test_who_runs_it_now_is_counted(found: ScopeContents, now: str) -> None:

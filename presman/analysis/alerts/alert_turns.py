@@ -106,11 +106,12 @@ class AlertTurns:
         """Return the turns of the next reading, worst alert first; an unchecked alert does not get better."""
         at, whole, found = reading.at, sees_all(reading), []
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
+        old = {mark_of(each.alert) for each in reading.unchecked}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
             course = self._courses.setdefault(mark, Turning(at, at))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
-                course.text = now[mark].text if mark in now else course.text
+                course.text = now[mark].text if mark in now and not (course.text and mark in old) else course.text
                 change = course.turn(rank, at)
                 change = self._first if change == BEGAN else change
                 found += [AlertTurn(course.since, change, course.words(change))] if change else []

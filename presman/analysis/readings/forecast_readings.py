@@ -1,7 +1,5 @@
 """Forecast of the parallel queue: its accuracy, and what ending running statements would do, in words."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from msgspec import Struct

@@ -258,7 +258,7 @@ class OldChain:
                 columns[index] = _checked(shape, index, _unpack_column(base, self._texts, _Unpacker(parts[index])))
             elif None in base:  # new rows without values
                 columns[index] = _checked(shape, index, list(base))
-        rows = shape.rows(dict(enumerate(columns)), moves.length)
+        rows = shape.rows(columns, moves.length)
         columns = columns if moves.length else []
         return _Known(shape, replace(section, rows=rows), tuple(columns), moves.length, moves.gone)
 
@@ -323,10 +323,10 @@ def _step(bare: bytes, index: int) -> int:
         unpacker.signed()
     unpacker.double()
     if not unpacker.count(_WORDS | _NARROW | _STEP) & _STEP:
-        raise DamagedError("a frame that does not tell what it is the difference to")
+        raise DamagedError("a frame that does not say what it differs from")
     step = unpacker.count(index)
     if bool(step) is not bool(index):
-        raise DamagedError("a frame that is the difference to none")
+        raise DamagedError("a frame that differs from no other")
     return step
 
 

@@ -415,7 +415,7 @@ def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
     changes = events_of_kind(playback, PLAN_CHANGED, start, end, _MOST_CHANGES)
     notes = [f"{each.text} at {spelled_time(each.at)}" for each in changes]
     if len(changes) >= _MOST_CHANGES:
-        notes.append(f"more changes of the plan than these {_MOST_CHANGES} are not told")
+        notes.append(f"more changes of the plan than these {_MOST_CHANGES} are not listed")
     lost = count_of_kind(playback, LOST, start, end)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
 

@@ -4,26 +4,25 @@ It has a page, the files that the page loads, a websocket for each viewer, and d
 """
 
 import asyncio
-import logging
 import os
+import resource
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
 from presman.base.certificates import Certificates
-from presman.base.errors import InputError
+from presman.base.errors import InputError, LimitError
 from presman.base.listeners import WAITING, RateLimited, Standing
-from presman.services.serve import connections
-from presman.services.serve.connections import Connections, Serving, most_at_once, most_connections
+from presman.services import listener
+from presman.services.listener import Connections, accepting
+from presman.services.serve.access import Serving
 from presman.services.serve.viewer_slots import ViewerSlots
 
 LARGEST_FORM = 4096
@@ -104,7 +103,7 @@ class ViewerSite:
         try:
             if request.transport is None:  # closed before its body is read, for which aiohttp would wait
                 raise ConnectionResetError
-            async with asyncio.timeout(connections.SILENCE):
+            async with asyncio.timeout(listener.SILENCE):
                 form = await request.post()
         except (TimeoutError, ConnectionError):  # closed in the meantime: the answer is lost
             raise web.HTTPRequestTimeout from None
@@ -252,8 +251,36 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 8.0
 """Seconds for all monitors together to end."""
 
-LINGERING = 1.0
-"""Seconds for which the rest of a request is still read after its answer."""
+MOST = 256
+"""The most connections besides those of viewers, whatever the limit of descriptors; one address may have half."""
+
+FEWEST = 16
+"""The fewest connections with which two browsers do not get in each other's way."""
+
+OWN, PER_VIEWER = 40, 10
+"""Descriptors of presman itself, and of each viewer: the pipes of the monitor, and those used to start it."""
+
+
+def most_connections(viewers: int) -> int:
+    """Return the most connections besides the monitors. Raises LimitError if too few are possible."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return MOST + viewers
+    found = min(MOST + viewers, allowed - OWN - viewers * PER_VIEWER)
+    if found < FEWEST + viewers:
+        takes = OWN + viewers * PER_VIEWER + FEWEST + viewers
+        raise LimitError(f"open files (ulimit -n) are limited to {allowed}: --viewers {viewers} takes {takes}")
+    return found
+
+
+def most_at_once(viewers: int, most: int) -> int:
+    """Return how many connections to accept before those that they replace are closed.
+
+    If there are enough descriptors these are all that wait: in a flood, others would not be accepted otherwise.
+    """
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = allowed - OWN - viewers * PER_VIEWER - most
+    return WAITING if allowed == resource.RLIM_INFINITY or spare >= most else max(1, spare)
 
 
 def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]) -> int:
@@ -284,41 +311,17 @@ async def running(
 ) -> AsyncIterator[web.AppRunner]:
     """Serve while the context is open."""
     most = most_connections(serving.viewers)
-    connections = Connections(most, serving.note, most_at_once(serving.viewers, most))
-    complaints = _Complaints(serving.note)
-    asyncio.get_running_loop().set_exception_handler(complaints.of_loop)
-    runner = web.AppRunner(
-        ViewerSite(serving, connections).application(), access_log=None, logger=_logger(complaints),
-        shutdown_timeout=PATIENCE, keepalive_timeout=30.0, lingering_time=LINGERING, auto_decompress=False,
+    connections = Connections(
+        most, most // 2, serving.note, most_at_once(serving.viewers, most), certificates=certificates
     )  # fmt: skip
+    runner = web.AppRunner(ViewerSite(serving, connections).application(), shutdown_timeout=PATIENCE)
     await runner.setup()
     assert runner.server is not None
-    context = None if certificates is None else _renewing(certificates)
-    for each in sockets:
-        each.listen(WAITING)
-        each.setblocking(False)
-    tasks = [asyncio.create_task(connections.accept(each, runner.server, context)) for each in sockets]
-    tasks.append(asyncio.create_task(connections.close_silent()))
     try:
-        yield runner
+        async with accepting(connections, sockets, runner.server, serving.note):
+            yield runner
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        for each in sockets:
-            each.close()
         await runner.cleanup()
-
-
-def _renewing(certificates: Certificates) -> ssl.SSLContext:
-    """Return a TLS context that is replaced at each handshake by that of the current certificate."""
-
-    def renew(line: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        line.context = certificates.context()
-
-    context = certificates.context()
-    context.sni_callback = renew
-    return context
 
 
 def _end_at_signals(ended: asyncio.Future[int]) -> None:
@@ -329,27 +332,3 @@ def _end_at_signals(ended: asyncio.Future[int]) -> None:
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # ignored as nohup sets it
             asyncio.get_running_loop().add_signal_handler(number, end, number)
-
-
-class _Complaints(logging.Handler):
-    """Errors of the web server and its event loop as lines of presman's log; limited, as strangers can cause them."""
-
-    def __init__(self, note: Callable[[str], None]) -> None:
-        super().__init__(logging.ERROR)
-        self._note = RateLimited(note).note
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._report(record.getMessage(), record.exc_info[1] if record.exc_info else None)
-
-    def of_loop(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        self._report(str(context["message"]), context.get("exception"))
-
-    def _report(self, text: str, error: BaseException | None) -> None:
-        self._note(f"web server: {text}" + (f": {type(error).__name__}: {error}" if error else ""))
-
-
-def _logger(complaints: _Complaints) -> logging.Logger:
-    logger = logging.getLogger("presman.services.serve")
-    logger.propagate = False
-    logger.handlers = [complaints]
-    return logger

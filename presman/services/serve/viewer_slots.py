@@ -18,7 +18,8 @@ from msgspec import Struct
 from presman.base.child import PacketReader, file_of, meta_packet, packet
 from presman.base.listeners import Standing
 from presman.base.running_out import ran_out
-from presman.services.serve.connections import Connections, Launch, Serving
+from presman.services.listener import Connections
+from presman.services.serve.access import Launch, Serving
 
 LARGEST_MESSAGE = 1 << 16
 """The most bytes of a message from a browser: anything larger is neither a key nor a text to paste."""

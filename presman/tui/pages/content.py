@@ -234,7 +234,7 @@ def _owner_and_sessions(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     parts = running_in_words(found.running)
     parts += [f"{len(found.queue)} queued"] if found.queue else []
     parts += [f"{counted(len(rest), 'other session')}" if parts else counted(len(rest), "session")] if rest else []
-    yield fact("now", ", ".join(parts) or "nobody runs it")
+    yield fact("now", ", ".join(parts) or "no session runs it")
 
 
 def _own_sessions(found: ScopeContents) -> list[SessionReading]:

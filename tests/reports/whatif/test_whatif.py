@@ -347,7 +347,7 @@ def test_levels_that_a_plan_does_not_have_are_refused(tmp_path: Path, capsys: py
     assert main(["whatif", str(tmp_path / "pdb.presman")]) == 0
     assert "REPORTING (SALES)" in capsys.readouterr().out
     assert main(["whatif", str(tmp_path / "pdb.presman"), "--level", "REPORTING=2"]) == 2
-    assert "--level: groups stand in subplans or several containers" in capsys.readouterr().err
+    assert "--level: groups are in subplans or several containers" in capsys.readouterr().err
     assert main(["whatif", str(tmp_path / "pdb.presman"), "--limit", "REPORTING=12.5"]) == 2
     assert "the number is a whole one" in capsys.readouterr().err
 

@@ -154,7 +154,7 @@ def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once
     assert [each.row.starts == PENDING for each in found] == [False, False, True], "no course has the third yet"
     answer = WhatIfAnswer(new, frozenset(), present()[1], found, "")
     assert last_words(answer) == (
-        "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not worked out yet."
+        "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not calculated yet."
     )
 
 
@@ -209,7 +209,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
     poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
     assert why_unknown(poor, foresight) == "4 of 10 started in the range forecast: too few to say"
     assert why_unknown(some.reading, foresight) == ""
-    assert why_unknown(some.reading, None) == "it is being worked out"
+    assert why_unknown(some.reading, None) == "it is being calculated"
     few = StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 3")
     assert why_unknown(Knowing(shown=(few, few)).reading, None) == few.why_none
     assert why_unknown(replace(poor, queue=()), None) == "", "nobody waits"

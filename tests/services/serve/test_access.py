@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from presman.base.secret import Secret
-from presman.services.serve.connections import Access, origin_of
+from presman.services.serve.access import Access, origin_of
 
 LOOPBACK = Access(None, frozenset({"localhost"}), True, "", False, "presman_8000")
 OPEN = Access(Secret("a-token-that-nobody-knows"), frozenset({"localhost", "dbhost"}), False, "", False, "presman_8000")

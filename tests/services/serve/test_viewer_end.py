@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from presman.services.serve.connections import Connections
+from presman.services.listener import Connections
 from presman.services.serve.viewer_slots import Viewer
 
 
@@ -34,7 +34,7 @@ def test_where_its_page_fails_the_monitor_is_ended_unless_it_has_ended(code: int
 
 def test_at_the_end_every_line_is_cut_but_those_on_which_a_page_says_good_bye() -> None:
     cut: list[str] = []
-    connections = Connections(8, lambda _: None)
+    connections = Connections(8, 4, lambda _: None)
     lines = [SimpleNamespace(protocol=name, cut=lambda name=name: cut.append(name)) for name in "abc"]  # type: ignore[misc]
     connections._open = lines  # type: ignore[assignment]
     connections.cut_all_but({"b"})

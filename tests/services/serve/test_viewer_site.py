@@ -22,12 +22,15 @@ from aiohttp.web import AppRunner
 from msgspec.structs import replace
 from yarl import URL
 
+from presman.base import listeners
 from presman.base.certificates import CertificateFiles, Certificates
 from presman.base.errors import LimitError
 from presman.base.listeners import RateLimited
 from presman.base.secret import Secret
-from presman.services.serve import connections, viewer_site, viewer_slots
-from presman.services.serve.connections import Access, Launch, Serving, listening_sockets
+from presman.services import listener
+from presman.services.listener import listening_sockets
+from presman.services.serve import viewer_site, viewer_slots
+from presman.services.serve.access import Access, Launch, Serving
 from presman.services.serve.viewer_site import HEADERS, running
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE
@@ -322,7 +325,7 @@ async def test_a_server_that_ends_sends_everybody_away() -> None:
 
 @acted
 async def test_a_server_that_ends_waits_for_no_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SILENCE", 2 * PATIENCE)
+    monkeypatch.setattr(listener, "SILENCE", 2 * PATIENCE)
     monkeypatch.setattr(viewer_slots, "ANSWERED_WITHIN", 0.01)
     async with site() as client:
         monkeypatch.setattr(client.runner, "_shutdown_timeout", 2 * PATIENCE)
@@ -398,7 +401,7 @@ async def test_over_tls_a_renewed_certificate_is_taken(tmp_path: Path) -> None:
 
 @acted
 async def test_a_connection_that_brings_no_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SILENCE", 0.05)
+    monkeypatch.setattr(listener, "SILENCE", 0.05)
     async with site() as client, await client.look() as line:
         await shown(line, "monitor")
         reader, writer = await asyncio.open_connection("127.0.0.1", client.url.port)
@@ -454,8 +457,8 @@ async def test_who_has_the_token_comes_in_past_a_crowd_from_his_own_address(
 @acted
 @pytest.mark.parametrize("access", [OPEN, LOOPBACK], ids=["token", "none asked for"])
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, access: Access) -> None:
-    monkeypatch.setattr(connections, "SILENCE", 0.05)
-    monkeypatch.setattr(viewer_site, "LINGERING", 0.05)
+    monkeypatch.setattr(listener, "SILENCE", 0.05)
+    monkeypatch.setattr(listener, "LINGERING", 0.05)
     async with site(access) as client:
         ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
         async with asyncio.timeout(PATIENCE):
@@ -477,7 +480,7 @@ async def test_the_body_of_a_connection_that_is_gone_already_is_not_waited_for()
 
 @acted
 async def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "REST", 0.001)
+    monkeypatch.setattr(listener, "REST", 0.001)
     loop = asyncio.get_running_loop()
     accept, failures = loop.sock_accept, iter([errno.EMFILE] * 5 + [errno.ECONNABORTED])
 
@@ -496,44 +499,44 @@ async def test_a_connection_that_cannot_be_accepted_is_told_once(monkeypatch: py
 def test_there_are_as_many_connections_as_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = [resource.RLIM_INFINITY]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
-    assert connections.most_connections(4) == 260
+    assert viewer_site.most_connections(4) == 260
     allowed[0] = 256  # 40 for presman, 10 for each of 4 monitors, 1 for each connection
-    assert connections.most_connections(4) == 176
+    assert viewer_site.most_connections(4) == 176
     allowed[0] = 99
     with pytest.raises(LimitError, match=r"\(ulimit -n\) are limited to 99: --viewers 4 takes 100$"):
-        connections.most_connections(4)
+        viewer_site.most_connections(4)
     allowed[0] = 100
-    assert connections.most_connections(4) == 20
+    assert viewer_site.most_connections(4) == 20
 
 
 def test_all_that_wait_are_accepted_at_once_where_descriptors_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = [resource.RLIM_INFINITY]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed[0], allowed[0]))
-    assert connections.most_at_once(4, 260) == connections.WAITING
+    assert viewer_site.most_at_once(4, 260) == listeners.WAITING
     allowed[0] = 600  # 80 for presman and its monitors, and twice 260: those that come, and those that go for them
-    assert connections.most_at_once(4, 260) == connections.WAITING
+    assert viewer_site.most_at_once(4, 260) == listeners.WAITING
     allowed[0] = 599
-    assert connections.most_at_once(4, 260) == 259
+    assert viewer_site.most_at_once(4, 260) == 259
     allowed[0] = 256
-    assert connections.most_at_once(4, 176) == 1
+    assert viewer_site.most_at_once(4, 176) == 1
 
 
 @acted
 async def test_of_a_flood_that_waits_only_those_with_a_place_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are closed before anything is made for them: they would be accepted more slowly than they come."""
-    monkeypatch.setattr(connections, "TURN", PATIENCE)
+    monkeypatch.setattr(listener, "TURN", PATIENCE)
     made: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as lines:
         listening.setblocking(False)
         for _ in range(50):
             lines.enter_context(socket.create_connection(listening.getsockname()))
-        some = connections.Connections(8, lambda _: None, connections.WAITING)
+        some = listener.Connections(8, 4, lambda _: None, listeners.WAITING)
 
         def server() -> asyncio.Protocol:
             made.append(asyncio.Protocol())
             return made[-1]  # type: ignore[return-value]
 
-        accepting = asyncio.create_task(some.accept(listening, server, None))  # type: ignore[arg-type]
+        accepting = asyncio.create_task(some.accept(listening, server))  # type: ignore[arg-type]
         async with asyncio.timeout(PATIENCE):
             while not made:
                 await asyncio.sleep(0)

@@ -1,0 +1,297 @@
+"""Listener of `presman serve` and `presman metrics`: sockets, connections, their limits and deadlines, TLS.
+
+Connections are accepted here so that strangers cannot take all of them. A client that is not known has a limited time
+for one request. When no place is left, the connection that has been silent for longest is closed: a client that is
+known gets in even from an address that has taken all other places.
+"""
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import web
+
+from presman.base.certificates import Certificates
+from presman.base.errors import InputError
+from presman.base.listeners import MINUTE, TURN, WAITING, Places, RateLimited, Standing
+
+SILENCE = 10.0
+"""Seconds in which a whole request must arrive. aiohttp limits the idle time between two requests."""
+
+CHECK_EVERY = 0.5
+"""Seconds between two checks for connections that are past their deadline."""
+
+READING_TURNS = 6
+"""Turns of the event loop until what a connection has already sent is read."""
+
+REST = 0.1
+"""Seconds until the next attempt after the system could not accept a connection."""
+
+LONGEST_HEAD = 8_192
+"""Bytes of a request to examine before it is read."""
+
+KEPT, LINGERING = 30.0, 1.0
+"""Seconds that a connection may be idle between two requests, and for which the rest of one is read after its answer.
+"""
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address of `host`, all with the same port; 0 chooses a free one.
+
+    Raises InputError if an address is not available.
+    """
+    made: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, (address, *_) in dict.fromkeys(found):
+            made.append(_listening(socket.socket(family, socket.SOCK_STREAM), str(address), port))
+            port = made[0].getsockname()[1]
+    except (OSError, OverflowError, UnicodeError) as error:
+        for each in made:
+            each.close()
+        why = getattr(error, "strerror", None) or "it is no address"
+        raise InputError(f"cannot listen at {place(host, port)}: {why}") from None
+    return made
+
+
+def _listening(made: socket.socket, address: str, port: int) -> socket.socket:
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if made.family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind((address, port))
+        made.listen(WAITING)
+        made.setblocking(False)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def place(host: str, port: int) -> str:
+    """Return host and port as a URL has them."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _PlainErrors(web.RequestHandler):
+    """Reader of requests that answers what is no HTTP in plain words, which repeat nothing of the request."""
+
+    __slots__ = ()
+
+    def handle_error(self, request: web.BaseRequest, status: int = 500, *why: Any, **also: Any) -> web.StreamResponse:
+        """Report the error, and return the answer."""
+        super().handle_error(request, status, *why, **also)
+        answer = web.Response(status=status, text=f"{status} {HTTPStatus(status).phrase}\n")
+        answer.headers["Server"] = "presman"
+        answer.force_close()
+        return answer
+
+
+class _Connection:
+    """An accepted connection. `transport` is None until it is made, which over TLS requires a handshake."""
+
+    def __init__(self, line: socket.socket, begun: float) -> None:
+        self.line = line
+        self.begun = begun
+        self.deadline: float | None = begun + SILENCE
+        self.protocol: asyncio.Protocol | None = None
+        self.transport: asyncio.Transport | None = None
+        self.making: asyncio.Task[None] | None = None
+
+    def cut(self) -> None:
+        """End it at once, in any state."""
+        if self.transport is not None:
+            self.transport.abort()
+        elif self.protocol is not None and self.making is not None:
+            self.making.cancel()
+        else:
+            self.line.close()
+
+
+class Connections:
+    """Acceptor of connections, at most `most` at a time and `of_one` of an address, which closes those that are late.
+
+    `at_once` are accepted before any is read: of a flood nearly all are closed again at little cost. A request must
+    come in time; after it the connection may last until it is `longest` old, None for as long as it likes.
+    `is_known` returns whether what a connection has already sent shows that its client is authenticated.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        of_one: int,
+        note: Callable[[str], None],
+        at_once: int = 1,
+        *,
+        longest: float | None = None,
+        certificates: Certificates | None = None,
+        is_known: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        self._places: Places[_Connection] = Places(most, of_one)
+        self._open: set[_Connection] = set()
+        self._at_once = at_once
+        self._longest = longest
+        self._certificates = certificates
+        self._is_known = is_known if certificates is None else None
+        self._full = RateLimited(note, pause=MINUTE)
+        self._refused = RateLimited(note, pause=MINUTE)
+
+    def note(self, request: web.BaseRequest, standing: Standing) -> None:
+        """Record how far a connection that has sent a request is trusted."""
+        for each in self._open:
+            if each.protocol is request.protocol:
+                self._places.rise(each, standing, asyncio.get_running_loop().time())
+                each.deadline = None if self._longest is None else each.begun + self._longest
+                break
+
+    def cut_all_but(self, kept: Collection[object]) -> None:
+        """End all connections except those of the given protocols."""
+        for connection in self._open:
+            if connection.protocol not in kept:
+                connection.cut()
+
+    async def accept(self, listening: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
+        """Accept connections from a socket until this is cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                line, address = await loop.sock_accept(listening)
+            except ConnectionError:  # it is already gone
+                continue
+            except OSError as error:
+                self._refused.note(f"web server: no connection can be accepted: {error.strerror or error}")
+                await asyncio.sleep(REST)
+                continue
+            self._forget()
+            accepted = [self._take(line, address[0], loop.time())]
+            for line, address in _waiting(listening, self._at_once):
+                accepted.append(self._take(line, address[0], loop.time()))
+                if self._must_read_first(len(accepted)):
+                    break
+            for each in self._open.intersection(accepted):
+                each.making = asyncio.create_task(self._make(each, server))
+            for _ in range(READING_TURNS if self._must_read_first(len(accepted)) else 1):
+                await asyncio.sleep(0)  # without a pause nothing would be read or closed
+
+    def _must_read_first(self, accepted: int) -> bool:
+        """Return whether the new connections must be read before others take their places."""
+        return self._is_known is None and self._places.should_read_now(accepted)
+
+    def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
+        """Return a connection; it is in `_open` if there was a place for it."""
+        connection = _Connection(line, now)
+        has_place, replaced = self._places.take(connection, address, now)
+        if replaced is not None:
+            self._open.discard(replaced)
+            replaced.cut()
+            self._full.note("web server: all connections are in use: the longest idle ones are closed")
+        if not has_place:
+            line.close()
+            return connection
+        self._open.add(connection)
+        if self._is_known is not None:
+            with suppress(OSError):  # nothing has come yet
+                if self._is_known(line.recv(LONGEST_HEAD, socket.MSG_PEEK)):
+                    self._places.rise(connection, Standing.SAFE, now)
+        return connection
+
+    async def _make(self, connection: _Connection, server: Callable[[], asyncio.Protocol]) -> None:
+        """Pass a connection to the server, over TLS after a handshake, unless it was closed in the meantime."""
+        if connection.line.fileno() < 0:
+            return
+        protocol = connection.protocol = server()
+        context = None if self._certificates is None else self._certificates.context()
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):  # also errors of TLS, which are the client's
+            connection.transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol, connection.line, ssl=context, ssl_handshake_timeout=SILENCE if context else None
+            )
+            if context is not None:
+                self._places.rise(connection, Standing.ASKED, loop.time())  # a handshake takes as long for the client
+
+    async def close_late(self) -> None:
+        """Close connections that are past their deadline, until this is cancelled."""
+        while True:
+            await asyncio.sleep(min(CHECK_EVERY, SILENCE / 4))
+            self._forget()
+            now = asyncio.get_running_loop().time()
+            for connection in self._open:
+                if connection.deadline is not None and connection.deadline <= now:
+                    connection.cut()
+
+    def _forget(self) -> None:
+        """Forget connections that have ended."""
+        for connection in [each for each in self._open if each.line.fileno() < 0]:
+            self._open.remove(connection)
+            self._places.leave(connection)
+
+
+def _waiting(listening: socket.socket, most: int) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
+    """Yield at most `most` connections that wait to be accepted; after an error end: the next accept reports it."""
+    end = time.monotonic() + TURN
+    for _ in range(most):
+        if time.monotonic() > end:
+            return
+        try:
+            line, address = listening.accept()
+        except ConnectionError:  # it is already gone
+            continue
+        except OSError:
+            return
+        line.setblocking(False)
+        yield line, address
+
+
+@asynccontextmanager
+async def accepting(
+    connections: Connections, sockets: list[socket.socket], server: web.Server, note: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Accept and answer connections while the context is open; errors become lines of presman's log."""
+    loop, complaints = asyncio.get_running_loop(), _Complaints(note)
+    loop.set_exception_handler(complaints.of_loop)
+
+    def handler() -> web.RequestHandler:
+        return _PlainErrors(
+            server, loop=loop, logger=complaints.logger(), keepalive_timeout=KEPT,
+            lingering_time=LINGERING, auto_decompress=False,
+        )  # fmt: skip
+
+    tasks = [asyncio.create_task(connections.accept(each, handler)) for each in sockets]
+    tasks.append(asyncio.create_task(connections.close_late()))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for each in sockets:
+            each.close()
+
+
+class _Complaints(logging.Handler):
+    """Errors of the web server and its event loop as lines of presman's log; limited, as strangers can cause them."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._note = RateLimited(note).note
+
+    def logger(self) -> logging.Logger:
+        """Return the logger for aiohttp."""
+        logger = logging.getLogger(__name__)
+        logger.propagate = False
+        logger.handlers = [self]
+        return logger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._report(record.getMessage(), record.exc_info[1] if record.exc_info else None)
+
+    def of_loop(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._report(str(context["message"]), context.get("exception"))
+
+    def _report(self, text: str, error: BaseException | None) -> None:
+        self._note(f"web server: {text}" + (f": {type(error).__name__}: {error}" if error else ""))
