@@ -22,6 +22,7 @@ from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     SAME_WAIT,
+    NotKnown,
     QueuedStatement,
     QueueHead,
     RunningStatement,
@@ -117,15 +118,16 @@ class Unblock(Struct, frozen=True):
     idle: tuple[RunningStatement, ...] = ()
     foreseen: float | None = None
     too_few: str = ""
-    may_be_gone: str = ""
-    """Which instance may be gone, so that nobody is named."""
+    doubt: NotKnown | None = None
+    """What is not known that decides whether the head starts: then nobody is named, and no start is predicted."""
 
     @property
     def names_nobody(self) -> bool:
         """Whether the sentence alone is shown: there is no statement to wait for or to end."""
         if self.only_waits and self.soon is None:
             return True
-        return not any(each.is_named for each in self.candidates) or bool(self.unknown) or self.itself is not None
+        is_unsure = bool(self.unknown) or self.doubt is not None
+        return is_unsure or not any(each.is_named for each in self.candidates) or self.itself is not None
 
     @property
     def only_waits(self) -> bool:

@@ -93,6 +93,7 @@ def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) 
     """
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
+    is_open = is_open and not any(head.not_known for head in heads)
     return is_open and all(_is_enough(each, head, reading) for head in heads)
 
 

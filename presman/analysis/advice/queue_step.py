@@ -26,7 +26,7 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.forecast_readings import EndingEffect, helps_nobody, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
@@ -154,6 +154,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.blocked:
         step = look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
         return step._replace(text=f"{step.text}{found.too_few}")
+    if found.doubt is not None and not found.unknown:
+        return _not_known(found.doubt, found, reading)
     if found.by_forecast and not found.outdated:
         text, short = (f"wait: {each} {found.by_forecast}" for each in (_head_in_words(head), name))
         return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
@@ -162,9 +164,15 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
-    if head.cause is Cause.NEVER_FITS:
-        return _too_large(found, reading)
-    return _patience(found, reading)
+    return _too_large(found, reading) if head.cause is Cause.NEVER_FITS else _patience(found, reading)
+
+
+def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
+    """Return the step to wait while it is not known what a head is short of."""
+    slowed, who = _slowed_by_io(found, reading), _head_in_words(found.head)
+    text = f"{slowed}wait: {doubt}, so which session to end so that {who} starts is not known either"
+    short = f"{slowed}wait: {doubt.what} is not known"
+    return ToDo(Step.WAIT, text, short, "parallel", subject=_name(found.head))
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
@@ -284,8 +292,6 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
         text = f"find out who holds the servers that {who} wants: {found.unknown}"
-    elif found.may_be_gone:
-        text, short = f"wait: {found.may_be_gone}", "wait: V$INSTANCE did not answer"
     elif found.outdated:
         text = f"wait: which session to end so that {who} starts is not known: {found.outdated} did not answer"
         short = f"wait: {found.outdated} did not answer"

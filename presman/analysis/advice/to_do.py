@@ -266,6 +266,11 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
     return ToDo(Step.LOOK, text, "look at the host: other processes use its CPUs", "cpu", subject=alert.subject)
 
 
+def _minimum(alert: Alert, _reading: Reading) -> ToDo:
+    short = "lower CPU_MIN_COUNT of a container that needs less"
+    return ToDo(Step.CHANGE, f"{short}: {alert.short}", short, "plan", subject=alert.subject)
+
+
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return which limit to raise: that of the container with the longest queue, else with the longest waits.
 
@@ -305,6 +310,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
+    "cpu_minimum": _minimum,
     "quiesced": _quiesced,
     "instance_gone": _gone,
     "session_pool": _pool,

@@ -234,6 +234,19 @@ def io_limits(reading: Reading) -> list[Alert]:
     return found
 
 
+def minimums_missed(reading: Reading) -> list[Alert]:
+    """Return alerts about containers that wait for CPU below their CPU_MIN_COUNT: more of it is set than there is."""
+    several = len(reading.header.instances) > 1
+    found = []
+    for each in sorted(reading.missed_minimums, key=lambda each: each.used - each.least):
+        short = f"{each.words}{_where(each, reading)}"
+        promised = f"CPU_MIN_COUNT of all open containers adds up to {each.minima:g} of {each.capacity:g} CPUs"
+        subject = f"{each.name} on {each.inst_id}" if several else each.name
+        lacks = 100 * (1 - each.used / each.least)
+        found.append(Alert("warn", "▲", f"CPU: {short}: {promised}", short, "cpu_minimum", subject, lacks))
+    return found
+
+
 def instances_gone(reading: Reading) -> list[Alert]:
     """Return alerts about instances that were there within the last hour and are gone, with their CPUs and servers.
 
@@ -288,6 +301,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     queue_alerts.timeouts,
     queue_alerts.goals_missed,
     groups_held_off,
+    minimums_missed,
     session_pools,
     cpu_without_plan,
     host_shared,
@@ -353,6 +367,7 @@ _CLEARED_BY = {
     "queue_waits": "queue",
     "cpu_starved": "starved group",
     "cpu_zero_share": "starved group",
+    "cpu_minimum": "starved group",
     "downgraded": "downgrade",
     "downgrades": "downgrade",
 }
@@ -389,18 +404,14 @@ def all_clear(reading: Reading) -> list[Alert]:
 
 
 def _pressed(reading: Reading) -> str:
-    """Return the containers below their minimum, and instances with all CPUs in use while much more is waited for."""
-    missed = sorted(reading.missed_minimums, key=lambda each: each.used - each.least)
-    others = f" and {counted(len(missed) - 1, 'other')} less than theirs" if len(missed) > 1 else ""
-    below = [f"{each.words}{_where(each, reading)}{others}" for each in missed[:1]]
+    """Return the instances with all CPUs in use while much more is waited for, in words; "" without any."""
     full = _full(reading)
     if not full:
-        return "".join(below)
+        return ""
     numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
     where = numbers if len(reading.header.instances) > 1 else ""
     cpus, more = sum(each.num_cpus for each in full), sum(full.values())
-    busy = f"all {cpus:.0f} CPUs{where} are in use, sessions wait for {number(more)} more"
-    return "; ".join([*below, busy]) if below else busy[0].upper() + busy[1:]
+    return f"All {cpus:.0f} CPUs{where} are in use, sessions wait for {number(more)} more"
 
 
 def _full(reading: Reading) -> dict[InstanceReading, float]:

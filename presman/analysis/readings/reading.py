@@ -32,7 +32,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.readings.wait_readings import EventWaits, Histogram, OutlierReading, RedoHealth, WaitReading
 from presman.base.formats import count, duration
 from presman.rows.cursor_rows import SqlText
-from presman.rows.snapshot import GoneInstance
+from presman.rows.snapshot import GoneInstance, MissingInstance
 
 # ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
 
@@ -320,7 +320,8 @@ class Reading(Struct, frozen=True, dict=True):
 
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
-    instances that were seen within the last hour and are not open now. `quiesce` is set while the database is being
+    instances that were seen within the last hour and are not open now; `missing` are those that may be gone, while
+    V$INSTANCE does not answer. `quiesce` is set while the database is being
     quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first access. `group_names`
     are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
 
@@ -366,6 +367,7 @@ class Reading(Struct, frozen=True, dict=True):
     missed_minimums: tuple[MissedMinimum, ...] = ()
     switched: SwitchedPlan | None = None
     gone: tuple[GoneInstance, ...] = ()
+    missing: tuple[MissingInstance, ...] = ()
     quiesce: Quiesce | None = None
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None
@@ -412,6 +414,10 @@ class Reading(Struct, frozen=True, dict=True):
     def why_unavailable(self, view: str) -> str:
         """Return why a view (``V$PX_SESSION``) returned nothing, "" if it returned rows or was not queried."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
+
+    def silent(self, view: str) -> str:
+        """Return a view as it was queried (``GV$INSTANCE``) if it gave no answer, "" if it did or was not queried."""
+        return next((each.view for each in self.troubles if each.view.removeprefix("G") == view), "")
 
     def why_unknown(self, what: str) -> str:
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""
