@@ -22,6 +22,7 @@ _CODES = {
     "presman.cli.exit_codes.Failure": None,
     "presman.base.errors.InputError": exit_codes.USAGE,
     "presman.recording.store_errors.RecordingError": exit_codes.SOURCE,
+    "presman.sources.InvalidSourceError": exit_codes.USAGE,
     "presman.sources.SourceError": exit_codes.SOURCE,
     "presman.base.errors.LimitError": exit_codes.SOURCE,
     "presman.output.csv_file.OutputError": exit_codes.OUTPUT,

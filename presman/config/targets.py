@@ -53,7 +53,7 @@ def _why_no_target(text: str, config: Config) -> str:
     if is_folder(expanded(text)):
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     if is_file(expanded(text)):
-        return f"no target {text!r}: that file is no recording of presman (whose names end in .presman)"
+        return f"no target {text!r}: a file of another name than *.presman is recording:{text}, if it is a recording"
     section = nearest(text, config.targets)
     scenario = closest(text.removeprefix("demo:"), kinds.scenarios())
     meant = section or (scenario and f"demo:{scenario}") or kinds.nearest_recording(expanded(text))
