@@ -229,9 +229,9 @@ TARGET is the same everywhere:
                               what `presman record` wrote"""
 
 
-def common() -> Parser:
-    """Return the options that every command takes, before or after its name."""
-    parser = Parser(add_help=False, prog="presman")
+def common(prog: str = "presman") -> Parser:
+    """Return the options that every command takes, before or after its name; `prog` names it in errors."""
+    parser = Parser(add_help=False, prog=prog)
     group = parser.add_argument_group("options everywhere")
     option(group, "--config FILE", "read FILE instead of config.ini")
     option(group, "--refresh S", "seconds between polls (default 2, least 0.5)", type=seconds)

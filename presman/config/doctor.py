@@ -414,10 +414,10 @@ def _answer(each: Assumption, source: Source, release: Release) -> str:
     if release < each.since:
         return f"not asked: {each.since} or later has it"
     section = source.read([Request(each.query())]).sections[0]
-    return unseen(section) or each.judge(section.rows)
+    return why_no_answer(section) or each.judge(section.rows)
 
 
-def unseen(section: Section) -> str:
+def why_no_answer(section: Section) -> str:
     """Return why an answer shows nothing, "" if it shows something: an answer without rows confirms nothing."""
     if section.problem:
         return f"not known: {section.problem}"

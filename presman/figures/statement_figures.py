@@ -156,7 +156,7 @@ NO_START = "starts in: no forecast, "
 """The beginning of the note on a queue without a forecast; the ends of running statements may still be known."""
 
 
-def why_unforeseen(reading: Reading) -> str:
+def why_no_forecast(reading: Reading) -> str:
     """Return why no start in the queue is forecast; "" if one is, if there is no forecaster, or if reasons differ."""
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
     return f"{NO_START}{reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""

@@ -22,7 +22,7 @@ from presman.tui.timeline import Timeline
 if TYPE_CHECKING:
     from presman.analysis.advice.steady_step import SteadyStep
     from presman.analysis.advice.step import ToDo
-    from presman.forecast.forecaster import Foresight
+    from presman.forecast.forecaster import ForecastBasis
 
 _COSTS = 9
 """Polls that the usual cost is taken from."""
@@ -46,7 +46,7 @@ class Monitor:
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
         self._steady: SteadyStep | None = None
-        self.foresight: Foresight | None = None
+        self.forecast_basis: ForecastBasis | None = None
         """The basis of the forecasts of the newest reading, None if it has none."""
         self._costs: list[float] = []
         self.events: Sequence[DatabaseEvent] = ()

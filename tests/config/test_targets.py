@@ -187,6 +187,10 @@ def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch:
         TargetError, match=r"no target 'n1.log': a file of another name than \*.presman is recording:n1.log"
     ):
         parse_target("n1.log", Config())
+    Path("logs").mkdir()
+    for text, words in (("./n1.log", "recording:./n1.log"), ("./logs", "spool:./logs"), ("/dev/null", "no plain file")):
+        with pytest.raises(TargetError, match=rf"^no target '{text}': .*{words}"):
+            parse_target(text, Config())
 
 
 @pytest.mark.parametrize(

@@ -387,7 +387,7 @@ class Reading(Struct, frozen=True, dict=True):
         """Whether no view answered in this poll: its rows, if it has any, are those of earlier polls."""
         return bool(self.late) and self.stale != 0.0
 
-    def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
+    def with_forecast(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
         """Return the reading with the forecasts of its queued statements, and their basis."""
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
