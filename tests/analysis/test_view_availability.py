@@ -78,7 +78,7 @@ def test_it_says_on_which_instances_all_cpus_are_in_use(busy: tuple[int, ...], w
         return snapshot(*rows, after=seconds)
 
     (found,) = all_clear(analyse(poll(0), poll(10)))
-    assert found.short == f"All {4 * len(busy)} CPUs{words} are in use, {2 * len(busy)}.0 more are waited for"
+    assert found.short == f"All {4 * len(busy)} CPUs{words} are in use, sessions wait for {2 * len(busy)}.0 more"
 
 
 @pytest.mark.parametrize(

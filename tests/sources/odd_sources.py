@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,16 +24,20 @@ AT = datetime(2026, 3, 12, tzinfo=UTC)
 
 
 class OddSource:
-    """Does at each read what it is told at the making: nothing, die, spin, sleep, fail."""
+    """Does at each read what it is told at the making: nothing, die, spin, sleep, fail.
+
+    `reading` is a file that is there once a read has begun.
+    """
 
     kind = "oracle"
     name = "odd"
     instance = 7
 
-    def __init__(self, manner: str = "", password: Secret | None = None) -> None:
+    def __init__(self, manner: str = "", password: Secret | None = None, reading: str = "") -> None:
         self.scope = Scope.CLUSTER
         self._manner = manner
         self._password = password
+        self._reading = reading
         self._cancelled = False
         self._reads = 0
 
@@ -45,6 +50,8 @@ class OddSource:
         """Stay."""
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        if self._reading:
+            Path(self._reading).touch()
         if self._manner == "die":
             os.kill(os.getpid(), signal.SIGSEGV)
         self._reads += 1

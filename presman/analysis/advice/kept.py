@@ -12,7 +12,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
-STARTS_NOBODY = "its end alone starts nobody now"
+NOT_ENOUGH_NOW = "ending it alone is not enough now"
 """What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
 
 
@@ -40,9 +40,9 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     queues = [name for name in turns if name not in useless]
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
-    starts = starts_nobody(each, queues, reading)
+    starts = starts_no_head(each, queues, reading)
     if not starts and not doubt and queues == list(turns) and _starts_one(each, queues, reading):
-        starts = "if it is ended, at least one of their heads starts, and the plan decides which"
+        starts = "ending it starts at least one of their heads, and the plan decides which"
     return Kept(queues, words, doubt, starts)
 
 
@@ -66,20 +66,20 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
     )
 
 
-def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
+def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
     heads = [head for head in reading.heads if group_title(head) in names]
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {STARTS_NOBODY}"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {NOT_ENOUGH_NOW}"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
     """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
     short = _still_short(held, head, reading) if held else 0
-    return f"; {_lacks(group_title(head), short)}, so that alone starts nobody now" if short else ""
+    return f"; {_lacks(group_title(head), short)}, so that alone is not enough now" if short else ""
 
 
 def _lacks(name: str, servers: int) -> str:
@@ -93,6 +93,7 @@ def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) 
     """
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
+    is_open = is_open and not any(head.not_known for head in heads)
     return is_open and all(_is_enough(each, head, reading) for head in heads)
 
 

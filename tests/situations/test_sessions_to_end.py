@@ -161,7 +161,8 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
     nobody_is_ended(found, 17)
     done = ", 63 % done" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
     assert (
-        told(found).text == f"wait: SMON is rolling back a transaction; that ends by itself{done}; it holds 64 servers"
+        told(found).text
+        == f"wait: SMON is rolling back a transaction; the rollback ends by itself{done}; it holds 64 servers"
     )
 
 
