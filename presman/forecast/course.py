@@ -56,7 +56,7 @@ class Waiting(NamedTuple):
     is_next: bool = False
 
 
-class Came(NamedTuple):
+class PastArrival(NamedTuple):
     """A statement that arrived `at` seconds after observation began; `lasts` is the duration of such statements.
 
     A statement of a group that bypasses the queue does not queue.
@@ -72,13 +72,13 @@ class Came(NamedTuple):
 class QueueNow(NamedTuple):
     """The queue at one instant: its rules, the holders of servers, and the waiting statements in order of arrival.
 
-    `came` are the arrivals in the `watched` seconds before, by time: future arrivals are drawn from them.
+    `arrivals` are those in the `watched` seconds before, by time: future arrivals are drawn from them.
     """
 
     limits: Limits
     holders: Sequence[Holder]
     waiting: Sequence[Waiting]
-    came: Sequence[Came] = ()
+    arrivals: Sequence[PastArrival] = ()
     watched: float = 0.0
 
 
@@ -155,13 +155,13 @@ def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
     return _Course(now, drawn, ended).run()
 
 
-_NOBODY = inf, Came(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
+_NOBODY = inf, PastArrival(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 
-def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple[float, Came]]:
+def _again(arrivals: Sequence[PastArrival], watched: float, since: float) -> Iterator[tuple[float, PastArrival]]:
     """Yield the arrivals repeatedly, each with the seconds after which it comes."""
-    first = bisect_left(came, since, key=attrgetter("at"))
-    order = [*((each, 0.0) for each in came[first:]), *((each, watched) for each in came[:first])]
+    first = bisect_left(arrivals, since, key=attrgetter("at"))
+    order = [*((each, 0.0) for each in arrivals[first:]), *((each, watched) for each in arrivals[:first])]
     for turn in count() if order and watched > 0 else ():
         for each, wrapped in order:
             yield each.at - since + wrapped + turn * watched, each
@@ -186,7 +186,7 @@ class _Course:
             each = now.waiting[index]
             self._submit(index, each.group, drawn.wants[index], -each.waited, drawn.lasts[index])
         heapify(self._ends)
-        self._coming = _again(now.came, now.watched, drawn.since)
+        self._coming = _again(now.arrivals, now.watched, drawn.since)
         self._comes, self._who = next(self._coming, _NOBODY)
 
     def run(self) -> Played:

@@ -112,7 +112,7 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
 HOUR = timedelta(hours=1)
 KEPT = 100
 """The most ended statements of one kind whose durations are kept: the newest."""
-MOST_CAME = 1000
+MOST_ARRIVALS = 1000
 """The most arrivals that are kept: the newest."""
 _ANEW = timedelta(minutes=1)
 """The age at which a distribution is renewed even if no statement has ended: running ones have run for longer."""
@@ -133,7 +133,7 @@ class StatementHistory:
         self.begun: datetime | None = None
         self.at: datetime | None = None
         self._runs = StatementRuns()
-        self._came: deque[tuple[datetime, StatementRun]] = deque(maxlen=MOST_CAME)
+        self._arrivals: deque[tuple[datetime, StatementRun]] = deque(maxlen=MOST_ARRIVALS)
         """The arrivals and their times, by a clock that stops during gaps: a gap is not quiet time."""
         self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
@@ -194,13 +194,13 @@ class StatementHistory:
         assert self.at is not None
         assert self.begun is not None
         self.begun = self.at if step >= HOUR else self.begun + step
-        self._came = deque(((at + step, run) for at, run in self._came if step < HOUR), maxlen=MOST_CAME)
+        self._arrivals = deque(((at + step, run) for at, run in self._arrivals if step < HOUR), maxlen=MOST_ARRIVALS)
 
     def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
         """Take the arrivals; if they are too many to keep, observation starts at the oldest kept."""
-        self._came.extend((run.began, run) for run in runs)
-        if len(self._came) == MOST_CAME and self.begun is not None:
-            self.begun = max(self.begun, self._came[0][0])
+        self._arrivals.extend((run.began, run) for run in runs)
+        if len(self._arrivals) == MOST_ARRIVALS and self.begun is not None:
+            self.begun = max(self.begun, self._arrivals[0][0])
 
     def _take(self, run: StatementRun, at: datetime) -> None:
         """Take a run that was seen to be over at `at`; a run that is cut counts as still running then."""
@@ -216,8 +216,8 @@ class StatementHistory:
 
     def _forget(self, at: datetime) -> None:
         """Forget arrivals more than an hour old, and kinds without an end in the last hour."""
-        while self._came and self._came[0][0] < at - HOUR:
-            self._came.popleft()
+        while self._arrivals and self._arrivals[0][0] < at - HOUR:
+            self._arrivals.popleft()
         for key in [key for key, ends in self._ends.items() if ends[-1][0] < at - HOUR]:
             del self._ends[key]
             self._times.pop(key, None)
@@ -247,12 +247,12 @@ class StatementHistory:
         return sum(each.ended and each.seconds > each.first_age for each in self._recent(_ALL))
 
     @property
-    def came(self) -> list[tuple[float, StatementRun]]:
+    def arrivals(self) -> list[tuple[float, StatementRun]]:
         """Return the arrivals in the time `watched`, each with the seconds after its beginning, in that order."""
         if self.at is None:
             return []
         begin = self.at - timedelta(seconds=self.watched)
-        found = (((at - begin).total_seconds(), run) for at, run in self._came if at >= begin)
+        found = (((at - begin).total_seconds(), run) for at, run in self._arrivals if at >= begin)
         return sorted(found, key=itemgetter(0))
 
     def run(self, who: Executing) -> StatementRun | None:

@@ -105,7 +105,7 @@ def test_servers_in_use_and_those_that_wait_are_those_of_the_simulator() -> None
     waits = [each.waited for each in model.now.waiting]
     assert waits == sorted(waits, reverse=True)
     assert model.now.watched == 115.0
-    assert {each.group.name for each in model.now.came} >= {"REPORTS"}
+    assert {each.group.name for each in model.now.arrivals} >= {"REPORTS"}
     martin = next(
         each for each, who in zip(model.now.holders, model.holders, strict=True) if who and who.user == "MARTIN"
     )
