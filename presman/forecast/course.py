@@ -25,7 +25,7 @@ MOST_STEPS = 4_000
 
 
 class Holder(NamedTuple):
-    """A statement that has held `servers` for `held` seconds; `lasts` is None if its duration is unknown.
+    """A statement that has held `servers` for `held` seconds; `duration` is None if it is unknown.
 
     Then it may keep them for as long again as it has (as likely less as more), or forever if that is unknown, too. Its
     current operation goes on for `remaining` seconds (V$SESSION_LONGOPS), None if there is no estimate; `times` are the
@@ -36,14 +36,14 @@ class Holder(NamedTuple):
     group: Group
     servers: int
     held: float
-    lasts: Durations | None
+    duration: Durations | None
     remaining: float | None = None
     times: tuple[float, ...] = ()
     managed: bool = True
 
 
 class Waiting(NamedTuple):
-    """A statement that has `waited` and wants `low` to `high` servers; `lasts` is its duration after the start.
+    """A statement that has `waited` and wants `low` to `high` servers; `duration` is that after the start.
 
     `is_next` says that its wait event marks it as the next to start.
     """
@@ -52,12 +52,12 @@ class Waiting(NamedTuple):
     low: int
     high: int
     waited: float
-    lasts: Durations
+    duration: Durations
     is_next: bool = False
 
 
 class PastArrival(NamedTuple):
-    """A statement that arrived `at` seconds after observation began; `lasts` is the duration of such statements.
+    """A statement that arrived `at` seconds after observation began; `duration` is that of such statements.
 
     A statement of a group that bypasses the queue does not queue.
     """
@@ -65,7 +65,7 @@ class PastArrival(NamedTuple):
     at: float
     group: Group
     servers: int
-    lasts: Durations
+    duration: Durations
     queues: bool = True
 
 
@@ -135,7 +135,7 @@ def draw(now: QueueNow, seed: str) -> Draw:
     high = random.random() < 0.5
     left = tuple(_left(each, random.random()) for each in now.holders)
     wants = tuple(each.high if high else each.low for each in now.waiting)
-    lasts = tuple(each.lasts.left(0.0, random.random()) for each in now.waiting)
+    lasts = tuple(each.duration.left(0.0, random.random()) for each in now.waiting)
     since = random.random() * now.watched
     waited = tuple(each.waited + SAME_WAIT * (2.0 if each.is_next else random.random()) for each in now.waiting)
     return Draw(left, wants, lasts, waited, since, seed)
@@ -144,10 +144,10 @@ def draw(now: QueueNow, seed: str) -> Draw:
 def _left(holder: Holder, chance: float) -> float:
     if holder.remaining is not None and holder.times:
         return holder.remaining * holder.times[int(chance * len(holder.times))]
-    if holder.lasts is None:
+    if holder.duration is None:
         return holder.held * chance / (1.0 - chance) if holder.held else inf
     at_least = holder.remaining or 0.0
-    return at_least + holder.lasts.left(holder.held + at_least, chance)
+    return at_least + holder.duration.left(holder.held + at_least, chance)
 
 
 def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
@@ -229,7 +229,12 @@ class _Course:
     def _come(self, when: float) -> None:
         each = self._who
         self._submit(
-            self._next, each.group, each.servers, when, each.lasts.left(0.0, self._chance.random.random()), each.queues
+            self._next,
+            each.group,
+            each.servers,
+            when,
+            each.duration.left(0.0, self._chance.random.random()),
+            each.queues,
         )
         self._next += 1
         self._comes, self._who = next(self._coming, _NOBODY)

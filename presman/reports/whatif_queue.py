@@ -398,9 +398,9 @@ def _capped(each: PastArrival, most: int) -> PastArrival:
     """Return an arrival with fewer servers and a longer run: its work, servers times seconds, stays the same."""
     if each.servers <= most:
         return each
-    times, lasts = each.servers / most, each.lasts
-    longer = Durations(tuple(times * one for one in lasts.times), lasts.lasts, times * lasts.mean)
-    return each._replace(servers=most, lasts=longer)
+    times, lasts = each.servers / most, each.duration
+    longer = Durations(tuple(times * one for one in lasts.times), lasts.survival, times * lasts.mean)
+    return each._replace(servers=most, duration=longer)
 
 
 def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:

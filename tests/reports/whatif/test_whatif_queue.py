@@ -181,7 +181,7 @@ def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:
     then = under(some.now, some.load, frozenset({Change("degree", BATCH, 4)}))
     assert then.waiting == some.now.waiting
     (each,) = then.arrivals
-    assert (each.servers, each.lasts.times[0], each.lasts.mean) == (8, 40.0, pytest.approx(4e-9))
+    assert (each.servers, each.duration.times[0], each.duration.mean) == (8, 40.0, pytest.approx(4e-9))
 
 
 def test_another_level_is_another_order_and_what_a_container_may_have_stays() -> None:
