@@ -14,7 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from presman.analysis.readings.statement_readings import SAME_WAIT
-from presman.forecast.scheduler import Chance, Group, Limits, QueueEntry, QueueOutcome, StatementQueue
+from presman.forecast.scheduler import Group, Limits, QueueEntry, QueueOutcome, SeededRandom, StatementQueue
 from presman.forecast.statement_history import Durations
 
 HORIZON = 4 * 3600.0
@@ -170,8 +170,8 @@ def _again(arrivals: Sequence[PastArrival], watched: float, since: float) -> Ite
 class _Course:
     def __init__(self, now: QueueNow, drawn: Draw, ended: Collection[int]) -> None:
         self._now, self._drawn = now, drawn
-        self._queue = StatementQueue(now.limits, Chance(f"{drawn.seed}/order"))
-        self._chance = Chance(f"{drawn.seed}/arrivals")
+        self._queue = StatementQueue(now.limits, SeededRandom(f"{drawn.seed}/order"))
+        self._chance = SeededRandom(f"{drawn.seed}/arrivals")
         self._lasts: dict[int, float] = {}
         self._ends: list[tuple[float, int, QueueEntry]] = []
         self._starts = [inf] * len(now.waiting)

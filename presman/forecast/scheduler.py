@@ -77,7 +77,7 @@ class QueueRule(Struct, frozen=True):
     degree_limit: int | None = None
 
 
-class Draws(NamedTuple):
+class WeightedGroups(NamedTuple):
     """The groups among which the next head is drawn: in order, as a set, and their cumulative weights."""
 
     groups: tuple[Group, ...]
@@ -103,15 +103,17 @@ class Limits(Struct, frozen=True, dict=True):
         """Return the groups whose statements time out, each with its seconds."""
         return {group: rule.timeout for group, rule in self.rules.items() if rule.timeout is not None}
 
-    def draws(self, groups: frozenset[Group]) -> Draws:
+    def served_first(self, groups: frozenset[Group]) -> WeightedGroups:
         """Return the groups that the plan serves first among `groups`; computed once for each set of groups."""
-        if groups not in self._draws:
+        if groups not in self._served_first:
             found = (_first_level(self.root, groups) if self.root else {}) or dict.fromkeys(sorted(groups), 1.0)
-            self._draws[groups] = Draws(tuple(found), frozenset(found), tuple(accumulate(found.values())))
-        return self._draws[groups]
+            self._served_first[groups] = WeightedGroups(
+                tuple(found), frozenset(found), tuple(accumulate(found.values()))
+            )
+        return self._served_first[groups]
 
     @cached_property
-    def _draws(self) -> dict[frozenset[Group], Draws]:
+    def _served_first(self) -> dict[frozenset[Group], WeightedGroups]:
         return {}
 
 
@@ -173,7 +175,7 @@ def _exceeds(needs: int, held: int, limit: int) -> bool:
     return held > 0 if needs > limit else held + needs > limit
 
 
-class Chance:
+class SeededRandom:
     """Random numbers from a seed; the slow generator is made on first use, because many courses need none."""
 
     def __init__(self, seed: str | int) -> None:
@@ -192,20 +194,20 @@ class PlanOrder:
     statement of another group joins the choice.
     """
 
-    def __init__(self, limits: Limits, chance: Chance) -> None:
+    def __init__(self, limits: Limits, chance: SeededRandom) -> None:
         self._limits, self._chance = limits, chance
         self._next: Group | None = None
         self._from: frozenset[Group] = frozenset()
 
     def next_of(self, groups: frozenset[Group]) -> Group:
         """Return the group whose turn it is among those whose heads are within their limits."""
-        draws = self._limits.draws(groups)
+        first = self._limits.served_first(groups)
         chosen = self._next
-        if chosen is None or chosen not in draws.members or not draws.members <= self._from:
-            chosen = draws.groups[0]
-            if len(draws.groups) > 1:
-                chosen = self._chance.random.choices(draws.groups, cum_weights=draws.weights)[0]
-        self._next, self._from = chosen, draws.members
+        if chosen is None or chosen not in first.members or not first.members <= self._from:
+            chosen = first.groups[0]
+            if len(first.groups) > 1:
+                chosen = self._chance.random.choices(first.groups, cum_weights=first.weights)[0]
+        self._next, self._from = chosen, first.members
         return chosen
 
     def forget(self) -> None:
@@ -216,7 +218,7 @@ class PlanOrder:
 class StatementQueue:
     """The queue of one cluster. Call `submit` and `release`, then `pump` to get the statements that start."""
 
-    def __init__(self, limits: Limits, chance: Chance) -> None:
+    def __init__(self, limits: Limits, chance: SeededRandom) -> None:
         self.limits = limits
         self._chance = chance
         self._order = _order(limits, chance)
@@ -392,7 +394,7 @@ class StatementQueue:
         return head.submitted, head.number, group
 
 
-def _order(limits: Limits, chance: Chance) -> PlanOrder | None:
+def _order(limits: Limits, chance: SeededRandom) -> PlanOrder | None:
     """Return the order of the plan, None if one queue serves all groups or there is no plan."""
     if limits.root is None or limits.queueing is not Queueing.FULL:
         return None

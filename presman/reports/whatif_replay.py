@@ -254,7 +254,7 @@ class _Play:
         self._begin = min(each.first for each in arrivals)
         self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
         groups = sorted({Group(each.con_id, each.group) for each in arrivals})
-        self._queue = scheduler.StatementQueue(_limits(rules, groups), scheduler.Chance(seed))
+        self._queue = scheduler.StatementQueue(_limits(rules, groups), scheduler.SeededRandom(seed))
         self._mean = _mean_runs(arrivals)
         self._free = free
         self._events: list[tuple[float, int, int, int]] = []

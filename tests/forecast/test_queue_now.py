@@ -34,8 +34,8 @@ def looked_at(scenario: str, second: float) -> tuple[SimulatorSource, Reading, Q
 
 
 def candidates(root: PlanNode | None, groups: frozenset[Group]) -> dict[Group, float]:
-    draws = Limits(0, 0, Queueing.FULL, root=root).draws(groups)
-    return dict(zip(draws.groups, draws.weights, strict=True))
+    first = Limits(0, 0, Queueing.FULL, root=root).served_first(groups)
+    return dict(zip(first.groups, first.weights, strict=True))
 
 
 @pytest.mark.parametrize(("scenario", "second"), [("storm", 10.0), ("rac", 600.0), ("pdb", 900.0), ("mixed", 300.0)])

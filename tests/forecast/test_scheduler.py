@@ -11,13 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from presman.forecast.scheduler import (
     LEVELS,
-    Chance,
     Group,
     Limits,
     QueueEntry,
     Queueing,
     QueueOutcome,
     QueueRule,
+    SeededRandom,
     ServerPoolLimit,
     StatementQueue,
 )
@@ -41,7 +41,7 @@ def queue(
     seed: int = 1,
 ) -> StatementQueue:
     queueing = Queueing.FULL if root else Queueing.FIFO
-    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), Chance(seed))
+    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), SeededRandom(seed))
 
 
 def ask(servers: int, group: Group = A, at: float = 0.0, sets: int = 1, *, queues: bool = True) -> QueueEntry:

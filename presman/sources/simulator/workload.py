@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from presman.forecast.scheduler import Chance, Group, QueueEntry, QueueOutcome, StatementQueue
+from presman.forecast.scheduler import Group, QueueEntry, QueueOutcome, SeededRandom, StatementQueue
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import Count
 from presman.sources.simulator.executions import Execution, Phase, Server, SimulatedSession, even_skews
@@ -87,7 +87,7 @@ class Workload:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.queue = StatementQueue(cluster.plans.limits, Chance(f"{cluster.seed}/queue"))
+        self.queue = StatementQueue(cluster.plans.limits, SeededRandom(f"{cluster.seed}/queue"))
         self.sessions: list[SimulatedSession] = []
         self.executions: dict[SimulatedSession, Execution] = {}
         self.running: list[Execution] = []

@@ -188,9 +188,9 @@ def test_another_level_is_another_order_and_what_a_container_may_have_stays() ->
     some, (_, limits) = Knowing(), present()
     both = frozenset({BATCH, Group(0, "REPORTS")})
     now = some.now._replace(limits=replace(some.now.limits, root=limits.load.plan.tree, target=64))
-    assert set(now.limits.draws(both).groups) == both
+    assert set(now.limits.served_first(both).groups) == both
     first = under(now, limits.load, frozenset({Change("levels", BATCH, 1)})).limits
-    assert first.draws(both).groups == (BATCH,)
+    assert first.served_first(both).groups == (BATCH,)
     order = under(some.now, some.load, frozenset({Change("limits", BATCH, 100)})).limits
     assert order.root is some.now.limits.root
     assert order.rules[BATCH].pools == (ServerPoolLimit("0 ", 60), ServerPoolLimit("0 BATCH", 64))
