@@ -1,4 +1,4 @@
-"""The one thing to do: who is named to be ended, who is waited for, and that nothing is said where nothing is wrong."""
+"""The one thing to do: which session DO names, what it waits for, and that it is silent when nothing is wrong."""
 
 from __future__ import annotations
 
