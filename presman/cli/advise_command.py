@@ -15,7 +15,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
 from presman.cli.parser import Parser, add_format, command_parser, option, output
-from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unseen
+from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
 from presman.reports.advise_text import as_page, as_text
@@ -90,8 +90,8 @@ def run(options: Namespace) -> int:
     arrivals = arrivals_of(options, watched.take)
     keep = [name.upper() if name.islower() else name for name in options.keep]
     seen = sorted({each.group for each in arrivals})
-    refuse_unseen("--goal", [goal.group for goal in options.goal], seen)
-    refuse_unseen("--keep", keep, seen)
+    refuse_unknown("--goal", [goal.group for goal in options.goal], seen)
+    refuse_unknown("--keep", keep, seen)
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
     found = advise(arrivals, watched.plan(), wanted, progress.take, watched.demands.found).advice

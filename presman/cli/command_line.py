@@ -77,7 +77,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespa
     """Return the command and its options. Raises Failure; --help and --version exit."""
     given = sys.argv[1:] if arguments is None else arguments
     # A word after --thick is a TARGET or a command; the folder of --thick comes after "=".
-    known, rest = common().parse_known_args(["--thick=" if word == "--thick" else word for word in given])
+    named = next((word for word in given if word in COMMANDS), "")
+    shared = common(f"presman {named}".rstrip())
+    known, rest = shared.parse_known_args(["--thick=" if word == "--thick" else word for word in given])
     word = rest[0] if rest else ""
     if word in COMMANDS:
         return word, parser_of(word).read(rest[1:], known)

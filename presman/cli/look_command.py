@@ -146,7 +146,7 @@ def lint_run(options: Namespace) -> int:
         console.show(findings(reading, found, coverage, console.width()))
     if any(_counts(finding, options.fail_on) for finding in found):
         return exit_codes.FINDINGS
-    return exit_codes.BLIND if coverage.blind and options.fail_on != NEVER else exit_codes.OK
+    return exit_codes.NOT_JUDGED if coverage.blind and options.fail_on != NEVER else exit_codes.OK
 
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:
@@ -194,11 +194,11 @@ def _who(text: str) -> str:
 
 def why_run(options: Namespace) -> int:
     """Run `presman why`."""
-    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_unseen
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_not_known
 
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
-    polling = Polling(resolved, foresees=True)
+    polling = Polling(resolved, with_forecasts=True)
     single_poll = options.duration is None and polling.endless
     moments = (
         polling.moments(interval=1.0, polls=2)
@@ -220,6 +220,6 @@ def why_run(options: Namespace) -> int:
     if polling.unread:
         console.note(polling.unread, "damaged", "warning")
     is_unknown = isinstance(row, QueuedStatement) and row.reason is QueueReason.UNKNOWN
-    if polling.unread or is_unknown or why_unseen(came.reading, asked):
+    if polling.unread or is_unknown or why_not_known(came.reading, asked):
         return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS

@@ -39,7 +39,7 @@ def run(options: Namespace) -> None:
         console.note("on_alert is not run here: watch only prints; the monitor, fleet, export and check run it")
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)
-    polling = Polling(resolved, foresees=True)
+    polling = Polling(resolved, with_forecasts=True)
     for came in polling.measured(polls=options.polls, duration=options.duration):
         polling.report_damage()
         lines = narration.take(judge.judge(came.reading), came.snapshot)

@@ -127,15 +127,16 @@ def between(starts: StartForecast | None) -> str:
 def starts_in(row: QueuedStatement) -> str:
     """Return the earliest and latest expected start, as one time if both are shown the same.
 
-    For folded statements, the earliest and latest of all; "" unless all of them have both.
+    For folded statements, the earliest and latest of all: the latest is ? if one of them has none.
     """
     if isinstance(row, CollapsedStatements):
         found = [each.starts for each in row.same]
         lows = [each.low for each in found if each is not None and each.low is not None]
         highs = [each.high for each in found if each is not None and each.high is not None]
         alike = set(map(starts_in, row.same))
-        whole = len(lows) == len(highs) == len(found)
-        return alike.pop() if len(alike) == 1 else f"{duration(min(lows))}-{duration(max(highs))}" if whole else ABSENT
+        if len(alike) == 1 or row.starts is None or row.starts.low is None:
+            return alike.pop() if len(alike) == 1 else ABSENT
+        return f"{duration(min(lows))}-{duration(max(highs)) if len(highs) == len(found) else '?'}"
     low, _, high = between(row.starts).partition("-")
     return when(row.starts) if low in {high, ""} else f"{low}-{high}"
 
@@ -155,7 +156,7 @@ NO_START = "starts in: no forecast, "
 """The beginning of the note on a queue without a forecast; the ends of running statements may still be known."""
 
 
-def why_unforeseen(reading: Reading) -> str:
+def why_no_forecast(reading: Reading) -> str:
     """Return why no start in the queue is forecast; "" if one is, if there is no forecaster, or if reasons differ."""
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
     return f"{NO_START}{reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""

@@ -139,7 +139,7 @@ class _FirstForecast(NamedTuple):
     least: float
 
 
-class Foresight(NamedTuple):
+class ForecastBasis(NamedTuple):
     """The basis of the forecasts of a reading `at` an instant: the queue as the model has it.
 
     Intervals of waiting statements are `factor` times as wide as in the courses, where each half counts as at least
@@ -209,7 +209,7 @@ class Forecaster:
         self._judged_since: datetime | None = None
         self._least = 1.0
         self._is_recorded = False
-        self.foresight: Foresight | None = None
+        self.forecast_basis: ForecastBasis | None = None
         """The basis of the newest forecasts, None if there are none."""
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
@@ -250,16 +250,16 @@ class Forecaster:
         model = modelled(reading, found, self._history) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
-            self.foresight = Foresight(reading.at, model, self._factor, self._least, self._seed)
+            self.forecast_basis = ForecastBasis(reading.at, model, self._factor, self._least, self._seed)
         starts = self._starts(reading, found)
         self._look(reading.at)
-        return reading.foreseen(starts, self._behind(_last(starts.values())))
+        return reading.with_forecast(starts, self._behind(_last(starts.values())))
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
         """Return a reading without forecasts, for one reason that applies to the whole queue."""
         self._forget_courses()
         nothing = StartForecast(why_none=why)
-        return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
+        return reading.with_forecast({each.executing(): nothing for each in reading.queue}, self._behind())
 
     @property
     def _factor(self) -> float:
@@ -290,7 +290,7 @@ class Forecaster:
 
     def _forget_courses(self) -> None:
         self._courses.clear()
-        self.foresight = None
+        self.forecast_basis = None
         self._effects = Effects()
 
     def _forget_open(self) -> None:

@@ -167,7 +167,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     if row is None:
         lines: Iterable[str] = _not_found(reading, asked)
     elif isinstance(row, RunningStatement):
-        lines = _running(row, why_unseen(reading, asked), history)
+        lines = _running(row, why_not_known(reading, asked), history)
     else:
         lines = _queued(row, reading, asked, history)
     lines = [*lines]
@@ -191,7 +191,7 @@ def _quiescer(reading: Reading, asked: AskedStatement) -> SessionReading | None:
     return next((row for row in found if f"{row.user or 'session'} {row.inst_id}:{row.sid}" in names), None)
 
 
-def why_unseen(reading: Reading, asked: AskedStatement) -> str:
+def why_not_known(reading: Reading, asked: AskedStatement) -> str:
     """Return why it is unknown whether, or how, a statement is queued or runs; "" if it is known."""
     row = found_in(reading, asked)
     if isinstance(row, QueuedStatement) or (row is None and (_held(reading, asked) or _quiescer(reading, asked))):
@@ -210,7 +210,7 @@ def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
     if row is not None:
         yield from (f"  {alert.text}" for alert in quiesced(reading))
         return
-    if unseen := why_unseen(reading, asked):
+    if unseen := why_not_known(reading, asked):
         yield f"cannot tell whether {asked} is queued or runs in parallel: {unseen}"
         return
     running = sum(not each.orphaned for each in reading.running)
@@ -348,7 +348,7 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
     """Return the answer as a JSON document: `state` is queued, running, gone, held, quiescing, or unknown."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
-    unseen = why_unseen(reading, asked)
+    unseen = why_not_known(reading, asked)
     found |= {"state": _state(row, unseen), "late": [plain(each) for each in reading.late]}
     if unseen:
         found["not_known"] = unseen

@@ -42,7 +42,7 @@ def no_queue(reading: Reading) -> Line:
     return ((f" ● Nothing is queued (by {', '.join(basis.views)}).", "good"),)
 
 
-def unseen_queue(reading: Reading) -> str:
+def queue_unavailable(reading: Reading) -> str:
     """Return why the queued statements cannot be seen, "" if they can."""
     basis = next((each for each in reading.basis if each.what == "queue"), None)
     return f"Not known{_because(basis)}." if basis is None or basis.lacking else ""

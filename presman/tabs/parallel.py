@@ -23,8 +23,8 @@ from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS, held_servers
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_unforeseen
-from presman.tabs.alerts import unseen_queue
+from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_no_forecast
+from presman.tabs.alerts import queue_unavailable
 from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
 
@@ -90,7 +90,7 @@ def _named(statements: Sequence[RunningStatement], last: str) -> str:
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
     """Return how good the forecasts of this queue have been, or why there are none, as the note beside them."""
-    note = forecast_record(moment.reading) or why_unforeseen(moment.reading)
+    note = forecast_record(moment.reading) or why_no_forecast(moment.reading)
     return {"starts_in_s": note} if note else {}
 
 
@@ -220,7 +220,7 @@ TAB = Tab(
             column_notes=forecasts_note,
             measure="queue",
             news=True,
-            unavailable=lambda moment: unseen_queue(moment.reading),
+            unavailable=lambda moment: queue_unavailable(moment.reading),
         ),
         Rows(
             RUNNING,
@@ -275,7 +275,7 @@ TAB = Tab(
         "range forecast, half within 0:22 of its middle`: 41 of the last 50 statements started in the range "
         "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md says what "
         "is assumed.",
-        "W tries other limits of the plan, first the one that the head of the row's queue: when each "
+        "W tries other limits of the plan, first the one that holds back the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
         "a taller block.",

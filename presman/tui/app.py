@@ -245,7 +245,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     if tour:
         from presman.tui.tour import Tour
 
-        Tour().attend(app)
+        Tour().attach(app)
     return shown(app, fixed, home=home, ascii_only=ascii_only)
 
 

@@ -24,7 +24,7 @@ def told() -> Reading:
     effect = EndingEffect((holder.executing(),), 2, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
     forecast = QueueForecast(ForecastRecord(50, 41, 22.0), (effect,), judged_since=AT - timedelta(minutes=20))
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in queue}
-    return replace(plain, queue=queue, heads=heads).foreseen(starts, forecast)
+    return replace(plain, queue=queue, heads=heads).with_forecast(starts, forecast)
 
 
 def answer(who: str, reading: Reading | None = None) -> list[str]:

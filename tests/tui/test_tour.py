@@ -20,7 +20,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def begun(acting: Stage) -> str:
-    Tour().attend(acting.app)
+    Tour().attach(acting.app)
     await acting.show(busy(2))
     return acting.screen
 

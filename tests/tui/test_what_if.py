@@ -365,7 +365,7 @@ def test_one_question_at_a_time_and_each_of_the_newest_poll(
     done: list[str] = []
     reading = poll or None
     moment = SimpleNamespace(reading=reading, snapshots="a pair" if kept else None) if reading else None
-    monitor = SimpleNamespace(reading=reading, moment=lambda: moment, foresight=None)
+    monitor = SimpleNamespace(reading=reading, moment=lambda: moment, forecast_basis=None)
     panel: Any = SimpleNamespace(
         _monitor=monitor, _changes=SimpleNamespace(choice=choice), _asked=("old", "a"), _is_busy=is_busy,
         _queue=SimpleNamespace(silence=silence), _show=lambda: done.append("shown"), post_message=None, _answers=None,

@@ -21,7 +21,7 @@ from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.kept import who_wants
 from presman.analysis.advice.step import Proof
-from presman.analysis.readings.forecast_readings import helps_nobody, is_proven
+from presman.analysis.readings.forecast_readings import helps_none, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed
@@ -116,7 +116,7 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
         yield f"whether other queues wanted these servers a minute ago is not known ({silent})"
     if found.in_vain:
         yield f"{listed(found.in_vain)} may be served first and want more than that"
-    if found.rivals and helps_nobody(found.effect if found.needed > 1 else found.candidates[0].effect):
+    if found.rivals and helps_none(found.effect if found.needed > 1 else found.candidates[0].effect):
         yield NO_USE
 
 

@@ -94,8 +94,8 @@ class Unblock(Struct, frozen=True):
     not known, "" if they are. `in_vain` are the rivals that may be served first and want more than becomes free, so
     that no statement would start. `effect` is what the ends of all needed statements together would do to the whole
     queue, None if not forecast. `idle` are the largest idle holders that nothing speaks against ending, whether they
-    help this head or not. `foreseen` is the number of seconds within which the head should start by its forecast, in 8
-    cases of 10, None unless that is soon. `too_few` says that the servers of the blocked statements and of their
+    help this head or not. `starts_within` is the seconds within which its forecast has it start, in 8 cases of 10,
+    None unless that is soon. `too_few` says that the servers of the blocked statements and of their
     blockers are not enough to start it, "" if they may be.
     """
 
@@ -116,13 +116,13 @@ class Unblock(Struct, frozen=True):
     in_vain: tuple[str, ...] = ()
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
-    foreseen: float | None = None
+    starts_within: float | None = None
     too_few: str = ""
     doubt: NotKnown | None = None
     """What is not known that decides whether the head starts: then nobody is named, and no start is predicted."""
 
     @property
-    def names_nobody(self) -> bool:
+    def names_none(self) -> bool:
         """Whether the sentence alone is shown: there is no statement to wait for or to end."""
         if self.only_waits and self.soon is None:
             return True
@@ -154,15 +154,15 @@ class Unblock(Struct, frozen=True):
     def wait(self) -> float | None:
         """The seconds after which the head should start by itself; None if other statements may come before it."""
         if self.by_forecast:
-            return self.foreseen
+            return self.starts_within
         return None if self.rivals or self.unsure else self.soon
 
     @property
     def by_forecast(self) -> str:
         """The sentence that the head should start by itself soon if only the forecast says so (it covers all)."""
-        if self.foreseen is None or (self.soon is not None and not self.rivals and not self.unsure):
+        if self.starts_within is None or (self.soon is not None and not self.rivals and not self.unsure):
             return ""
-        within = in_about(self.foreseen).replace("in about", "within")
+        within = in_about(self.starts_within).replace("in about", "within")
         return f"should start by itself {within}, by its forecast"
 
     @property

@@ -12,7 +12,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
-STARTS_NOBODY = "ending it alone is not enough now"
+NOT_ENOUGH_NOW = "ending it alone is not enough now"
 """What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
 
 
@@ -40,7 +40,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     queues = [name for name in turns if name not in useless]
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
-    starts = starts_nobody(each, queues, reading)
+    starts = starts_no_head(each, queues, reading)
     if not starts and not doubt and queues == list(turns) and _starts_one(each, queues, reading):
         starts = "ending it starts at least one of their heads, and the plan decides which"
     return Kept(queues, words, doubt, starts)
@@ -66,13 +66,13 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
     )
 
 
-def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
+def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
     heads = [head for head in reading.heads if group_title(head) in names]
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {STARTS_NOBODY}"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {NOT_ENOUGH_NOW}"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:

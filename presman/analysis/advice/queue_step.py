@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, saves_enough, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import STARTS_NOBODY, Kept, kept_by, starts_nobody, who_wants
+from presman.analysis.advice.kept import NOT_ENOUGH_NOW, Kept, kept_by, starts_no_head, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.forecast_readings import EndingEffect, helps_nobody, is_proven
+from presman.analysis.readings.forecast_readings import EndingEffect, helps_none, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
@@ -32,13 +34,14 @@ from presman.base.formats import ABSENT, clock, counted, duration, in_about, ins
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
-def queue_step(reading: Reading) -> ToDo | None:
+def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return what to do about the parallel queue.
 
     First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
-    most urgent head.
+    most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
     """
-    heads = sorted(unblock(reading), key=_urgency)
+    found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
+    heads = sorted(found, key=_urgency)
     if not heads:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
@@ -51,6 +54,11 @@ def queue_step(reading: Reading) -> ToDo | None:
     starts_soon = heads[0].wait is not None and not heads[0].by_forecast
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
     return turns or (_beside_the_first(best, _name(heads[0].head)) if steps[0].step is Step.WAIT else best)
+
+
+def _naming_nobody(found: Unblock) -> Unblock:
+    """Return a head without the commands of what it names: only what is proven to help without a decision remains."""
+    return replace(found, candidates=tuple(replace(each, commands=()) for each in found.candidates))
 
 
 def _beside_the_first(step: ToDo, name: str) -> ToDo:
@@ -111,7 +119,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-            alone = STARTS_NOBODY if STARTS_NOBODY in known else ""
+            alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
             short = f"wait, or decide: {keeps}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
             return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
@@ -262,14 +270,14 @@ def _end(
     commands = tuple(ending(one, reading).commands[0] for one in holders)
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
-    words = "; ".join(filter(None, [helps, _foreseen(effect, reading)])) or brief
+    words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
     who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
     affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
     return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
 
 
-def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
+def _forecast_words(effect: EndingEffect | None, reading: Reading) -> str:
     """Return when the queue empties with and without these ends; "" if that is not known or no better."""
     if effect is None or not effect.is_sooner():
         return ""
@@ -402,7 +410,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     """Return the advice to wait although the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
+    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
     why = why or candidate.why_not
     idle = f"idle {each.idle_time}"
     text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{lasting_cure(reading)}"
@@ -418,8 +426,8 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     each, name = candidate.statement, _name(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     short = f"wait: ending {each.who} may not help {name}"
-    none_start = starts_nobody(each, [group_title(found.head)], reading)
-    if helps_nobody(candidate.effect):
+    none_start = starts_no_head(each, [group_title(found.head)], reading)
+    if helps_none(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
     elif none_start and candidate.frees == candidate.perhaps:
         why, short = (

@@ -45,7 +45,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 
-def nobody_named(head: QueueHead) -> str:
+def why_none_named(head: QueueHead) -> str:
     """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
@@ -228,7 +228,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     shortages = head.shortages
     doubt = _may_be_gone(reading) or head.not_known
     if not shortages or (doubt is not None and doubt is not head.not_known):
-        nobody = Unblock(head, (), 0, commands, nobody_named(head), doubt=doubt)
+        nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
         return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
     certain = [each for each in reading.running if each.certain]
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
@@ -254,7 +254,7 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     whole = Unblock(
         head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
         who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
-        too_large(head, rivals, freed, reading, counts), foreseen=_foreseen(head, reading),
+        too_large(head, rivals, freed, reading, counts), starts_within=_starts_within(head, reading),
         too_few=too_few(blocked, head, reading), doubt=doubt,
     )  # fmt: skip
     together = reading.effect_of(*next(iter(whole.possible), ())) if needed > 1 else None
@@ -275,7 +275,7 @@ def _may_be_gone(reading: Reading) -> NotKnown | None:
     return None if first is None else NotKnown(f"whether {instance_name(*first)} is gone", view)
 
 
-def _foreseen(head: QueueHead, reading: Reading) -> float | None:
+def _starts_within(head: QueueHead, reading: Reading) -> float | None:
     """Return the seconds within which a head should start by its forecast, None unless that is soon."""
     starts = head.statement.starts
     has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()

@@ -21,7 +21,7 @@ from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import _timeout
 from presman.output.alert_list import listed
 from presman.output.plugin_check import PluginState, result
-from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_unseen
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_not_known
 from presman.recording.reader import Recording
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
@@ -58,7 +58,7 @@ def test_who_cannot_be_seen_is_not_said_to_be_nowhere(tmp_path: Path) -> None:
     assert told(whole, "1").startswith("session 1 is neither queued nor running")
     for reading, who in ((no_sessions, first), (no_servers, idle)):
         assert told(reading, who).startswith(f"cannot tell whether session {who} is queued or runs in parallel: GV$")
-        assert why_unseen(reading, AskedStatement.of(who))
+        assert why_not_known(reading, AskedStatement.of(who))
     assert told(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
     assert told(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
     assert "cannot tell whether it runs or is idle" in told(no_sessions, idle)
