@@ -119,8 +119,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
     keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
-        others = kept_for_others(found.turns, found.head, reading)
-        return f"{_want_next(found, reading)}: {found.order}, so ending a session is not proven to help{others}"
+        beside = kept_for_others(found.turns, found.head, reading)
+        return f"{_want_next(found, reading)}: {found.order}, so ending a session is not proven to help{beside}"
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.starts or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts or found.order}"
