@@ -154,6 +154,13 @@ def test_instances_with_different_plans_are_told() -> None:
     assert [each.share for each in reading.groups if each.inst_id] == [1.0, 0.4]
 
 
+def test_an_instance_that_does_not_answer_runs_no_other_plan() -> None:
+    header = analyse(None, snapshot(instance(1), instance(2), active_plan("DAY", 1, target=32))).header
+    assert [each.plan for each in header.instances] == ["DAY", ""]
+    assert not header.mixed_plans
+    assert (header.target, header.servers.target) == ("32 + ?", None)
+
+
 def server(sid: int, inst_id: int, **values: Any) -> PxSession:
     given = {
         "qcsid": 9,

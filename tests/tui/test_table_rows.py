@@ -147,6 +147,15 @@ def test_an_empty_table_says_why_to_the_last_word() -> None:
     assert frame(rows(*NINE)).height(20) == 11
 
 
+def test_where_a_sentence_has_too_few_lines_its_views_are_counted() -> None:
+    """It was cut at a comma between two of them."""
+    nothing = frame(rows())
+    nothing.unavailable = "No finding in DAY (by GV$RSRC_PLAN, DBA_RSRC_PLANS, V$SESSION)."
+    assert texts(nothing, 30, 5)[2:] == ["No finding in DAY (by", "GV$RSRC_PLAN, DBA_RSRC_PLANS,", "V$SESSION)."]
+    assert texts(nothing, 32, 3)[2:] == ["No finding in DAY (by 3 views)."]
+    assert nothing.height(30) == 5, "as many as it wants"
+
+
 def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_cut() -> None:
     """The title, 9 rows and 12 cells for those that are not seen are 19, the age is 10, the note 2 and its 8 or 17."""
     found = frame(rows(*NINE))

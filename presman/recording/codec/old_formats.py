@@ -258,7 +258,7 @@ class OldChain:
                 columns[index] = _checked(shape, index, _unpack_column(base, self._texts, _Unpacker(parts[index])))
             elif None in base:  # new rows without values
                 columns[index] = _checked(shape, index, list(base))
-        rows = shape.rows(columns, moves.length)
+        rows = shape.rows(dict(enumerate(columns)), moves.length)
         columns = columns if moves.length else []
         return _Known(shape, replace(section, rows=rows), tuple(columns), moves.length, moves.gone)
 
