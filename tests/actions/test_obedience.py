@@ -1,4 +1,4 @@
-"""The simulated instance obeys the very statements that presman would send to a database."""
+"""The simulated instance obeys the same statements that presman would send to a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a head waits and what is said to let it start, against the simulator's scheduler: ended there, it starts."""
+"""Advice against the simulator's scheduler: if the named sessions are ended there, the head starts."""
 
 from __future__ import annotations
 

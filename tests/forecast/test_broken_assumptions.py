@@ -1,4 +1,4 @@
-"""Where the world breaks what a forecast assumes, none is shown that rests on it, and none is held against it."""
+"""Broken assumptions: no forecast that rests on one is shown, or judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Courses of the queue, each worked out by hand: who starts when, what comes, what the end of one does."""
+"""Courses of the queue, each by hand: which statement starts when, what arrives, what ending one does."""
 
 from __future__ import annotations
 

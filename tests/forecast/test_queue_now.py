@@ -1,4 +1,4 @@
-"""The queue as the model takes it, against the simulator's own: target, limits, order of the plan, holders, waiters."""
+"""The queue as the model takes it over, against the simulator: target, limits, plan order, holders, waiters."""
 
 from __future__ import annotations
 

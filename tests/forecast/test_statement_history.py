@@ -1,4 +1,4 @@
-"""What is learnt from readings: how long statements last by SQL_ID, group, all; what LONGOPS came to; who came."""
+"""History learnt from readings: durations by SQL_ID, group and all, outcomes of LONGOPS, arrivals."""
 
 from __future__ import annotations
 

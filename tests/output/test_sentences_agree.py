@@ -1,4 +1,4 @@
-"""Sentences agree: what the lines of one screen say of a session, a queue or the time to wait is the same story.
+"""Sentences agree: the lines of a screen do not contradict each other about a session, a queue or a wait.
 
 Over all scenarios, at three sizes, poll after poll: who is called an idle holder on one line is not denied on another,
 a queue is as bad in the table as in its alert, and a promise that was broken does not stand again.

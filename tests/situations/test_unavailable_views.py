@@ -1,4 +1,4 @@
-"""A view that does not answer: what the others still tell is told, and of the rest that it is not known."""
+"""A view that does not answer: the other views still count, and the rest is shown as not known."""
 
 from __future__ import annotations
 

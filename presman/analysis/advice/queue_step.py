@@ -122,8 +122,14 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
             short = f"wait, or decide: {keeps}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(found.turns))
+            return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
     return None
+
+
+def _alone(each: RunningStatement, alone: str) -> tuple[str, ...]:
+    """Return shorter words on an idle holder whose end `alone` is not enough; () where it may be."""
+    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    return (f"wait: {keeps}; {alone}", f"wait: {alone.replace('it', each.who, 1)}") if alone else ()
 
 
 def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:

@@ -110,8 +110,9 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
     found = old.advice
     if found is None:
         return None
-    text, short = f"{found.text}{old.why(reading.at)}", f"{found.short} ({old.as_of(reading.at)})"
-    return ToDo(Step(found.step), text, short, found.tab, subject=old.alert.subject)
+    text, age = f"{found.text}{old.why(reading.at)}", f" ({old.as_of(reading.at)})"
+    between = (found.short.partition(", ")[0] + age,)
+    return ToDo(Step(found.step), text, found.short + age, found.tab, subject=old.alert.subject, between=between)
 
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:

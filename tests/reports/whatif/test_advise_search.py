@@ -1,4 +1,4 @@
-"""The search for advice: what is tried, how a choice is judged, where it goes from there; by hand."""
+"""The search for advice: what is tried, how a choice is judged, and the next steps; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if, of the queue now: starts under other limits, worked out by hand; limits, which is meant, what is refused."""
+"""What if, of the queue now: starts under other limits by hand; the choice of a limit, and refusals."""
 
 from __future__ import annotations
 
