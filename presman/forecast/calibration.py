@@ -61,7 +61,7 @@ class Interval(NamedTuple):
         return cls(*(ascending[int(part * (len(ascending) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
 
     def score(self, seconds: float, least: float) -> float:
-        """Return the conformity score of `seconds`: its distance from the median in halves, of at least `least` each."""
+        """Return the conformity score of `seconds`: its distance from the median in halves of at least `least`."""
         below, above = _halves(self, least)
         error = seconds - self.median
         return error / above if error > 0 else -error / below
