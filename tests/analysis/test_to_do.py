@@ -320,8 +320,8 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
-    assert slowed.text.startswith("MAX_MBPS slows down what runs in SALES; no idle session")
-    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or cancel MARTIN 1:526")
+    assert slowed.text.startswith("MAX_MBPS throttles SALES; no idle session")
+    assert slowed.short.startswith("MAX_MBPS throttles SALES; wait, or cancel MARTIN 1:526")
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
