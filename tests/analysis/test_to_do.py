@@ -714,7 +714,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
         "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
-        "BATCH and ETL want the next servers that come free",
+        "BATCH and ETL want the next free servers",
     ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))
     assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"
