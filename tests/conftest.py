@@ -1,4 +1,4 @@
-"""How hard the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
+"""How much the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class KeyFigures(Struct, frozen=True):
         return throttled_percent(self.used, self.waiting)
 
     @property
-    def is_blind(self) -> bool:
+    def has_unknowns(self) -> bool:
         """Whether something could not be seen."""
         return bool(self.unknown) or self.severity == "note"
 
@@ -183,7 +183,7 @@ def _order(member: Member) -> tuple[int, int, int, str]:
 def is_seen(member: Member) -> bool:
     """Return whether its newest poll came in time and answers whether something is wrong."""
     key_figures = member.key_figures
-    return member.connection is ConnectionState.LIVE and not (key_figures and key_figures.is_blind)
+    return member.connection is ConnectionState.LIVE and not (key_figures and key_figures.has_unknowns)
 
 
 def counts(members: Sequence[Member]) -> Counter[ConnectionState]:

@@ -52,8 +52,8 @@ def _state(
         return "silent"
     if rule.key == "not_known":
         return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
-    is_blind = rule.rests_on in _unavailable(reading) or bool(silent_views(rule.key, reading))
-    if is_blind or any(each.startswith(rule.key) for each in lacking):
+    is_unavailable = rule.rests_on in _unavailable(reading) or bool(silent_views(rule.key, reading))
+    if is_unavailable or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"
 

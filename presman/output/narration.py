@@ -1,13 +1,12 @@
 """Narration: changes on a database as lines of text, one for each change, to be read aloud or logged."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from operator import attrgetter
 
-from presman.analysis.advice.step import Step, ToDo
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.steady_step import About, SteadyStep
+from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
 from presman.analysis.readings.reading import Reading
@@ -24,9 +23,6 @@ SUMMARY = 300.0
 """Seconds after which a summary is repeated even if nothing has changed."""
 
 _ALERT_KINDS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
-
-_MARGIN = 20.0
-"""Seconds for which another reason to wait must last before it is reported: queues change from poll to poll."""
 
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
@@ -45,10 +41,9 @@ class Narration:
         self._summary = summary
         self._plain = plain
         self._events = EventWatch(first_is_news=True)
-        self._step: tuple[object, ...] | None = None
-        self._said: tuple[object, ...] | None = None
+        self._steady = SteadyStep()
+        self._said: About | None = None
         self._offered = False
-        self._since: datetime | None = None
         self._summed: datetime | None = None
         self._silent_views: dict[tuple[str, str], Turning] = {}
 
@@ -105,13 +100,9 @@ class Narration:
         Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
         at once.
         """
-        step = to_do(reading)
-        now = None if step is None else _about(step, reading)
-        if now != self._step:
-            self._step, self._since = now, reading.at
+        step, now, held = self._steady.take(reading)
         waits = step is None or step.step is Step.WAIT
-        held = 0.0 if self._since is None else (reading.at - self._since).total_seconds()
-        if now == self._said or (waits and self._said is not None and not self._offered and held < _MARGIN):
+        if now == self._said or (waits and not held and not self._offered):
             return
         if step is not None:
             yield f"do: {step.text}"
@@ -119,16 +110,6 @@ class Narration:
         elif self._offered:
             yield "do: nothing any more; the command above no longer holds"
         self._said, self._offered = now, step is not None and bool(step.commands)
-
-
-def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
-    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject."""
-    if step.commands:
-        return step.step, step.commands
-    words = step.short if step.beside else step.text
-    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
-    named = [(place.start(), who) for place, who in found if place]
-    return step.step, min(named)[1] if named else step.subject
 
 
 def _dated(since: datetime, text: str, at: datetime) -> str:

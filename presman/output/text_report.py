@@ -20,7 +20,7 @@ from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
-from presman.figures.statement_figures import QUEUE, forecast_record, why_unforeseen
+from presman.figures.statement_figures import QUEUE, forecast_record, why_no_forecast
 from presman.output.cells import instant, table
 from presman.tabs import tab, tab_names
 from presman.tabs.alerts import availability_notes
@@ -63,7 +63,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 
 def _forecast_line(reading: Reading) -> str:
     """Return how accurate the forecasts of the queue have been, or why there are none."""
-    return forecast_record(reading, since=True) or why_unforeseen(reading)
+    return forecast_record(reading, since=True) or why_no_forecast(reading)
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:

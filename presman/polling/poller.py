@@ -90,6 +90,11 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         asked = self.get(record)
         return asked if asked is not None and asked.poll == poll else None
 
+    def has_rows_of(self, poll: int, record: type[Any]) -> bool:
+        """Return whether a query was answered in `poll`, with rows."""
+        asked = self.of_poll(poll, record)
+        return asked is not None and not asked.late and bool(asked.section.rows)
+
     def forget(self, records: Iterable[type[Any]], but: int) -> None:
         """Make the queries of these records due, except those answered in poll `but`."""
         for record in records:
@@ -309,11 +314,13 @@ class Poller:
             if asked.section.problem is None:
                 infos, instances = self._asked.rows(SessionInfo), self._asked.rows(Instance)
                 self._seen_before.note_sessions(asked.section.rows, infos, instances)
-        asked = self._asked.of_poll(self._number, Instance)
-        if asked is not None and not asked.late and asked.section.rows:
-            self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
-            targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
-            self._seen_before.note_instances(asked.section.rows, now, (self._scope, *self._databases), targets)
+        self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
+        self._seen_before.begin(now, (self._scope, *self._databases))
+        targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
+        if self._asked.has_rows_of(self._number, RsrcPlan):
+            self._seen_before.note_plans(targets, now)
+        if self._asked.has_rows_of(self._number, Instance):
+            self._seen_before.note_instances(self._asked.rows(Instance), now, targets)
 
     def _look_up_named(self, now: datetime) -> int:
         """Look up the sessions that are named by others but not listed, and add them to the sections of all sessions.

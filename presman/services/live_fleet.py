@@ -127,7 +127,7 @@ class WatchedDatabase:
         """Pass all events to `listener`, beginning with the latest ones, and poll every `interval` seconds."""
         with self._lock:
             self._listener = listener
-            self._readings.foresees = True
+            self._readings.with_forecasts = True
             if self._latest is not None:
                 listener(self._latest)
             if self._lost is not None:
@@ -147,7 +147,7 @@ class WatchedDatabase:
         """Remove the listener, and return to the earlier low detail and interval."""
         with self._lock:
             self._listener = None
-            self._readings.foresees = False
+            self._readings.with_forecasts = False
         self.sampler.focus(None)
         self.sampler.forget_requests()
         self.set_detail_level(DetailLevel.NARROW)

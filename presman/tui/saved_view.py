@@ -69,7 +69,7 @@ def load() -> tuple[SavedView, str]:
     except FileNotFoundError:
         return SavedView(), ""
     except OSError as error:
-        return SavedView(), f"The kept settings are not used: {error.filename or 'its file'}: {error.strerror}."
+        return SavedView(), f"The saved settings are not used: {error.filename or 'its file'}: {error.strerror}."
     import json  # only if there is a file: the first frame need not wait for it
 
     try:
@@ -79,7 +79,7 @@ def load() -> tuple[SavedView, str]:
         problem = f"{where[1]} is not valid" if where else "it has no object"
     except (ValueError, RecursionError):
         problem = "it is not JSON"
-    return SavedView(), f"The kept settings are not used: {path()}: {problem}."
+    return SavedView(), f"The saved settings are not used: {path()}: {problem}."
 
 
 def save_changes(before: SavedView, now: SavedView) -> SavedView:
@@ -161,7 +161,7 @@ class ViewSaver:
         except OSError as error:
             if not self._complained:
                 why = f"{error.filename or 'its file'}: {error.strerror}"
-                app.notify(f"Settings are not kept: {why}", severity="warning")
+                app.notify(f"Settings are not saved: {why}", severity="warning")
             self._complained = True
 
     def forget(self) -> str:
@@ -170,5 +170,5 @@ class ViewSaver:
         try:
             path().unlink()
         except OSError:
-            return "Nothing was kept."
-        return "Settings are forgotten: the next start is as config.ini says."
+            return "Nothing was saved."
+        return "Settings are forgotten: the next start uses config.ini."

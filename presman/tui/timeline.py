@@ -57,7 +57,7 @@ class Timeline:
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
         self._assessed: OrderedDict[tuple[int, int], _Assessed] = OrderedDict()
-        self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
+        self._forecasts: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
 
     def __len__(self) -> int:
         return 0 if self._history is None else len(self._history)
@@ -83,8 +83,8 @@ class Timeline:
                 _keep_newest(self._assessed, len(self._history))
             if reading.forecast is not None:  # nor do they contain forecasts
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
-                self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
-                _keep_newest(self._foreseen, min(_KEPT_FORECASTS, len(self._history)))
+                self._forecasts[snapshot.epoch, snapshot.number] = starts, reading.forecast
+                _keep_newest(self._forecasts, min(_KEPT_FORECASTS, len(self._history)))
         self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
@@ -132,7 +132,7 @@ class Timeline:
 
             assessed = self._assessed.get(key, _Assessed())
             found = replace(analyse(previous, current, self._cache), **assessed._asdict())
-            self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
+            self._keep(key, found.with_forecast(*self._forecasts[key]) if key in self._forecasts else found)
         return self._readings[key]
 
     def _pair(self, behind: int) -> tuple[Snapshot | None, Snapshot] | None:

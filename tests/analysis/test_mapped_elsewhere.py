@@ -1,4 +1,4 @@
-"""Sessions mapped to a group that the plan does not name: whom the finding names, and how many."""
+"""Sessions mapped to a group that the plan does not name: which users the finding names, and how many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings for tests: a scenario polled on a clock of its own, as fast as it goes, and once for all who ask."""
+"""Recordings for tests: a scenario polled on a simulated clock, at full speed, once for all tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quiesced database holds everybody by the event of a session pool, and is none."""
+"""A quiesced database: sessions wait for the event of a session pool, but it is not a full pool."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
     ("state", "wait", "told"),
     [
         ("QUIESCING", "WAITING", "quiesces the database: it has waited for 6 min 40 s until all calls"),
-        ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, and waits"),
+        ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, but no longer"),
     ],
 )
 def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str, wait: str, told: str) -> None:

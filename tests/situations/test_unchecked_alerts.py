@@ -79,7 +79,7 @@ def lost(then: Marks, now: Marks) -> Collection[tuple[str, str]]:
     return [mark for mark, each in then.items() if mark not in now or (each.state, now[mark].state) == ("bad", "warn")]
 
 
-@pytest.mark.parametrize("scenario", some(("holders", "pdb", "throttled"), SCENARIOS))
+@pytest.mark.parametrize("scenario", some(("holders", "pdb", "tenants", "throttled"), SCENARIOS))
 def test_no_alert_is_lost_with_a_view(scenario: str) -> None:
     *_, before, last, now = polls(scenario)
     then, whole = analyse(before, last), analyse(last, now)

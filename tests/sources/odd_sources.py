@@ -1,4 +1,4 @@
-"""Sources for the tests of those that live in a process of their own: what a driver may do, and more."""
+"""Misbehaving sources for the tests of sources in processes of their own."""
 
 from __future__ import annotations
 

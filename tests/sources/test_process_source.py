@@ -1,4 +1,4 @@
-"""A source in a process of its own says what it would say here, and whatever its driver does, presman lives on."""
+"""A source in its own process: the same results as here, and presman survives whatever its driver does."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ SENTENCES = {
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
-            *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
+            *("BATCH gets only what others leave", "CAPPED gets only what others leave", "wants 9.0"),
             *("14 wait for the session pool", "give BATCH 5 % ", "have failed, the next fails in 0:"),
         ),
         ("on level 1, of the 90 % of WEB", "5 % are 0.4 CPUs", "gives no CPU"),

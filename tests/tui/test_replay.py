@@ -67,7 +67,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await acting.keys("end")
         await until(at(120))
         await acting.keys("n")
-        assert "Nothing else happened after this" in "".join(str(each.message) for each in app._notifications)
+        assert "There is no event after this" in "".join(str(each.message) for each in app._notifications)
         for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
             await acting.keys("J")
             await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
@@ -76,7 +76,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await acting.keys("J", *"first", "enter")
         await until(at(5))
         await acting.keys("p")
-        await until(lambda: "Nothing happened before this." in "".join(each.message for each in app._notifications))
+        await until(lambda: "There is no event before this." in "".join(each.message for each in app._notifications))
         app.post_message(Passed("2 polls before this cannot be read."))
         await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
         await acting.keys("plus")

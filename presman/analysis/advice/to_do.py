@@ -32,10 +32,20 @@ from presman.rows.snapshot import GoneInstance
 @once
 def to_do(reading: Reading) -> ToDo | None:
     """Return the one thing to do now, None if nothing is wrong or nothing is known to help."""
+    return _to_do(reading, decides=True)
+
+
+@once
+def to_do_for_now(reading: Reading) -> ToDo | None:
+    """Return the same without the name of anybody whose end a person would have to decide."""
+    return _to_do(reading, decides=False)
+
+
+def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
     found = wrong(reading)
     if not is_wrong(found):
         return None
-    queue = queue_step(reading)
+    queue = queue_step(reading, decides=decides)
     if queue is not None and queue.step is Step.END:
         return queue
     for state in ("bad", "warn", "note"):
@@ -100,8 +110,9 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
     found = old.advice
     if found is None:
         return None
-    text, short = f"{found.text}{old.why(reading.at)}", f"{found.short} ({old.as_of(reading.at)})"
-    return ToDo(Step(found.step), text, short, found.tab, subject=old.alert.subject)
+    text, age = f"{found.text}{old.why(reading.at)}", f" ({old.as_of(reading.at)})"
+    between = (found.short.partition(", ")[0] + age,)
+    return ToDo(Step(found.step), text, found.short + age, found.tab, subject=old.alert.subject, between=between)
 
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
@@ -125,9 +136,9 @@ def _counted_queue(reading: Reading) -> ToDo | None:
     if not queued or reading.queue:
         return None
     which = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
-    short = "check V$SESSION: it does not tell who is queued"
+    short = "check V$SESSION: it does not show which statements are queued"
     return ToDo(
-        Step.LOOK, f"check why V$SESSION does not tell {which}: {reading.why_unknown('queue')}", short, "parallel"
+        Step.LOOK, f"check why V$SESSION does not show {which}: {reading.why_unknown('queue')}", short, "parallel"
     )
 
 
@@ -218,7 +229,7 @@ def _source_of_share(row: GroupReading, reading: Reading, least: int) -> str:
     if most is None:
         return _on_level(row)
     if row.level is None and given <= 1 - least / 100:
-        return f", of the {percent(100 * (1 - given))} % that the plan gives to nobody"
+        return f", of the {percent(100 * (1 - given))} % that the plan leaves unallocated"
     if most.share < least / 100:
         return _on_level(row)
     return f"{_on_level(row)}, of the {percent(100 * most.share)} % of {most.title}"
@@ -250,7 +261,7 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return the step to check the instance that is gone: only its own log shows whether it was stopped."""
     what, then = f"find out why {alert.short.partition(',')[0]}", "start it if nobody stopped it"
-    text = f"{what}, and {then}: its alert log says why, srvctl status database what runs"
+    text = f"{what}, and {then}: its alert log says why; srvctl status database shows what runs"
     return ToDo(Step.LOOK, text, f"{what}; {then}", "events", subject=alert.subject)
 
 
@@ -263,7 +274,12 @@ def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:
     text = f"look at the host: {alert.text.removeprefix('CPU: ')}"
-    return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
+    return ToDo(Step.LOOK, text, "look at the host: other processes use its CPUs", "cpu", subject=alert.subject)
+
+
+def _minimum(alert: Alert, _reading: Reading) -> ToDo:
+    short = "lower CPU_MIN_COUNT of a container that needs less"
+    return ToDo(Step.CHANGE, f"{short}: {alert.short}", short, "plan", subject=alert.subject)
 
 
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
@@ -298,13 +314,14 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
-    text = f"nothing yet: {most.who} is idle with {held}, but nobody waits for them; its user can close the cursor"
-    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")
+    text = f"nothing yet: {most.who} is idle with {held}, but no statement wants them; its user can close the cursor"
+    return ToDo(Step.WAIT, text, f"nothing yet: no statement waits for {most.who}'s {held}", "parallel")
 
 
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
+    "cpu_minimum": _minimum,
     "quiesced": _quiesced,
     "instance_gone": _gone,
     "session_pool": _pool,
@@ -341,4 +358,4 @@ def _no_reason(row: RunningStatement, found: Sequence[Unblock]) -> Iterator[str]
         yield f"it waits for {row.blocker}: look at that session first"
     if (left := ends_in(row)) is not None:
         yield f"it should end by itself {in_about(left)}"
-    yield "its servers are none that a queue waits for" if found else "no queue waits for its servers"
+    yield "no queue waits for the servers it holds" if found else "no queue waits for its servers"

@@ -127,6 +127,7 @@ _VIEWS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "queue": ("V$SESSION",),
         "timeouts": ("V$SESSION", *_SHARES),
         "starved group": (*_GROUPS_CPU, *_SHARES, "V$PDBS"),
+        "minimums": ("V$RSRC_PLAN", "V$RSRC_PDB", "V$PDBS", "V$SYSTEM_PARAMETER", *_SHARES),
         "downgrade": ("V$SYSSTAT",),
         "instances": ("V$INSTANCE",),
         "quiesce": ("V$INSTANCE",),
@@ -196,6 +197,8 @@ _RULES = (
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
+    AlertRule("cpu_minimum", "warning", "a container gets less CPU than its CPU_MIN_COUNT, which adds up to more than "
+              "there is", "container", "%", "percent of its CPU_MIN_COUNT that it does not get", rests_on="minimums"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",

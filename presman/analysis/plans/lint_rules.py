@@ -353,7 +353,7 @@ def pool_without_timeout(case: Case) -> Found:
         if row.active_sess_pool_p1 is not None and row.queueing_p1 is None:
             allowed = counted(row.active_sess_pool_p1, "session")
             text = (
-                f"{name} lets {allowed} work at a time and the others wait without a timeout "
+                f"{name} allows {allowed} at a time, and the others wait without a timeout "
                 "(QUEUEING_P1): a session that waits may hold locks for as long."
             )
             yield name, text

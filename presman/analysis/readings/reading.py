@@ -32,7 +32,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.readings.wait_readings import EventWaits, Histogram, OutlierReading, RedoHealth, WaitReading
 from presman.base.formats import count, duration
 from presman.rows.cursor_rows import SqlText
-from presman.rows.snapshot import GoneInstance
+from presman.rows.snapshot import GoneInstance, MissingInstance
 
 # ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
 
@@ -155,9 +155,12 @@ class Header(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``."""
-        parts = f" = {' + '.join(count(each.servers.target) for each in self.instances)}"
-        return f"{count(self.servers.target)}{parts if len(self.instances) > 1 else ''}"
+        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``, ``96 + ?``."""
+        targets = [each.servers.target for each in self.instances]
+        parts = " + ".join("?" if each is None else count(each) for each in targets)
+        if None in targets and len(targets) > 1:
+            return parts
+        return f"{count(self.servers.target)}{f' = {parts}' if len(targets) > 1 else ''}"
 
     def uptime_of(self, inst_id: int) -> float | None:
         """Return the seconds that an instance has been up, None if not known."""
@@ -320,7 +323,8 @@ class Reading(Struct, frozen=True, dict=True):
 
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
-    instances that were seen within the last hour and are not open now. `quiesce` is set while the database is being
+    instances that were seen within the last hour and are not open now; `missing` are those that may be gone, while
+    V$INSTANCE does not answer. `quiesce` is set while the database is being
     quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first access. `group_names`
     are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
 
@@ -366,6 +370,7 @@ class Reading(Struct, frozen=True, dict=True):
     missed_minimums: tuple[MissedMinimum, ...] = ()
     switched: SwitchedPlan | None = None
     gone: tuple[GoneInstance, ...] = ()
+    missing: tuple[MissingInstance, ...] = ()
     quiesce: Quiesce | None = None
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None
@@ -382,7 +387,7 @@ class Reading(Struct, frozen=True, dict=True):
         """Whether no view answered in this poll: its rows, if it has any, are those of earlier polls."""
         return bool(self.late) and self.stale != 0.0
 
-    def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
+    def with_forecast(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
         """Return the reading with the forecasts of its queued statements, and their basis."""
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
@@ -412,6 +417,10 @@ class Reading(Struct, frozen=True, dict=True):
     def why_unavailable(self, view: str) -> str:
         """Return why a view (``V$PX_SESSION``) returned nothing, "" if it returned rows or was not queried."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
+
+    def silent(self, view: str) -> str:
+        """Return a view as it was queried (``GV$INSTANCE``) if it gave no answer, "" if it did or was not queried."""
+        return next((each.view for each in self.troubles if each.view.removeprefix("G") == view), "")
 
     def why_unknown(self, what: str) -> str:
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""

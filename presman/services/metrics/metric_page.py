@@ -74,7 +74,7 @@ class ObservedDatabase:
         self.target = target
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
-        self._readings = Readings(target.notifier, foresees=True)
+        self._readings = Readings(target.notifier, with_forecasts=True)
         self._reachability = Reachability(target.name, report)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None

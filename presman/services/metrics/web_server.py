@@ -5,8 +5,6 @@ for a limited time. When all are taken, a new connection gets the place of the o
 or of one without a password that has been taking its answer for more than a moment.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""One database of a fleet, and many: each in a thread of its own, none waits for another."""
+"""Databases of a fleet: each has its own thread, and none waits for another."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callab
     database.listen(heard.append, 0.001)
     assert isinstance(heard[0], ReadingCame)
     assert heard[0].reading is database.reading
-    assert database._readings.foresees
+    assert database._readings.with_forecasts
     database.set_detail_level(DetailLevel.WHOLE)
     until(lambda: len(heard) > 3, "polls as often as the listener wants")
     numbers = [each.reading.number for each in heard]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     database.leave()
     assert not database.is_attached
-    assert not database._readings.foresees
+    assert not database._readings.with_forecasts
     assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 

@@ -1,4 +1,4 @@
-"""Views that hang in a scenario: what comes of it is what comes of a database whose views hang."""
+"""Views that hang in a scenario: the same effects as in a real database."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from presman.analysis.assemble import analyse
+from presman.base.errors import InputError
+from presman.config.targets import parse_target
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator.fields import ScenarioError
@@ -34,6 +36,39 @@ def test_for_all_views_none_is_named(tmp_path: Path) -> None:
         load_scenario(str(path))
     why = "outages[1].views: must not be empty: write one value or more, or leave the line out"
     assert str(found.value).endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [("V$SESION", "did you mean 'V$SESSION'?"), ("gv$sesion", "'V$SESION'; did you mean 'V$SESSION'?"),
+     ("V$PARAMETER", "did you mean 'V$SYSTEM_PARAMETER'?"), ("V$DATAFILE", "no query reads 'V$DATAFILE'")],
+)  # fmt: skip
+def test_a_view_that_no_query_reads_cannot_be_away(view: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(f'title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = ["V$SESSION", "{view}"]\n')
+    with pytest.raises(ScenarioError) as found:
+        load_scenario(str(path))
+    assert "outages[1].views: no query reads " in str(found.value)
+    assert words in str(found.value)
+
+
+def test_a_view_may_be_named_as_the_cluster_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text('title = "t"\n[[outages]]\nat = 1\nlasts = 1\nviews = ["gv$session", "DBA_RSRC_PLANS"]\n')
+    (one,) = load_scenario(str(path)).outages
+    assert [one.hits(view, 1.5) for view in ("V$SESSION", "GV$SESSION", "DBA_RSRC_PLANS", "V$PDBS")] == [True] * 3 + [
+        False
+    ]
+
+
+@pytest.mark.parametrize(("release", "words"), [("99", "newer than 23.26"), ("10.2", "older than 11.2")])
+def test_a_release_of_which_no_views_are_known_cannot_be_played(release: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(f'title = "t"\nrelease = "{release}"\n')
+    with pytest.raises(ScenarioError, match=f"release: release {release} is {words}"):
+        load_scenario(str(path))
+    with pytest.raises(InputError, match=words):
+        parse_target(f"demo:storm?release={release}")
 
 
 def test_one_view_and_then_all_of_them() -> None:

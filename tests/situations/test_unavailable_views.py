@@ -1,4 +1,4 @@
-"""A view that does not answer: what the others still tell is told, and of the rest that it is not known."""
+"""A view that does not answer: the other views still count, and the rest is shown as not known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import _timeout
 from presman.output.alert_list import listed
 from presman.output.plugin_check import PluginState, result
-from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_unseen
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_not_known
 from presman.recording.reader import Recording
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.snapshot import Problem, Section, Snapshot
@@ -66,7 +66,7 @@ def test_who_cannot_be_seen_is_not_said_to_be_nowhere(tmp_path: Path) -> None:
     assert told(whole, "1").startswith("session 1 is neither queued nor running")
     for reading, who in ((no_sessions, first), (no_servers, idle)):
         assert told(reading, who).startswith(f"cannot tell whether session {who} is queued or runs in parallel: GV$")
-        assert why_unseen(reading, AskedStatement.of(who))
+        assert why_not_known(reading, AskedStatement.of(who))
     assert told(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
     assert told(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
     assert "cannot tell whether it runs or is idle" in told(no_sessions, idle)
@@ -85,7 +85,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert f"{number} statements are queued (by V$RSRC_CONSUMER_GROUP)" in plain(no_queue(blind))
     step = to_do(blind)
     assert step is not None
-    assert step.text.startswith(f"check why V$SESSION does not tell which {number} statements are queued: GV$SESSION:")
+    assert step.text.startswith(f"check why V$SESSION does not show which {number} statements are queued: GV$SESSION:")
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
@@ -137,7 +137,7 @@ def test_nobody_is_offered_to_be_ended_while_an_instance_may_be_gone(tmp_path: P
         assert each.sentence.startswith("whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE")
         assert "whether instance 2 (LOSTDB2) is gone is not known" in told(reading, f"{each.head.statement.sid}")
         assert (step := queue_step(reading)) is not None
-        assert step.text == f"wait: {each.sentence}"
+        assert step.text.startswith(f"wait: {each.sentence.removesuffix(' is not known either')} so that ")
 
 
 def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:
