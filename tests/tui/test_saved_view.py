@@ -1,4 +1,4 @@
-"""What a user sets is kept for each database; going by name, columns, another target, the bell."""
+"""Settings saved for each database; going to names, columns, another target, the bell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hour of the metric history as points: at any second that windows end, of instances that do not end together."""
+"""The hour of the metric history as points: windows may end at any second, and differ between instances."""
 
 from __future__ import annotations
 
