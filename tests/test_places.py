@@ -1,4 +1,4 @@
-"""Places of a web server: who gets one, and who has to go for it."""
+"""Connection slots of a web server: which connection gets one, and which must make room."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 """Narration: changes on a database as lines of text, one for each change, to be read aloud or logged."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from operator import attrgetter
 
-from presman.analysis.advice.step import Step, ToDo
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.steady_step import About, SteadyStep
+from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
 from presman.analysis.alerts.judge import mark_of
@@ -30,9 +29,6 @@ _ALERT_KINDS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETT
 _EVERY = ""
 """In place of the name of a view: all views."""
 
-_MARGIN = 20.0
-"""Seconds for which another reason to wait must last before it is reported: queues change from poll to poll."""
-
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
 )
@@ -50,10 +46,9 @@ class Narration:
         self._summary = summary
         self._plain = plain
         self._events = EventWatch(first_is_news=True)
-        self._step: tuple[object, ...] | None = None
-        self._said: tuple[object, ...] | None = None
+        self._steady = SteadyStep()
+        self._said: About | None = None
         self._offered = False
-        self._since: datetime | None = None
         self._summed: datetime | None = None
         self._silent_views: dict[tuple[str, str], Turning] = {}
         self._about_views: set[str] = set()
@@ -114,15 +109,11 @@ class Narration:
         Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
         at once, and so is the end of a step about a view that answers again.
         """
-        step = to_do(reading)
-        now = None if step is None else _about(step, reading)
-        if now != self._step:
-            self._step, self._since = now, reading.at
+        step, now, held = self._steady.take(reading)
         unseen = {each.view.removeprefix("G") for each in reading.unseen}
         answered = self._about_views - unseen
-        waits = (step is None or step.step is Step.WAIT) and not answered
-        held = 0.0 if self._since is None else (reading.at - self._since).total_seconds()
-        if now == self._said or (waits and self._said is not None and not self._offered and held < _MARGIN):
+        waits = step is None or step.step is Step.WAIT
+        if now == self._said or (waits and not held and not self._offered and not answered):
             return
         if step is not None:
             yield f"do: {step.text}"
@@ -150,16 +141,6 @@ def _alerts_now(reading: Reading) -> str:
     if not found and (reading.late or any(each.lacking not in {"", TWO_POLLS} for each in reading.basis)):
         return "no alert in what is seen"
     return counted(len(found), "alert") + (f", {len(old)} of them not checked now" if old else "")
-
-
-def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
-    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject."""
-    if step.commands:
-        return step.step, step.commands
-    words = step.short if step.beside else step.text
-    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
-    named = [(place.start(), who) for place, who in found if place]
-    return step.step, min(named)[1] if named else step.subject
 
 
 def _dated(since: datetime, text: str, at: datetime) -> str:

@@ -24,7 +24,7 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, Stat
 from presman.base.release import Release
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
-from presman.forecast.statement_history import Durations, Lasted, durations
+from presman.forecast.statement_history import Durations, ObservedDuration, kaplan_meier
 from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
 from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
@@ -352,11 +352,13 @@ def _drawn(
 
 def _run_times(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
     """Return how long each group's statements run; those still running count as censored."""
-    found: dict[str, list[Lasted]] = {}
+    found: dict[str, list[ObservedDuration]] = {}
     for each in arrivals:
         if each.ran is not None:
-            found.setdefault(each.group, []).append(Lasted(each.ran, each.outcome is not ArrivalOutcome.RUNNING))
-    return {group: durations(lasted) for group, lasted in found.items()}
+            found.setdefault(each.group, []).append(
+                ObservedDuration(each.ran, each.outcome is not ArrivalOutcome.RUNNING)
+            )
+    return {group: kaplan_meier(lasted) for group, lasted in found.items()}
 
 
 def _again(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:

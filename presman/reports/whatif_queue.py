@@ -19,7 +19,7 @@ from presman.base.formats import number
 from presman.figures.statement_figures import NO_START, why_no_forecast
 from presman.forecast import forecaster
 from presman.forecast.calibration import Interval
-from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
+from presman.forecast.course import HORIZON, Draw, PastArrival, Played, QueueNow, draw, play
 from presman.forecast.forecaster import ONE_LOOK, PENDING, ForecastBasis
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
@@ -390,17 +390,17 @@ def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
     if not choice:
         return now
     caps = {each.group: 2 * each.value for each in choice if each.kind == "degree"}
-    came = tuple(_capped(each, caps.get(each.group, each.servers)) for each in now.came) if caps else now.came
-    return now._replace(limits=_limits(now.limits, load, choice), came=came)
+    arrivals = [_capped(each, caps.get(each.group, each.servers)) for each in now.arrivals] if caps else now.arrivals
+    return now._replace(limits=_limits(now.limits, load, choice), arrivals=arrivals)
 
 
-def _capped(each: Came, most: int) -> Came:
+def _capped(each: PastArrival, most: int) -> PastArrival:
     """Return an arrival with fewer servers and a longer run: its work, servers times seconds, stays the same."""
     if each.servers <= most:
         return each
-    times, lasts = each.servers / most, each.lasts
-    longer = Durations(tuple(times * one for one in lasts.times), lasts.lasts, times * lasts.mean)
-    return each._replace(servers=most, lasts=longer)
+    times, lasts = each.servers / most, each.duration
+    longer = Durations(tuple(times * one for one in lasts.times), lasts.survival, times * lasts.mean)
+    return each._replace(servers=most, duration=longer)
 
 
 def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:

@@ -54,7 +54,7 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     except (OSError, OverflowError, UnicodeError) as error:
         for each in made:
             each.close()
-        why = getattr(error, "strerror", None) or "it is no address"
+        why = getattr(error, "strerror", None) or "it is not an address"
         raise InputError(f"cannot listen at {place(host, port)}: {why}") from None
     return made
 

@@ -1,4 +1,4 @@
-"""`presman once` answers within its time, and its exit code tells whether that is all."""
+"""`presman once` answers in time, and its exit code says whether the answer is complete."""
 
 from __future__ import annotations
 

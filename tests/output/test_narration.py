@@ -1,4 +1,4 @@
-"""What `presman watch` says, and that it says it once."""
+"""Lines of `presman watch`: what they say, and that each is said once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that strangers made: refused or read within bounds, in a line, and a signal ends what reads them."""
+"""Malicious files: refused in one line or read within bounds, and a signal ends the reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quiesced database holds everybody by the event of a session pool, and is none."""
+"""A quiesced database: sessions wait for the event of a session pool, but it is not a full pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web server: who may see what, and that nobody who connects can hold it up."""
+"""The web server: access, and that no client can block it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that hang in a scenario: what comes of it is what comes of a database whose views hang."""
+"""Views that hang in a scenario: the same effects as in a real database."""
 
 from __future__ import annotations
 
