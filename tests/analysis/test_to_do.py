@@ -640,7 +640,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
     assert told(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
-    assert unknown.why == "why is not known", "it stands beside how long the head has waited"
+    assert unknown.why == "why it waits is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
         assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"

@@ -78,7 +78,8 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert blind.queued_by_group() == {row.title: row.px_queued for row in whole.cluster_groups() if row.px_queued}
     assert sum(blind.queued_by_group().values()) == number > 0
     by_group = {alert.subject: alert.short for alert in wrong(blind) if alert.key == "queue_waits"}
-    assert by_group == {name: f"{name}: {n} queued, why is not known" for name, n in blind.queued_by_group().items()}
+    counts = blind.queued_by_group().items()
+    assert by_group == {name: f"{name}: {n} queued, why they wait is not known" for name, n in counts}
     line = " ".join(each.text for each in alerts(blind, Link()))
     assert "Whether there is a queue" not in line
     assert "No starved group" not in line
