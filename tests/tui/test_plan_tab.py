@@ -103,8 +103,7 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 
 @acted
 async def test_the_internal_plan_is_told_to_be_no_plan_that_somebody_set() -> None:
-    async with playing("noplan", (120, 35)) as (acting, polls):
-        await polls(2)
+    async with playing("noplan", (120, 35)) as acting:
         assert "INTERNAL_PLAN" in acting.screen.splitlines()[0]
         assert "which V$RSRC_PLAN shows where no plan is set" in " ".join((await acting.press("6")).split())
 
