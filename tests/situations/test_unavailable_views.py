@@ -15,6 +15,7 @@ from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.reading import Evidence, Reading
@@ -22,6 +23,7 @@ from presman.analysis.trends.database_events import EventWatch
 from presman.analysis.trends.series import Series
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import _timeout
+from presman.output import text_report
 from presman.output.alert_list import listed
 from presman.output.plugin_check import PluginState, result
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_not_known
@@ -93,8 +95,41 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
-    assert member.unknown.endswith("no answer in time: GV$SESSION")
+    assert member.unknown.endswith("which statements are queued, and why (GV$SESSION: no answer in time)")
     assert member.worst.endswith(f"; {member.unknown}"), "the alert does not hide what is not known"
+
+
+@pytest.mark.parametrize(
+    ("view", "cause"),
+    [
+        ("V$SESSION", "which statements are queued, and why (GV$SESSION: no answer in time)"),
+        ("V$INSTANCE", "whether an instance is gone or was started (GV$INSTANCE: no answer in time)"),
+        ("V$SYSTEM_PARAMETER", "whether all parallel servers are in use (GV$SYSTEM_PARAMETER: no answer in time)"),
+        (
+            "DBA_RSRC_PLAN_DIRECTIVES",
+            "whether a queued statement times out soon (DBA_RSRC_PLAN_DIRECTIVES: no answer in time)",
+        ),
+    ],
+)
+def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause: str, tmp_path: Path) -> None:
+    """`check -v` told it four times; `alerts` said that something is not known, and not what."""
+    *_, reading = played("storm", tmp_path, view, polls=2)
+    assert cause in not_known(reading)
+    checked = "\n".join(result(reading, (), (), verbose=True).more)
+    once = text_report.brief(reading, 500)
+    for text in (checked, once, listed((), reading, ())):
+        found = [line for line in text.splitlines() if "no answer in time" in line and not line.startswith(("DO", "!"))]
+        assert [line for line in found if line.startswith(("not known", "problem", "note"))] == [f"not known: {cause}"]
+    assert key_figures_of(reading).unknown.startswith("not known: ")
+    assert cause in key_figures_of(reading).unknown
+
+
+def test_of_a_database_that_does_not_answer_nothing_is_listed_view_by_view(tmp_path: Path) -> None:
+    clock = Clock()
+    *_, reading = play(SimulatorSource(without(tmp_path, "storm"), clock=clock), clock, 2, 20.0)
+    checked = result(reading, (), (), verbose=True)
+    assert [line for line in checked.more if "V$" in line] == []
+    assert checked.more[0] == "not known: whether anything is wrong (no view answers)"
 
 
 def _states(reading: Reading, *keys: str) -> set[str]:

@@ -146,9 +146,14 @@ _VIEWS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The views without which the alerts that rest on something are not found, whether or not there is reason for them."""
 
 
+def views_of(foundation: str) -> tuple[str, ...]:
+    """Return the views that show what rules rest on (`rests_on`)."""
+    return _VIEWS.get(foundation, ())
+
+
 def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
     """Return the views that tell nothing now and without which a rule finds nothing."""
-    needed = _VIEWS.get(RULE_BOOK[key].rests_on, ())
+    needed = views_of(RULE_BOOK[key].rests_on)
     return tuple(each.view for each in reading.unseen if each.view.removeprefix("G") in needed)
 
 
