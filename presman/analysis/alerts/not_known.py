@@ -1,4 +1,4 @@
-"""What is not known of a database, each cause once: the one list of `check`, `once` and `alerts`."""
+"""Unknowns of a reading, each cause once: the one list of `check`, `once`, `alerts` and fleets."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
