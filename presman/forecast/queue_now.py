@@ -19,7 +19,7 @@ from presman.analysis.parallel.queue_heads import Queues, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known
-from presman.forecast.course import Came, Holder, QueueNow, Waiting
+from presman.forecast.course import Holder, PastArrival, QueueNow, Waiting
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations, StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
@@ -62,7 +62,7 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
         _limits(rules, reading.queue),
         tuple(holder for _, holder in shown),
         tuple(found for _, found in lines),
-        tuple(_came(rules, history)),
+        tuple(_arrivals(rules, history)),
         history.watched,
     )
     return Modelled(now, tuple(each for each, _ in shown), tuple(each for each, _ in lines))
@@ -124,12 +124,12 @@ def _waiting(each: QueuedStatement, history: StatementHistory) -> Waiting | None
     return Waiting(group, each.wants.low, each.wants.high, each.waited or 0.0, lasts, is_next)
 
 
-def _came(rules: QueueRules, history: StatementHistory) -> Iterable[Came]:
-    for at, run in history.came:
+def _arrivals(rules: QueueRules, history: StatementHistory) -> Iterable[PastArrival]:
+    for at, run in history.arrivals:
         lasts: Durations | None = history.lasting(run.con_id, run.group, run.sql_id)
         if lasts is not None and run.servers:
             key = (run.con_id, run.group)
-            yield Came(at, Group(*key), run.servers, lasts, key not in rules.bypassing)
+            yield PastArrival(at, Group(*key), run.servers, lasts, key not in rules.bypassing)
 
 
 def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:

@@ -1,4 +1,4 @@
-"""Rules of CPU, quiescing, session pools and plans: when they speak, of whom, how severely; worked out by hand."""
+"""Rules of CPU, quiescing, session pools and plans: when they fire, for which group, how severe; by hand."""
 
 from __future__ import annotations
 

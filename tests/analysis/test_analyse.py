@@ -1,4 +1,4 @@
-"""The whole: anything a source may answer gives a reading."""
+"""Analysis as a whole: any answer of a source gives a reading."""
 
 from __future__ import annotations
 

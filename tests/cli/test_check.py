@@ -1,4 +1,4 @@
-"""`presman check` and `presman alerts`: one line, an exit code, and never more certainty than there is."""
+"""`presman check` and `presman alerts`: one line, an exit code, and no more certainty than there is."""
 
 from __future__ import annotations
 

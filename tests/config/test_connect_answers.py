@@ -1,4 +1,4 @@
-"""Answers to `presman connect`: what a section is called, what an address lacks, what is written; by hand."""
+"""Answers to `presman connect`: names of sections, incomplete addresses, the section written; by hand."""
 
 from __future__ import annotations
 

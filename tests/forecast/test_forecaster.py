@@ -1,4 +1,4 @@
-"""The forecaster: what it learns from readings, what it says of the queue, and that it is judged."""
+"""The forecaster: what it learns from readings, its forecasts, and that they are judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports where no Oracle listens: told in one line, at once, and without harm."""
+"""Ports where no Oracle listens: one line, at once, and no harm."""
 
 from __future__ import annotations
 

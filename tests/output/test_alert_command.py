@@ -1,4 +1,4 @@
-"""The command at alerts: no shell, hostile text as JSON, limits, and what goes wrong with it."""
+"""The on_alert command: no shell, hostile text as JSON, limits, and its failures."""
 
 from __future__ import annotations
 

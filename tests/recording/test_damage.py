@@ -1,4 +1,4 @@
-"""Damage: bytes that changed, files cut short, contents that no recorder wrote: told, and the rest is read."""
+"""Damage: changed bytes, files cut short, foreign contents are reported, and the rest is read."""
 
 from __future__ import annotations
 

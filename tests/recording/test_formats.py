@@ -1,4 +1,4 @@
-"""Older formats: recordings of each are read, continued, and say what they said."""
+"""Older formats: recordings of each are read and continued, with the same contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite files of recordings: what is none, what is blank, what is cut short, what may not stand beside one."""
+"""SQLite files of recordings: not SQLite, empty, cut short, or with files beside them."""
 
 from __future__ import annotations
 

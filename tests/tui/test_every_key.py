@@ -1,4 +1,4 @@
-"""Every key on every tab: it changes the screen, or says in one line why it does nothing, or where it works."""
+"""Every key on every tab: it changes the screen, or one line says why not, or where it works."""
 
 from __future__ import annotations
 

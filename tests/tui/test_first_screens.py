@@ -74,7 +74,7 @@ SENTENCES = {
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "MAX_MBPS slows down what runs in SALES"),
+            *("REPORTING (SALES): 23 queued", "MAX_MBPS throttles SALES"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),

@@ -1,4 +1,4 @@
-"""No text is cut, and no row hidden, while lines or cells are free: on any tab and page, in any scenario."""
+"""No text is cut and no row hidden while there is room: on any tab and page, in any scenario."""
 
 from __future__ import annotations
 

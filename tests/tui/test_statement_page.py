@@ -1,4 +1,4 @@
-"""What pages tell of a statement's past, of who runs it now, and of outliers; by hand."""
+"""Pages on a statement's past, on the sessions that run it now, and on outliers; by hand."""
 
 from __future__ import annotations
 

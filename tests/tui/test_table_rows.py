@@ -1,4 +1,4 @@
-"""Rows of a table: filtered, sorted, with what belongs to another right below it; the cursor stays on its row."""
+"""Rows of a table: filtered, sorted, dependent rows right below their owner; the cursor stays on its row."""
 
 from __future__ import annotations
 

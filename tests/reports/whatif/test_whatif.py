@@ -1,4 +1,4 @@
-"""Observed statements once more, under the same limits and under others."""
+"""Observed statements replayed under the same limits and under others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if, for CPU: who would lack how much, by hand-worked arithmetic; and the command on a recording."""
+"""What if, for CPU: which groups would lack how much, by hand; and the command on a recording."""
 
 from __future__ import annotations
 
