@@ -1,4 +1,4 @@
-"""How hard the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
+"""How much the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +20,9 @@ from presman.cli import main
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
+from tests.workers import compile_side_by_side, folder_of_all, pytest_addoption, pytest_runtestloop
+
+__all__ = ["pytest_addoption", "pytest_runtestloop"]  # hooks
 
 # The same examples in each run, so that a failure is that of the change at hand; `make fresh` looks for new ones.
 FRESH = bool(os.environ.get("PRESMAN_FRESH"))
@@ -65,12 +66,20 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The hour before a scenario's start is played once for all tests and all workers."""
-    own = tmp_path_factory.getbasetemp()
     given = os.environ.get("PRESMAN_WARM_UPS")  # of many runs one after the other
-    folder = Path(given) if given else (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "warm-ups"
+    folder = Path(given or (folder_of_all(tmp_path_factory) or tmp_path_factory.getbasetemp()) / "warm-ups")
     folder.mkdir(exist_ok=True)
     with shared(folder):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def polls_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Workers poll each scenario once for all of them."""
+    from tests.recording.recorded import Course
+
+    of_all = folder_of_all(tmp_path_factory)
+    Course.folder = of_all and of_all / "courses"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -125,15 +134,9 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Have each worker import its share of the tests first: in a fresh checkout each would compile all of them."""
-    worker = getattr(session.config, "workerinput", None)
-    if worker is None or session.config.getoption("file_or_dir"):
-        return
-    root = Path(__file__).parent
-    paths = sorted(root.rglob("test_*.py"))[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
-    for path in paths:
-        with suppress(Exception, pytest.skip.Exception):  # collecting will tell
-            import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
+    """In a fresh checkout all that is asked for is compiled first."""
+    if not session.config.option.file_or_dir:
+        compile_side_by_side(session.config.option.workers)
 
 
 WAITING = (
@@ -189,13 +192,3 @@ def pytest_sessionfinish() -> None:
     """Look for what tests left behind once; pytest itself does it five times over."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_xdist_setupnodes() -> None:
-    """Have workers keep what they compile, whatever the shell says: else each would compile all tests in each run."""
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Return two workers for each processor: many tests wait for a process, a thread or a timeout."""
-    return 2 * (os.cpu_count() or 1)

@@ -84,7 +84,7 @@ def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
     from presman.cli.interruption import after
 
     def end() -> None:
-        line = f"PRESMAN UNKNOWN - not done within {seconds:g} s, ended\n"
+        line = f"PRESMAN UNKNOWN - no result within {seconds:g} s\n"
         os.write(sys.stdout.fileno(), line.encode())
         os._exit(UNKNOWN)
 

@@ -136,7 +136,7 @@ def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
     value = float(_read(seconds_of, text))
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is {'longer than three years' if value else 'no time at all'}")
+        raise argparse.ArgumentTypeError(f"{text!r} is {'longer than three years' if value else 'not above 0'}")
     return value
 
 
@@ -211,9 +211,9 @@ def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str
         if not mark or not name or isnan(value):
             raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r}: the number is from {least:.0f} to {most:.0f}")
+            raise argparse.ArgumentTypeError(f"{text!r}: the number must be from {least:.0f} to {most:.0f}")
         if whole and value != int(value):
-            raise argparse.ArgumentTypeError(f"{text!r}: the number is a whole one")
+            raise argparse.ArgumentTypeError(f"{text!r}: the number must be whole")
         return name.upper(), value
 
     return read

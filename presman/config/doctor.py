@@ -397,7 +397,7 @@ def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
     try:
         release = source.open()
         source.advance()
-        yield f"{source.name}: what presman assumes, and what this database shows of it. Only SELECTs are sent."
+        yield f"{source.name}: what presman assumes, and what this database shows. Only SELECTs are sent."
         for each in ASSUMPTIONS:
             yield from ("", f"{each.key}: {each.taken}")
             yield f"  confirmed if: {each.confirmed}"

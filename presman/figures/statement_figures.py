@@ -39,7 +39,7 @@ def running_state(row: RunningStatement) -> str:
     kind = f"{row.kind.name}, " if row.kind is not None else ""
     if row.idle is not None:
         return f"○ {kind}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {row.idle_time}"
-    doing = kind + (one_line(row.event, 40) or "its coordinator is not visible")
+    doing = kind + (one_line(row.event, 40) or "coordinator not visible")
     if row.queued:
         doing = f"{kind}queued with another statement"
     if row.blocker:
@@ -127,15 +127,16 @@ def between(starts: StartForecast | None) -> str:
 def starts_in(row: QueuedStatement) -> str:
     """Return the earliest and latest expected start, as one time if both are shown the same.
 
-    For folded statements, the earliest and latest of all; "" unless all of them have both.
+    For folded statements, the earliest and latest of all: the latest is ? if one of them has none.
     """
     if isinstance(row, CollapsedStatements):
         found = [each.starts for each in row.same]
         lows = [each.low for each in found if each is not None and each.low is not None]
         highs = [each.high for each in found if each is not None and each.high is not None]
         alike = set(map(starts_in, row.same))
-        whole = len(lows) == len(highs) == len(found)
-        return alike.pop() if len(alike) == 1 else f"{duration(min(lows))}-{duration(max(highs))}" if whole else ABSENT
+        if len(alike) == 1 or row.starts is None or row.starts.low is None:
+            return alike.pop() if len(alike) == 1 else ABSENT
+        return f"{duration(min(lows))}-{duration(max(highs)) if len(highs) == len(found) else '?'}"
     low, _, high = between(row.starts).partition("-")
     return when(row.starts) if low in {high, ""} else f"{low}-{high}"
 

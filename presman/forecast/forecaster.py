@@ -166,11 +166,10 @@ def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
         "how many servers it wants is not known": not is_known(row.wants),
         "the target is not known": rules.target is None,
         "in which order the queues are served is not known": rules.one_queue is None,
-        "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
         "on which instances its servers may run is limited or not known": (row.inst_id, row.sid) in rules.confined,
         f"it wants more than its limit allows, {_NEVER_KNOWN}": _is_too_large(row, rules),
     }
-    return next((why for why, lacks in lacking.items() if lacks), "")
+    return next((why for why, lacks in lacking.items() if lacks), rules.unknown_limits.get(queue_of(row), ""))
 
 
 def _is_too_large(row: QueuedStatement, rules: QueueRules) -> bool:
@@ -341,8 +340,8 @@ class Forecaster:
         """
         found: dict[Executing, StartForecast] = {}
         self._standing = {}
-        missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
-        broken = max(missed) if missed and rules.one_queue else 0.0
+        missed = [row for row in reading.queue if self._wait(row) in self._missed] if self._missed else []
+        broken = max((row.waited or 0.0 for row in missed), default=0.0) if rules.one_queue else 0.0
         for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
             after = StartForecast(0.0, 0.0, 0.0)
             for alike in together(queue):
@@ -352,7 +351,7 @@ class Forecaster:
                 starts = [self._start(row, times, after, rules, reading.at) for row in alike]
                 found |= {row.executing(): each for row, each in zip(alike, starts, strict=True)}
                 after = next((each for each in starts if each.median is not None), after)
-                if any(self._wait(row) in self._missed for row in alike):
+                if missed and any(self._wait(row) in self._missed for row in alike):
                     after = _BEHIND_BROKEN
                 elif any(_is_too_large(row, rules) for row in alike):
                     after = _BEHIND_TOO_LARGE

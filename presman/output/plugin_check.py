@@ -106,7 +106,7 @@ def _locked(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= until:
-                raise TimeoutError("another check of this target has it") from None
+                raise TimeoutError("another check of this target uses it") from None
             time.sleep(_PAUSE)
         else:
             return
@@ -171,7 +171,7 @@ class CheckedTarget(NamedTuple):
         for change in changes[:MOST]:
             left = until - time.monotonic()
             data = event(change, self.name, reading.header.database, 0)
-            problem = run(self.command, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
+            problem = run(self.command, data, min(left, TIMEOUT)) if left > 0 else "the time is up"
             if problem:
                 break
             done += 1

@@ -184,7 +184,7 @@ _ENDLESS = 20.0
 _UNSTARTED = 6.0
 """The loss if none of a group's statements starts that started before."""
 
-_FAR = 0.2
+_FAR = 0.3
 """What each doubling of the wait of a missed goal counts when a choice is chosen to be varied."""
 
 

@@ -19,7 +19,7 @@ from presman.base.formats import number
 from presman.figures.statement_figures import NO_START, why_no_forecast
 from presman.forecast import forecaster
 from presman.forecast.calibration import Interval
-from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
+from presman.forecast.course import HORIZON, Draw, PastArrival, Played, QueueNow, draw, play
 from presman.forecast.forecaster import ONE_LOOK, PENDING, ForecastBasis
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
@@ -90,7 +90,7 @@ class PresentLimits(Struct, frozen=True):
     def limits(self, first: Group | None) -> Iterator[PlanLimit]:
         """Yield the limits that can be changed: of the `first` group, the target, then of other groups by activity."""
         plan, target = self.load.plan, self.load.rules.target
-        places = {group: place for place, group in enumerate(self.titles)}
+        places = {group: index for index, group in enumerate(self.titles)}
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
         limits = [limit for group in groups for limit in self._of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
@@ -255,17 +255,17 @@ class _Start(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, played: Played, place: int) -> _Start:
-        return cls(played.starts[place], min(played.starts[place], played.until))
+    def of(cls, played: Played, index: int) -> _Start:
+        return cls(played.starts[index], min(played.starts[index], played.until))
 
 
 _Pair = tuple[_Start, _Start]
 """The start of one statement in a course without and with the changes."""
 
 
-def _starts_at(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
+def _starts_at(pairs: Sequence[tuple[Played, Played]], index: int | None) -> list[_Pair]:
     """Return the starts of the waiting statement with this index; none if the model does not have it."""
-    return [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+    return [] if index is None else [(_Start.of(now, index), _Start.of(then, index)) for now, then in pairs]
 
 
 class _Starts(NamedTuple):
@@ -303,7 +303,7 @@ class QueueCourses:
         """
         model = self.forecast_basis.model
         pairs = self._pairs(under(model.now, load, choice))
-        places = {each.executing(): place for place, each in enumerate(model.waiting)}
+        places = {each.executing(): index for index, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
         for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None
@@ -390,17 +390,17 @@ def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
     if not choice:
         return now
     caps = {each.group: 2 * each.value for each in choice if each.kind == "degree"}
-    came = tuple(_capped(each, caps.get(each.group, each.servers)) for each in now.came) if caps else now.came
-    return now._replace(limits=_limits(now.limits, load, choice), came=came)
+    arrivals = [_capped(each, caps.get(each.group, each.servers)) for each in now.arrivals] if caps else now.arrivals
+    return now._replace(limits=_limits(now.limits, load, choice), arrivals=arrivals)
 
 
-def _capped(each: Came, most: int) -> Came:
+def _capped(each: PastArrival, most: int) -> PastArrival:
     """Return an arrival with fewer servers and a longer run: its work, servers times seconds, stays the same."""
     if each.servers <= most:
         return each
-    times, lasts = each.servers / most, each.lasts
-    longer = Durations(tuple(times * one for one in lasts.times), lasts.lasts, times * lasts.mean)
-    return each._replace(servers=most, lasts=longer)
+    times, lasts = each.servers / most, each.duration
+    longer = Durations(tuple(times * one for one in lasts.times), lasts.survival, times * lasts.mean)
+    return each._replace(servers=most, duration=longer)
 
 
 def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:

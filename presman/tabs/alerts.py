@@ -54,7 +54,16 @@ def _because(basis: Evidence | None) -> str:
 
 def _trouble(view: str, text: str, cure: str) -> Alert:
     line = f"{view}: {text}" if view not in text else text
-    return Alert("note", "!", one_line(f"{line}{' – ' + cure if cure else ''}", 400), one_line(line, 60))
+    shorter = (line, _ASIDE.sub("", line), _ASIDE.sub("", line).partition(";")[0])
+    short = next((each for each in shorter if len(each) <= _SHORT), line)
+    return Alert("note", "!", one_line(f"{line}{' – ' + cure if cure else ''}", 400), one_line(short, _SHORT))
+
+
+_SHORT = 60
+"""Characters of the short words on a view that did not answer."""
+
+_ASIDE = re.compile(r" \([^()]*\)")
+"""What these words may lose."""
 
 
 QUIET = 60.0

@@ -275,7 +275,7 @@ TAB = Tab(
         "range forecast, half within 0:22 of its middle`: 41 of the last 50 statements started in the range "
         "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md says what "
         "is assumed.",
-        "W tries other limits of the plan, first the one that the head of the row's queue: when each "
+        "W tries other limits of the plan, first the one that holds back the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
         "a taller block.",

@@ -20,6 +20,7 @@ from presman.tabs.parts import Moment
 from presman.tui.timeline import Timeline
 
 if TYPE_CHECKING:
+    from presman.analysis.advice.steady_step import SteadyStep
     from presman.analysis.advice.step import ToDo
     from presman.forecast.forecaster import ForecastBasis
 
@@ -44,6 +45,7 @@ class Monitor:
         self.reading: Reading | None = None
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
+        self._steady: SteadyStep | None = None
         self.forecast_basis: ForecastBasis | None = None
         """The basis of the forecasts of the newest reading, None if it has none."""
         self._costs: list[float] = []
@@ -109,7 +111,7 @@ class Monitor:
 
     def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
         """Take a reading of another time, with the polls and charts before it."""
-        self.timeline = timeline
+        self.timeline, self._steady = timeline, None
         self.choose(behind=0, paused=None)
         self.arrive(reading, snapshot)
 
@@ -171,10 +173,11 @@ class Monitor:
 
     def assess(self) -> None:
         """Compute the alerts and the to-do of the instant on screen; no command is offered for old data."""
-        from presman.analysis.advice.to_do import to_do
+        from presman.analysis.advice.steady_step import SteadyStep
 
         self.alerts = alerts(self.reading, self.link)
-        self.to_do = to_do(self.reading) if self.reading is not None else None
+        self._steady = self._steady or SteadyStep()
+        self.to_do = self._steady.take(self.reading).step if self.reading is not None else None
         if self.to_do is not None and self.why_no_command:
             self.to_do = self.to_do._replace(commands=(), affects="")
 

@@ -1,4 +1,4 @@
-"""The dialog shows the exact statement, and sends it for a typed y only."""
+"""The dialog shows the exact statement and sends it only after a typed y."""
 
 from __future__ import annotations
 

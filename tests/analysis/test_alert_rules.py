@@ -1,4 +1,4 @@
-"""Rules of CPU, quiescing, session pools and plans: when they speak, of whom, how severely; worked out by hand."""
+"""Rules of CPU, quiescing, session pools and plans: when they fire, for which group, how severe; by hand."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_other_instances_of_the_database_are_no_strangers_on_its_host() -> None:
         ),
         (
             {"verdict": Verdict.ZERO_SHARE},
-            "CPU: BATCH no share while others run, 2.5 CPUs; wants 4.0", "cpu_zero_share", "bad", 37.5,
+            "CPU: BATCH gets only what others leave, 2.5 CPUs; wants 4.0", "cpu_zero_share", "bad", 37.5,
         ),
         (
             {"verdict": Verdict.CAPPED, "limit": 2.5},

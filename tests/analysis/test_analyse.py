@@ -1,4 +1,4 @@
-"""The whole: anything a source may answer gives a reading."""
+"""Analysis as a whole: any answer of a source gives a reading."""
 
 from __future__ import annotations
 
@@ -152,6 +152,13 @@ def test_instances_with_different_plans_are_told() -> None:
     reading = analyse(None, snapshot(*rows))
     assert reading.header.mixed_plans
     assert [each.share for each in reading.groups if each.inst_id] == [1.0, 0.4]
+
+
+def test_an_instance_that_does_not_answer_runs_no_other_plan() -> None:
+    header = analyse(None, snapshot(instance(1), instance(2), active_plan("DAY", 1, target=32))).header
+    assert [each.plan for each in header.instances] == ["DAY", ""]
+    assert not header.mixed_plans
+    assert (header.target, header.servers.target) == ("32 + ?", None)
 
 
 def server(sid: int, inst_id: int, **values: Any) -> PxSession:

@@ -1,4 +1,4 @@
-"""An instance is lost: what it ran does not run, wherever it is told of; what to do names the instance."""
+"""A lost instance: nothing shows its statements as running, and DO names the instance."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def truth(source: SimulatorSource, head: QueueHead) -> QueueHold:
     workload = source.simulation.workload
     who = head.statement
     session = next(each for each in workload.executions if (each.inst_id, each.sid) == (who.inst_id, who.sid))
-    return why_of(workload.queue, workload.executions[session].ticket)
+    return why_of(workload.queue, workload.executions[session].entry)
 
 
 def _twins(reading: Reading, head: QueueHead) -> bool:
@@ -124,7 +124,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
         for each in reading.queue:
             assert each.wants is not None
             told[each.wants.source] += 1
-            needs = executions[each.inst_id, each.sid].ticket.needs
+            needs = executions[each.inst_id, each.sid].entry.needs
             assert (each.wants.low, each.wants.high) == (needs, needs)
     assert set(told) == sources
 

@@ -1,4 +1,4 @@
-"""The one thing to do: who is named to be ended, who is waited for, and that nothing is said where nothing is wrong."""
+"""The one thing to do: which session DO names, what it waits for, and that it is silent when nothing is wrong."""
 
 from __future__ import annotations
 
@@ -320,8 +320,8 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
-    assert slowed.text.startswith("MAX_MBPS slows down what runs in SALES; no idle session")
-    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or cancel MARTIN 1:526")
+    assert slowed.text.startswith("MAX_MBPS throttles SALES; no idle session")
+    assert slowed.short.startswith("MAX_MBPS throttles SALES; wait, or cancel MARTIN 1:526")
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
@@ -533,7 +533,8 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     larger = replace(both, heads=(both.heads[0], etl))
     whoever = "ending it starts at least one of their heads, and the plan decides which"
     unknown = "what ending it would do is not known"
-    for reading, effect in ((both, whoever), (larger, unknown), (one_of_them_may_want_more(both), unknown)):
+    some = "ending it is enough for BATCH, but ETL lacks 48; the plan decides which is first"
+    for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):
         assert told(reading).commands == ()
         assert told(reading).text == (
             f"MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: {effect}; wait, or decide whether "
@@ -556,7 +557,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
-    proven = replace(proven, heads=larger.heads)
+    proven = one_of_them_may_want_more(proven)
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
@@ -639,7 +640,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
     assert told(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
-    assert unknown.why == "why is not known", "it stands beside how long the head has waited"
+    assert unknown.why == "why it waits is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
         assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
@@ -647,10 +648,12 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
         assert sentence == f"{keeps}{lacks}"
     enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
     ranged = replace(both.heads[1], wants=Servers(16, 32))
-    for etl in (enough, ranged):
+    some = "ending it is enough for ETL, but BATCH lacks 32; the plan decides which is first"
+    order = "the plan decides which is first, and no view shows it"
+    for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
-        assert told(other).text == f"{keeps}what ending it would do is not known; wait, or decide whether to end it"
-        assert unblock(other)[1].sentence == f"{keeps}the plan decides which is first, and no view shows it"
+        assert told(other).text == f"{keeps}{known}; wait, or decide whether to end it"
+        assert unblock(other)[1].sentence == f"{keeps}{told_of_it}"
     foretold = foreseen(both, 0, 700.0, 900.0)
     assert "ending it should start the last queued statement" in told(foretold).text, "that is more than now"
 
@@ -711,7 +714,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
         "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
-        "BATCH and ETL want the next servers that come free",
+        "BATCH and ETL want the next free servers",
     ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))
     assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"

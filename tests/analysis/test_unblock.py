@@ -1,4 +1,4 @@
-"""What would let a head start: worked out by hand."""
+"""What would let a head start: calculated by hand."""
 
 from __future__ import annotations
 

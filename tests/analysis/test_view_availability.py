@@ -1,4 +1,4 @@
-"""What may be said not to be there: only what the views it rests on have told."""
+"""All-clear sentences: they name only what the available views can rule out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `presman fleet` makes of its words and its databases, without a database: patterns, names, codes, waiting."""
+"""The arguments of `presman fleet` without a database: patterns, names, exit codes, waiting."""
 
 from __future__ import annotations
 

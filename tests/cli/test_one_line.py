@@ -1,4 +1,4 @@
-"""Whatever is wrong is told in one line that says where, and steers no terminal."""
+"""Errors: one line that says what and where, without control sequences."""
 
 from __future__ import annotations
 

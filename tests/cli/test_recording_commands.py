@@ -1,4 +1,4 @@
-"""Commands that read recordings, given what they cannot use: one line that says why, and the documented exit code."""
+"""Commands that read recordings, with unusable arguments: one line with the reason, and the documented exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine refuses: one line that names the limit, exit code 3, and nothing that is left behind."""
+"""Exhausted resources: one line that names the limit, exit code 3, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`presman serve`: what it refuses, what it says at its start, what monitors are told. See tests/services/serve."""
+"""`presman serve`: what it refuses, its first messages, the monitors' arguments. See tests/services/serve."""
 
 from __future__ import annotations
 

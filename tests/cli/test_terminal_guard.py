@@ -1,4 +1,4 @@
-"""Whatever becomes of presman, the terminal is as it was before, and one line says what happened."""
+"""The terminal is restored however presman ends, and one line says what happened."""
 
 from __future__ import annotations
 

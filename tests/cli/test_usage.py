@@ -133,7 +133,7 @@ def test_without_configuration_it_says_how_to_start(inside: Run) -> None:
         ),
         (["--from", "03:12", "why", "a.presman", "507"], "presman why does not use --from, but --at"),
         (["why", "a.presman", "507", "--to", "03:30", "--from", "03:12"], "presman why does not use --from, but --at"),
-        (["export", QUEUEING, "--duration", "0"], "'0' is no time at all"),
+        (["export", QUEUEING, "--duration", "0"], "'0' is not above 0"),
         (["export", QUEUEING, "--refresh", "0"], "(see presman export --help)"),
         (["--refresh", "0"], "(see presman --help)"),
         (["bundle", QUEUEING, "--minutes", "0"], "'0' is not a number of minutes above 0, three years at most"),

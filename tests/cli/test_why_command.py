@@ -1,4 +1,4 @@
-"""`presman why` of a recording: what a statement waited for, back to when it came."""
+"""`presman why` of a recording: what a statement waited for since it arrived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user without a home, or whose home may not be looked into: the defaults, or one line."""
+"""A user without a home, or with an unreadable one: defaults, or a one-line error."""
 
 from __future__ import annotations
 

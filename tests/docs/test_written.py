@@ -1,4 +1,4 @@
-"""What is written from presman itself is as it would be now, and what is promised by name is there."""
+"""Generated parts of the documents are up to date, and everything promised by name exists."""
 
 from __future__ import annotations
 

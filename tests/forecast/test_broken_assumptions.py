@@ -1,4 +1,4 @@
-"""Where the world breaks what a forecast assumes, none is shown that rests on it, and none is held against it."""
+"""Broken assumptions: no forecast that rests on one is shown, or judged."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: in
                     plain.at,
                     target,
                 )
-                assert forecaster.forecast_basis.model.now.came, "what came before a gap comes again"
+                assert forecaster.forecast_basis.model.now.arrivals, "what came before a gap comes again"
                 told.setdefault(row.sid, (plain.at, row.starts.high or 0.0))
             elif row.starts.why_none.startswith("it should have started by "):
                 assert row.sid in told, f"{row.sid}: that was said of another world"

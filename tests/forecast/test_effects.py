@@ -1,4 +1,4 @@
-"""Effects of ending somebody: worked out by hand from one queue, and as they are told."""
+"""Effects of ending a session: calculated by hand from one queue, and in words."""
 
 from __future__ import annotations
 

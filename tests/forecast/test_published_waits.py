@@ -1,4 +1,4 @@
-"""Ten statements of a real Autonomous Data Warehouse that had to wait, foreseen ten seconds after they came.
+"""Ten statements of a real Autonomous Data Warehouse that had to wait, forecast ten seconds after they came.
 
 tests/data/README.md has the source. At that moment nothing of the twenty has ended, so all that can be known of how
 long they run is what was seen before. The log has no earlier run; for one stand the run times of the ten that waited.

@@ -1,4 +1,4 @@
-"""The queue as the model takes it, against the simulator's own: target, limits, order of the plan, holders, waiters."""
+"""The queue as the model takes it over, against the simulator: target, limits, plan order, holders, waiters."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def looked_at(scenario: str, second: float) -> tuple[SimulatorSource, Reading, Q
 
 
 def candidates(root: PlanNode | None, groups: frozenset[Group]) -> dict[Group, float]:
-    draws = Limits(0, 0, Queueing.FULL, root=root).draws(groups)
-    return dict(zip(draws.groups, draws.weights, strict=True))
+    first = Limits(0, 0, Queueing.FULL, root=root).served_first(groups)
+    return dict(zip(first.groups, first.weights, strict=True))
 
 
 @pytest.mark.parametrize(("scenario", "second"), [("storm", 10.0), ("rac", 600.0), ("pdb", 900.0), ("mixed", 300.0)])
@@ -105,7 +105,7 @@ def test_servers_in_use_and_those_that_wait_are_those_of_the_simulator() -> None
     waits = [each.waited for each in model.now.waiting]
     assert waits == sorted(waits, reverse=True)
     assert model.now.watched == 115.0
-    assert {each.group.name for each in model.now.came} >= {"REPORTS"}
+    assert {each.group.name for each in model.now.arrivals} >= {"REPORTS"}
     martin = next(
         each for each, who in zip(model.now.holders, model.holders, strict=True) if who and who.user == "MARTIN"
     )

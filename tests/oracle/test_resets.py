@@ -1,4 +1,4 @@
-"""Counters that begin anew: a restart, another node, another plan. No rate is computed across any of them."""
+"""Counters that restart: a restart, another node, another plan. No rate spans any of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of a database on the wire: scrapes leave no trace in it, its end takes the figures away, names are told."""
+"""Metrics of a database on the wire: scrapes cause no calls, figures end with the database, names are labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of rules: how severe each is, with its settings and state."""
+"""The list of rules: severity, settings and state of each."""
 
 from __future__ import annotations
 

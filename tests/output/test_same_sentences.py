@@ -1,4 +1,4 @@
-"""One poll is told alike by `once` (text, JSON, CSV), `why`, `watch`, `check`, DO and the lines of a narrow screen.
+"""One poll in the same words in `once` (text, JSON, CSV), `why`, `watch`, `check`, DO and narrow screens.
 
 Over all scenarios, with forecasts: same number, same word, same window. What a recording tells of it later is what was
 told live.

@@ -1,4 +1,4 @@
-"""The answer to why one statement has not started, on a reading made by hand."""
+"""The answer of `presman why` about one statement, on a reading made by hand."""
 
 from __future__ import annotations
 

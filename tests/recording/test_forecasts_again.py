@@ -1,4 +1,4 @@
-"""Forecasts of a recording: from what was seen before a poll, the same as whoever had watched would have."""
+"""Forecasts of a recording: the same as a live monitor with the polls before would have made."""
 
 from __future__ import annotations
 

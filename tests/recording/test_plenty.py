@@ -1,4 +1,4 @@
-"""Plenty: recordings in which strangers put more of something than a database has: it is told, and never all made."""
+"""Plenty: foreign recordings with more of something than a database has: reported, and never all read."""
 
 from __future__ import annotations
 

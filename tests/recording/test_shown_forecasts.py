@@ -1,4 +1,4 @@
-"""Forecasts in a recording: whoever reads it shows what was shown live, by whatever way."""
+"""Forecasts in a recording: every reader shows what was shown live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From when to when a window of a recording is: what a time of day means where it ends."""
+"""Start and end of a window of a recording: what a time of day means at either end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sampler may begin before somebody listens; what its events mean; what is said of a database that is lost."""
+"""A sampler may start before it has a listener; the meaning of its events; messages about a lost database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Situations of real sites, each written into its test as small tables and read all the way from files to reading.
+"""Situations of real sites, written into tests as small tables and read all the way from files to readings.
 
 A table is what a spooled file has: a line of column names, a line for each row, fields divided by ``|``. With a column
 SAMPLE_TIME there are several polls.

@@ -1,4 +1,4 @@
-"""Containers that are divided by CPU_MIN_COUNT, that are open on one instance only, or seen from inside: from files.
+"""Containers divided by CPU_MIN_COUNT, open on one instance only, or seen from inside: from files.
 
 Counters are of one minute; figures are worked out by hand.
 """

@@ -1,4 +1,4 @@
-"""What is promised: nothing that the next poll may refute, and nothing a second time after it did not come true."""
+"""Promises: none that the next poll may refute, and none repeated after it was broken."""
 
 from __future__ import annotations
 

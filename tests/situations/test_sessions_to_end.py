@@ -1,4 +1,4 @@
-"""Whom one may end: sites where a command would be in vain, a mistake, or refused by the database."""
+"""Sessions that may be ended: sites where a command would be useless, a mistake, or refused by the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bombs: blocks of a recording that say little and mean gigabytes: told in a line, in little memory, the rest read.
+"""Bombs: small blocks of a recording that decompress to gigabytes: one line, little memory, the rest is read.
 
     python -m tests.torture.bombs FILE...
 
@@ -43,8 +43,8 @@ _AT_A_TIME = 50
 """Bombs that one process reads: what makes them takes memory, too."""
 
 _PEAK = "megabytes at most"
-_SHAPE = 0
-"""Where its shape stands in a packed section; see presman.recording.codec.poll_codec."""
+_SHAPE, _LENGTH, _WORDS, _COLUMNS, _WIDE = range(5)
+"""Where things stand in a packed section; see presman.recording.codec.poll_codec."""
 
 
 def _checked(content: bytes) -> bytes:
@@ -186,7 +186,7 @@ def _rows(
 def _section(shape: str, length: int, columns: list[list[Any]]) -> list[bytes]:
     """Return a poll that has a section, in place of the one of that shape, if there is one."""
     poll = _poll()
-    section = [shape, length, columns, False, None, [], []]
+    section = [shape, length, [], columns, False, None, [], []]
     there = [place for place, each in enumerate(poll[15]) if each[_SHAPE] == shape]
     if there:
         poll[15][there[0]] = section

@@ -1,4 +1,4 @@
-"""Flips: recordings with bits changed and ends cut off, everything read of them: told, the rest read, no traceback."""
+"""Flips: recordings with flipped bits and cut ends: damage is reported, the rest is read, no traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is painted when a reading arrives: all of it, the lines alone while the view is frozen, or a first look."""
+"""Painting after a reading arrives: all of it, only the lines while the view is frozen, or a preview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that come at once, as from a paste or a slow line, do what they do when they come one by one."""
+"""Keys that come at once, as from a paste or a slow line, do the same as one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be copied of a statement, by which key, and what is said of it."""
+"""The copies offered for a statement: their keys and descriptions."""
 
 from __future__ import annotations
 

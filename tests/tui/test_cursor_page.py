@@ -1,4 +1,4 @@
-"""The page of a statement, whether anybody runs it or not; the texts on the tab Top."""
+"""The page of a statement, with or without a session; the texts on the tab Top."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ SENTENCES = {
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "MAX_MBPS slows down what runs in SALES"),
+            *("REPORTING (SALES): 23 queued", "MAX_MBPS throttles SALES"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
         ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
@@ -140,7 +140,7 @@ SENTENCES = {
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
-            *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
+            *("BATCH gets only what others leave", "CAPPED gets only what others leave", "wants 9.0"),
             *("14 wait for the session pool", "give BATCH 5 % ", "have failed, the next fails in 0:"),
         ),
         ("on level 1, of the 90 % of WEB", "5 % are 0.4 CPUs", "gives no CPU"),

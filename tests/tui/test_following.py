@@ -1,4 +1,4 @@
-"""Following one statement: the cursor goes with it, a line and the bell tell when it starts and when it is over."""
+"""Following one statement: the cursor goes with it, and a message and the bell say when it starts and ends."""
 
 from __future__ import annotations
 

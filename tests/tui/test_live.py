@@ -1,4 +1,4 @@
-"""The app on the simulator: history at the start, steps back in time, the way back to live."""
+"""The app on the simulator: history at the start, steps back in time, and back to live."""
 
 from __future__ import annotations
 

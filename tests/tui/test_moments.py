@@ -1,4 +1,4 @@
-"""Time at hand: to a time, to what happened, to a click on a chart, and the tab Events; live as in a replay."""
+"""Navigation in time: to a time, to an event, to a click on a chart, and the tab Events; live and in a replay."""
 
 from __future__ import annotations
 

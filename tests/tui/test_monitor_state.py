@@ -1,4 +1,4 @@
-"""The state of the monitor: the link and its ages, polls that come while one looks back, moments; by hand."""
+"""The state of the monitor: the link and its ages, polls that arrive while back in time, moments; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in place of the body, how many colours a map has, whether a shell would wake presman."""
+"""The message in place of the body, the colours of a map, whether a shell could resume presman."""
 
 from __future__ import annotations
 

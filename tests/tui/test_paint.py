@@ -1,4 +1,4 @@
-"""What a refresh costs: nothing for nothing, and only what is visible."""
+"""The cost of a refresh: none without changes, and only what is visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Parallel tab tells of a queue: who ends it, the statements over time, and a close look at one."""
+"""The queue on the tab Parallel: TO START IT, the statements over time, and details of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The monitor for a browser: what it does not do, and the packets that it speaks."""
+"""The monitor for a browser: what it refuses, and the packets that it speaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the keys that export and record do and say, in their order."""
+"""The keys that export and record: what they do and say, in order."""
 
 from __future__ import annotations
 

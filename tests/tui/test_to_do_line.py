@@ -120,6 +120,15 @@ def test_the_reason_goes_before_a_sentence_is_cut_in_its_middle() -> None:
     assert plain(do_line(found, 45)) == " DO  wait: MARTIN 1:3880 keeps 16 servers"
 
 
+def test_what_to_do_stays_where_why_has_no_room() -> None:
+    """The line of a container slowed down by its I/O limit said only that, not to wait."""
+    found = ToDo(Step.WAIT, "x" * 200, "MAX_MBPS slows down SALES; wait: RPT 1:837 may end by itself", "parallel")
+    assert plain(do_line(found, 80)) == f" DO  {found.short}   4 shows more"
+    assert plain(do_line(found, 60)) == " DO  wait: RPT 1:837 may end by itself   4 shows more"
+    alone = found._replace(short="wait, or decide: RPT keeps 16; it is not enough", between=("wait: it is not enough",))
+    assert plain(do_line(alone, 45)) == " DO  wait: it is not enough   4 shows more"
+
+
 @acted
 async def test_what_is_too_large_for_the_target_is_waited_for_from_the_first_look_on() -> None:
     """One advice: it was to lower its DOP while 0:34 were left, and to wait from 0:30 on."""

@@ -1,4 +1,4 @@
-"""Tables that are away while they have no rows: where none could be seen, they stay and say so in one line."""
+"""Optional tables: hidden without rows, but shown with the reason if their view is unavailable."""
 
 from __future__ import annotations
 

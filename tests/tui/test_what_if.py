@@ -1,4 +1,4 @@
-"""The panel of what if by keys: limits, the queue now and then, the script, advice, at three sizes and in a replay."""
+"""The what-if panel by keys: limits, the queue now and then, the script, advice, at three sizes and in a replay."""
 
 from __future__ import annotations
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, saves_enough, time_left
@@ -32,13 +34,14 @@ from presman.base.formats import ABSENT, clock, counted, duration, in_about, ins
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
-def queue_step(reading: Reading) -> ToDo | None:
+def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return what to do about the parallel queue.
 
     First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
-    most urgent head.
+    most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
     """
-    heads = sorted(unblock(reading), key=_urgency)
+    found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
+    heads = sorted(found, key=_urgency)
     if not heads:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
@@ -51,6 +54,11 @@ def queue_step(reading: Reading) -> ToDo | None:
     starts_soon = heads[0].wait is not None and not heads[0].by_forecast
     turns = None if best.step is not Step.WAIT or starts_soon else _idle_while_queues_take_turns(heads, reading)
     return turns or (_beside_the_first(best, _name(heads[0].head)) if steps[0].step is Step.WAIT else best)
+
+
+def _naming_nobody(found: Unblock) -> Unblock:
+    """Return a head without the commands of what it names: only what is proven to help without a decision remains."""
+    return replace(found, candidates=tuple(replace(each, commands=()) for each in found.candidates))
 
 
 def _beside_the_first(step: ToDo, name: str) -> ToDo:
@@ -114,8 +122,14 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
             short = f"wait, or decide: {keeps}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(found.turns))
+            return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
     return None
+
+
+def _alone(each: RunningStatement, alone: str) -> tuple[str, ...]:
+    """Return shorter words on an idle holder whose end `alone` is not enough; () where it may be."""
+    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    return (f"wait: {keeps}; {alone}", f"wait: {alone.replace('it', each.who, 1)}") if alone else ()
 
 
 def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
@@ -372,7 +386,7 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
+    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:

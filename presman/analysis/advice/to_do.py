@@ -32,10 +32,20 @@ from presman.rows.snapshot import GoneInstance
 @once
 def to_do(reading: Reading) -> ToDo | None:
     """Return the one thing to do now, None if nothing is wrong or nothing is known to help."""
+    return _to_do(reading, decides=True)
+
+
+@once
+def to_do_for_now(reading: Reading) -> ToDo | None:
+    """Return the same without the name of anybody whose end a person would have to decide."""
+    return _to_do(reading, decides=False)
+
+
+def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
     found = wrong(reading)
     if not is_wrong(found):
         return None
-    queue = queue_step(reading)
+    queue = queue_step(reading, decides=decides)
     if queue is not None and queue.step is Step.END:
         return queue
     for state in ("bad", "warn", "note"):
@@ -100,8 +110,9 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
     found = old.advice
     if found is None:
         return None
-    text, short = f"{found.text}{old.why(reading.at)}", f"{found.short} ({old.as_of(reading.at)})"
-    return ToDo(Step(found.step), text, short, found.tab, subject=old.alert.subject)
+    text, age = f"{found.text}{old.why(reading.at)}", f" ({old.as_of(reading.at)})"
+    between = (found.short.partition(", ")[0] + age,)
+    return ToDo(Step(found.step), text, found.short + age, found.tab, subject=old.alert.subject, between=between)
 
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:

@@ -58,10 +58,7 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
         short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
         wants = f"; the group uses {number(group.used)}{wants}"
     else:
-        most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
-        of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
-        cpus = f"{number(group.used)}{of} CPUs{where}"
-        short = f"{group.title} {_words(group)}, {cpus}"
+        short = f"{group.title} {_words(group)}{where}"
     # A nearly starved group is less severe, whatever thresholds are set.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     state = cast(Severity, verdict.level)
@@ -69,11 +66,15 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
 
 
 def _words(group: GroupReading) -> str:
-    """Return what happens to a group's CPU, as shown after its name."""
-    if group.verdict is not Verdict.SHORT:
-        return str(group.verdict.value)
-    used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
-    return f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+    """Return what happens to a group's CPU, with the CPUs it uses, as shown after its name."""
+    if group.verdict is Verdict.ZERO_SHARE:
+        return f"gets only what others leave, {number(group.used)} CPUs"
+    most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
+    words, cpus = str(group.verdict.value), f"{number(group.used)} of {number(most)} CPUs"
+    if group.verdict is Verdict.SHORT:
+        used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
+        words = f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+    return f"{words}, {cpus}"
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:

@@ -203,8 +203,8 @@ _RULES = (
               "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",
               rests_on="quiesce"),
-    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note of all that "
-              "containers are due", "instance",
+    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note for "
+              "containers without a plan that use all they are due", "instance",
               rests_on="CPU"),
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),
@@ -218,7 +218,7 @@ _RULES = (
     AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
               "", "", "statements downgraded", rests_on="degrees"),
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
-              "", "", "operations downgraded since the last poll, per minute where that is longer ago",
+              "", "", "operations downgraded since the last poll, per minute if that was longer ago",
               rests_on="downgrade"),
     AlertRule("instance_started", "note", "an instance was started within the last hour", "instance",
               rests_on="instances"),

@@ -155,9 +155,12 @@ class Header(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``."""
-        parts = f" = {' + '.join(count(each.servers.target) for each in self.instances)}"
-        return f"{count(self.servers.target)}{parts if len(self.instances) > 1 else ''}"
+        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``, ``96 + ?``."""
+        targets = [each.servers.target for each in self.instances]
+        parts = " + ".join("?" if each is None else count(each) for each in targets)
+        if None in targets and len(targets) > 1:
+            return parts
+        return f"{count(self.servers.target)}{f' = {parts}' if len(targets) > 1 else ''}"
 
     def uptime_of(self, inst_id: int) -> float | None:
         """Return the seconds that an instance has been up, None if not known."""
@@ -261,6 +264,10 @@ class Evidence(NamedTuple):
     what: str
     views: tuple[str, ...]
     lacking: str
+
+
+NO_ANSWER = "no view answers"
+"""What is said of a poll that is silent."""
 
 
 class UnavailableView(NamedTuple):

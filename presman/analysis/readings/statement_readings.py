@@ -371,7 +371,7 @@ class QueueHead(Struct, frozen=True):
         if self.starts_alone:
             return "too large for the target"
         if self.cause is Cause.UNKNOWN:
-            return "why is not known"
+            return "why it waits is not known"
         if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
             return str(self.cause.value)
         of_target = max((each.short for each in self.shortages if each.everybody), default=0)

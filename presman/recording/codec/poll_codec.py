@@ -7,10 +7,11 @@ frames. What has not changed since the previous poll is a reference into the pre
 the changes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -25,13 +26,14 @@ from presman.recording.codec.shapes import (
     ChangedError,
     Column,
     DamagedError,
+    Field,
     Room,
     Rows,
     Shape,
     shape_of,
     shape_text,
 )
-from presman.rows.queries import RecordType, Scope
+from presman.rows.queries import RecordType, Scope, field_types
 from presman.rows.snapshot import Problem, Section, Snapshot
 
 _Instant = Annotated[datetime, Meta(tz=True)]
@@ -41,15 +43,21 @@ _Names = Annotated[list[str], Meta(max_length=shapes.MOST_FIELDS)]
 _SMALL = 4 << 20
 """Bytes and pointers of a poll up to which the memory of its values is not counted."""
 
+_AT_ONCE = 1_000
+"""Rows of words that are read at once if their memory is counted."""
+
 
 class _PackedSection(Struct, array_like=True, frozen=True):
-    """A section: the shape of its rows, their number, the values of each field, and its flags.
+    """A section: the shape of its rows, their number and values, and its flags.
 
+    `words` are the numbers of the fields that are stored together row by row, in the first of the `columns`: texts and
+    instants, which mostly do not change when other rows come and go. Each other field has its own column.
     `is_wide` if numbers of more than 64 bits, which MessagePack lacks, are stored as texts.
     """
 
     shape: str
     length: Annotated[int, Meta(ge=0, le=shapes.MOST_ROWS)]
+    words: Annotated[list[int], Meta(max_length=shapes.MOST_FIELDS)]
     columns: Raw
     is_wide: bool
     problem: Problem | None
@@ -84,13 +92,17 @@ class _PackedPoll(Struct, array_like=True, frozen=True):
 
 _encode = Encoder().encode
 _POLL, _SECTION = Decoder(_PackedPoll), Decoder(_PackedSection)
-_COLUMNS = Decoder(Annotated[list[Raw], Meta(max_length=shapes.MOST_FIELDS)])
+_COLUMNS, _COLUMN = Decoder(Annotated[list[Raw], Meta(max_length=shapes.MOST_FIELDS)]), Decoder(list[Raw])
 
 
 class PollEncoder:
-    """Packs the polls of one database. A section that two polls share is packed once."""
+    """Packs the polls of one database. A section that two polls share is packed once.
 
-    def __init__(self) -> None:
+    `words_by_row` stores texts and instants together row by row: 4 % less space and 0.05 ms more for `mixed`.
+    """
+
+    def __init__(self, *, words_by_row: bool = False) -> None:
+        self._words_by_row = words_by_row
         self._known: dict[RecordType, tuple[Section, bytes]] = {}
 
     def encode(self, snapshot: Snapshot) -> bytes:
@@ -99,7 +111,7 @@ class PollEncoder:
         for record, section in snapshot.sections.items():
             found = self._known.get(record)
             if found is None or found[0] is not section:
-                found = section, _packed_section(record, section)
+                found = section, _packed_section(record, section, words_by_row=self._words_by_row)
             known[record] = found
         self._known = known
         poll = _PackedPoll(
@@ -113,16 +125,27 @@ class PollEncoder:
         return _encode(poll)
 
 
-def _packed_section(record: RecordType, section: Section) -> bytes:
+def _packed_section(record: RecordType, section: Section, *, words_by_row: bool) -> bytes:
+    words, others = _words_and_others(record) if words_by_row else ([], [])
     columns: list[Any] = list(zip(*section.rows, strict=True))
+    if columns and words:
+        columns = [list(map(itemgetter(*words), section.rows)), *[columns[index] for index in others]]
     is_wide = False
     try:
         content = _encode(columns)
     except OverflowError:
         content, is_wide = _encode([[_as_text(value) for value in column] for column in columns]), True
     absent, rounded = sorted(section.absent), sorted(section.rounded)
-    head = (shape_text(record), len(section.rows), Raw(content), is_wide)
+    head = (shape_text(record), len(section.rows), words, Raw(content), is_wide)
     return _encode(_PackedSection(*head, section.problem, absent, rounded))
+
+
+@cache
+def _words_and_others(record: RecordType) -> tuple[list[int], list[int]]:
+    """Return the numbers of the fields stored together, none if there is only one, and of the others."""
+    kinds = [kind for kind, _ in field_types(record).values()]
+    words = [index for index, kind in enumerate(kinds) if kind in {str, datetime}]
+    return (words, [index for index in range(len(kinds)) if index not in words]) if len(words) > 1 else ([], [])
 
 
 def _as_text(value: Any) -> Any:
@@ -161,7 +184,7 @@ class PollDecoder:
     def _snapshot(self, poll: _PackedPoll, packed: list[tuple[Shape, _PackedSection]]) -> Snapshot:
         values = sum(each.length * len(shape.fields) for shape, each in packed)
         if values > self._most and not self._trusted:
-            raise DamagedError(f"it unfolds to {values:,} values")
+            raise DamagedError(f"it decompresses to {values:,} values")
         is_large = not self._trusted and shapes.POINTER * values + sum(map(len, poll.sections)) > _SMALL
         room = Room(shapes.MOST_MEMORY if is_large else None)
         known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
@@ -200,20 +223,51 @@ class PollDecoder:
         head = _array_head(packed.length)
         if any(bytes(memoryview(each)[: len(head)]) != head for each in arrays):  # before such a list is built
             raise DamagedError("rows that do not fit")
-        columns: list[Column] = []
-        for field, array in zip(shape.fields, arrays, strict=True):
-            if field is None:  # today's record lacks it
-                columns.append(())
-                continue
-            values = _decoder(field.read_as, not packed.is_wide).decode(array)
-            columns.append(room.held(values if self._trusted else field.checked(values, room, is_wide=packed.is_wide)))
+        columns: dict[int, Column] = {}
+        if packed.words:
+            columns |= self._words(shape, packed, arrays.pop(0), room)
+        others = (index for index in range(len(shape.fields)) if index not in columns)
+        for index, array in zip(others, arrays, strict=True):
+            field = shape.fields[index]
+            values = _decoder(_type(field), not packed.is_wide).decode(array)
+            columns[index] = values if field is None else room.held(self._checked(field, values, packed, room), {})
         return shape.rows(columns, packed.length), room.taken - taken
+
+    def _words(self, shape: Shape, packed: _PackedSection, array: Raw, room: Room) -> dict[int, Column]:
+        """Return the columns of the fields that are stored together row by row."""
+        fields = [shape.fields[index] for index in packed.words]
+        decode = _decoder(tuple(map(_type, fields)), not packed.is_wide).decode
+        parts: Iterable[Raw | bytes] = (array,) if room.most is None else _parts(_COLUMN.decode(array))
+        known: list[dict[Any, Any]] = [{} for _ in fields]
+        columns: list[list[Any]] = [[] for _ in fields]
+        for part in parts:
+            for values, field, before, column in zip(
+                zip(*decode(part), strict=True), fields, known, columns, strict=True
+            ):
+                if field is not None:
+                    column.extend(room.held(self._checked(field, values, packed, room), before))
+        return dict(zip(packed.words, columns, strict=True))
+
+    def _checked(self, field: Field, values: Column, packed: _PackedSection, room: Room) -> Column:
+        return values if self._trusted else field.checked(values, room, is_wide=packed.is_wide)
+
+
+def _parts(rows: list[Raw]) -> Iterator[bytes]:
+    """Yield the rows of an array as arrays of at most `_AT_ONCE` rows."""
+    for begin in range(0, len(rows), _AT_ONCE):
+        part = rows[begin : begin + _AT_ONCE]
+        yield _array_head(len(part)) + b"".join(map(bytes, part))
+
+
+def _type(field: Field | None) -> Any:
+    """Return the type to decode a field as; a field that today's record lacks is not decoded."""
+    return Raw if field is None else field.read_as
 
 
 @lru_cache(maxsize=512)
 def _decoder(kind: Any, is_strict: bool) -> Decoder[list[Any]]:
-    """Return the decoder of a list of values of one type."""
-    return Decoder(list[kind], strict=is_strict)
+    """Return the decoder of a list of values of one type, or of tuples of several types."""
+    return Decoder(list[tuple[kind] if isinstance(kind, tuple) else kind], strict=is_strict)  # type: ignore[misc]
 
 
 def _array_head(length: int) -> bytes:
@@ -251,7 +305,7 @@ class FrameEncoder:
 
     def __init__(self, level: int) -> None:
         self._level = level
-        self._polls = PollEncoder()
+        self._polls = PollEncoder(words_by_row=level == THOROUGH)
         self._before = b""
         self._unfolded = 0
 
@@ -281,7 +335,7 @@ class FrameDecoder:
         except zstandard.ZstdError as error:
             raise DamagedError("it cannot be decompressed") from error
         if min(sizes, default=0) < 0 or (not trusted and _is_too_large(sizes)):
-            raise DamagedError("it unfolds to more bytes than a recorder writes")
+            raise DamagedError("it decompresses to more bytes than a recorder writes")
         self._frames = frames
         self._sizes = sizes
         self._decoder = PollDecoder(sum(map(len, frames)), trusted=trusted)

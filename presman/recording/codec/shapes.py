@@ -3,7 +3,7 @@
 Instants are whole microseconds; damaged bytes raise DamagedError.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from sys import getsizeof
@@ -79,22 +79,26 @@ class Room:
         self.taken = 0
         self._doubtful = 0
 
-    def held(self, values: Column) -> Column:
-        """Return a column with equal values as one object. Raises DamagedError if there is no room for it."""
+    def held(self, values: Column, known: dict[Any, Any]) -> Column:
+        """Return a column, or a part of it, with equal values as one object; `known` has those of previous parts.
+
+        Raises DamagedError if there is no room for it.
+        """
         if self.most is None:
             return values
         if float in set(map(type, values)):  # 0.0 and -0.0 are equal but not the same
             self.take((POINTER + _FLOAT) * len(values))
             return values
-        distinct = {value: value for value in values}
-        self.take(POINTER * len(values) + sum(map(getsizeof, distinct)))
-        return list(map(distinct.__getitem__, values))
+        new = set(values).difference(known)
+        self.take(POINTER * len(values) + sum(map(getsizeof, new)))
+        known.update(zip(new, new, strict=True))
+        return list(map(known.__getitem__, values))
 
     def take(self, memory: int) -> None:
         """Count bytes of memory. Raises DamagedError if they are too many."""
         self.taken += memory
         if self.most is not None and self.taken > self.most:
-            raise DamagedError("it unfolds to more than a recorder writes")
+            raise DamagedError("it decompresses to more than a recorder writes")
 
     def count_doubtful(self, characters: int) -> None:
         """Count characters of texts that must be cleaned. Raises DamagedError if they are too many."""
@@ -153,8 +157,8 @@ class Shape(NamedTuple):
         today = self.record._fields if self.record is not None else ()  # type: ignore[attr-defined]
         return frozenset(name for name, index in zip(today, self.indexes, strict=True) if index < 0)
 
-    def rows(self, columns: Sequence[Column], length: int) -> Rows:
-        """Return columns, in the order in which they were written, as rows of today's record.
+    def rows(self, columns: Mapping[int, Column], length: int) -> Rows:
+        """Return columns, given by their number when written, as rows of today's record.
 
         Raises ValueError if the columns have other lengths.
         """

@@ -158,7 +158,7 @@ def outliers_page(width: int) -> Content:
         for trouble in troubles:
             lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
         if not reading.outliers and not troubles:
-            lines.append(((" asked; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
+            lines.append(((" requested; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
         for each in reading.outliers:
             lines += _view(each, width)
         return lines

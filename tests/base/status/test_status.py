@@ -1,4 +1,4 @@
-"""Status of what runs: the lock tells who lives, the file how it is."""
+"""The status of running commands: the lock shows which live, the file how they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two windows side by side, by hand and from recordings; A compared with itself says no difference."""
+"""Two windows side by side, by hand and from recordings; a window compared with itself has no difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice: faults whose cure is known by arithmetic, the scripts, and what is said where there is no advice."""
+"""Advice: problems whose cure is known by arithmetic, the scripts, and the messages without advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if, of the queue now: starts under other limits, worked out by hand; limits, which is meant, what is refused."""
+"""What if, of the queue now: starts under other limits by hand; the choice of a limit, and refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
-from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
+from presman.forecast.course import HORIZON, Holder, PastArrival, QueueNow, Waiting
 from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, ForecastBasis
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
@@ -69,7 +69,7 @@ class Knowing:
     held: int = 48
     rows: tuple[QueuedStatement, ...] = (queued(1, timeout_left=None), queued(2, timeout_left=None))
     shown: tuple[StartForecast, ...] = (StartForecast(6.0, 5.0, 7.0), StartForecast(16.0, 15.0, 17.0))
-    came: tuple[Came, ...] = ()
+    came: tuple[PastArrival, ...] = ()
 
     @property
     def reading(self) -> Reading:
@@ -159,7 +159,7 @@ def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once
 
 
 def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_start() -> None:
-    many = Knowing(came=tuple(Came(each / 100, BATCH, 32, TEN) for each in range(6000)))
+    many = Knowing(came=tuple(PastArrival(each / 100, BATCH, 32, TEN) for each in range(6000)))
     for_good = many.now._replace(holders=(Holder(ETL, 32, 0.0, None),))
     courses = QueueCourses(ForecastBasis(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
     choice: Choice = frozenset({Change("target", None, 32)})
@@ -177,20 +177,20 @@ def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_star
 
 
 def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:
-    some = Knowing(came=(Came(1.0, BATCH, 32, TEN),))
+    some = Knowing(came=(PastArrival(1.0, BATCH, 32, TEN),))
     then = under(some.now, some.load, frozenset({Change("degree", BATCH, 4)}))
     assert then.waiting == some.now.waiting
-    (each,) = then.came
-    assert (each.servers, each.lasts.times[0], each.lasts.mean) == (8, 40.0, pytest.approx(4e-9))
+    (each,) = then.arrivals
+    assert (each.servers, each.duration.times[0], each.duration.mean) == (8, 40.0, pytest.approx(4e-9))
 
 
 def test_another_level_is_another_order_and_what_a_container_may_have_stays() -> None:
     some, (_, limits) = Knowing(), present()
     both = frozenset({BATCH, Group(0, "REPORTS")})
     now = some.now._replace(limits=replace(some.now.limits, root=limits.load.plan.tree, target=64))
-    assert set(now.limits.draws(both).groups) == both
+    assert set(now.limits.served_first(both).groups) == both
     first = under(now, limits.load, frozenset({Change("levels", BATCH, 1)})).limits
-    assert first.draws(both).groups == (BATCH,)
+    assert first.served_first(both).groups == (BATCH,)
     order = under(some.now, some.load, frozenset({Change("limits", BATCH, 100)})).limits
     assert order.root is some.now.limits.root
     assert order.rules[BATCH].pools == (ServerPoolLimit("0 ", 60), ServerPoolLimit("0 BATCH", 64))

@@ -1,4 +1,4 @@
-"""A fleet of a central store: what recorders wrote last, and how old it is."""
+"""A fleet from a central store: what recorders wrote last, and its age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One database of a fleet, and many: each in a thread of its own, none waits for another."""
+"""Databases of a fleet: each has its own thread, and none waits for another."""
 
 from __future__ import annotations
 

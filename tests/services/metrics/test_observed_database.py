@@ -1,4 +1,4 @@
-"""Databases that are watched: up, lost, hanging and wrong, each without a word to the others."""
+"""Databases that are polled for metrics: up, lost, hanging and wrong, independent of each other."""
 
 from __future__ import annotations
 

@@ -469,8 +469,10 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
     monkeypatch.setattr(listener, "LINGERING", 0.05)
     async with site(access) as client:
         ((reader, writer),) = await lines_with(SLOW_BODY, 1, client.url.port)
+        answer = b""
         async with asyncio.timeout(PATIENCE):
-            answer = await reader.read()
+            with suppress(ConnectionResetError):  # so it is where not all that came had been read
+                answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408 ") or not answer
         writer.close()
 
