@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do, with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_turns import AlertTurns
-from presman.analysis.alerts.judge import Judge
+from presman.analysis.alerts.judge import AlertChanges, Judge
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.view_availability import view_of
@@ -158,14 +158,30 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
 
 def test_it_neither_ends_nor_rings_anew() -> None:
     """In Events nothing ends; the end is told with the words in which the alert was last seen."""
-    turns, news = AlertTurns(), AlertNews()
+    turns, news, changes = AlertTurns(), AlertNews(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
-    told = [[turn.change for turn in turns.take(each) if "BATCH no share" in turn.text] for each in readings]
+    told = [
+        [
+            turn.change
+            for turn in turns.take(each)
+            if turn.text.startswith("critical: CPU: BATCH ") or "last: CPU: BATCH " in turn.text
+        ]
+        for each in readings
+    ]
     assert told == [[], ["began"], [], [], [], []]
     assert [news.is_any(each, Link()) for each in readings[1:4]] == [False, False, False]
+    sent = [[each.change for each in changes.take(of_share(found), n * 10.0)] for n, found in enumerate(readings)]
+    assert sent == [[], ["began"], [], [], [], []]
     over = replace(readings[4], at=readings[5].at, unchecked=(), groups=(), late=(), unseen=(), alerts=())
-    (end,) = [turn.text for turn in turns.take(over) if "BATCH no share" in turn.text]
+    (end,) = [
+        turn.text
+        for turn in turns.take(over)
+        if turn.text.startswith("critical: CPU: BATCH ") or "last: CPU: BATCH " in turn.text
+    ]
     assert "as of" not in end
+    assert not [each.text for each in changes.take(of_share(readings[4]), 60.0) if each]
+    (ended,) = changes.take([], 180.0)
+    assert (ended.change, ended.text) == ("ended", of_share(readings[5])[0].text)
 
 
 def test_rules_that_config_asks_for_stay_too() -> None:

@@ -54,7 +54,7 @@ def why_none_named(head: QueueHead) -> str:
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
-        return "how many servers it lacks is not known, so nobody is named"
+        return "how many servers it lacks is not known, so no session is named"
     return "it waits for its turn in the queue, not for servers"
 
 

@@ -69,7 +69,7 @@ class WebApp:
     def answer(self, request: web.BaseRequest, *, is_allowed: bool) -> web.Response:
         """Return the answer to a request, which may have valid credentials."""
         if request.method not in {"GET", "HEAD"}:
-            return web.Response(status=405, text="GET is all there is\n", headers={"Allow": "GET, HEAD"})
+            return web.Response(status=405, text="only GET is allowed\n", headers={"Allow": "GET, HEAD"})
         if request.path == HEALTH:
             return self._health()
         if self.needs_credentials and not is_allowed:
@@ -81,7 +81,7 @@ class WebApp:
     def _health(self) -> web.Response:
         if self._is_healthy():
             return web.Response(text="presman is healthy\n")
-        return web.Response(status=503, text="a database is not polled any more: presman is to be restarted\n")
+        return web.Response(status=503, text="a database is no longer polled: restart presman\n")
 
     def _page(self, request: web.BaseRequest) -> web.Response:
         body, kind = self._exposition.write(request.headers.get("Accept", ""))
