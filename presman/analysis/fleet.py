@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import all_clear, not_known, worst_first, wrong
 from presman.analysis.readings.group_readings import Marked, throttled_percent
-from presman.analysis.readings.reading import Reading, Severity
+from presman.analysis.readings.reading import NO_ANSWER, Reading, Severity
 from presman.analysis.readings.statement_readings import longest_wait
 from presman.analysis.totals import queued_now
 from presman.base.sums import sum_of_known
@@ -22,10 +22,6 @@ class ConnectionState(Marked):
     REFUSED = "REFUSED", "✕", "warn"
     STARTING = "STARTING", "…", "note"
     STOPPED = "STOPPED", "■", "note"
-
-
-NO_ANSWER = "no view answers"
-"""What is not known of a database of which nothing is."""
 
 
 class KeyFigures(Struct, frozen=True):
