@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
@@ -20,9 +22,6 @@ from presman.cli import main
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
-from tests.workers import compile_side_by_side, folder_of_all, pytest_addoption, pytest_runtestloop
-
-__all__ = ["pytest_addoption", "pytest_runtestloop"]  # hooks
 
 # The same examples in each run, so that a failure is that of the change at hand; `make fresh` looks for new ones.
 FRESH = bool(os.environ.get("PRESMAN_FRESH"))
@@ -61,6 +60,11 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             patch.setenv(name, str(home / name.lower()))
         yield
+
+
+def folder_of_all(factory: pytest.TempPathFactory) -> Path | None:
+    """Return the folder that all workers share, None in a process that has no others beside it."""
+    return factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -134,9 +138,15 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """In a fresh checkout all that is asked for is compiled first."""
-    if not session.config.option.file_or_dir:
-        compile_side_by_side(session.config.option.workers)
+    """Have each worker import its share of the tests first: in a fresh checkout each would compile all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.getoption("file_or_dir"):
+        return
+    root = Path(__file__).parent
+    paths = sorted(root.rglob("test_*.py"))[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
+    for path in paths:
+        with suppress(Exception, pytest.skip.Exception):  # collecting will tell
+            import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
 
 
 WAITING = (
@@ -192,3 +202,13 @@ def pytest_sessionfinish() -> None:
     """Look for what tests left behind once; pytest itself does it five times over."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_xdist_setupnodes() -> None:
+    """Have workers keep what they compile, whatever the shell says: else each would compile all tests in each run."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return two workers for each processor: many tests wait for a process, a thread or a timeout."""
+    return 2 * (os.cpu_count() or 1)
