@@ -165,13 +165,18 @@ APART = 28
 """Files between two of those: while more than two of four workers wait, a processor has nothing to do."""
 
 
+LONG = ("output/test_sentences_agree", "cli/test_why_command", "oracle/test_values", "tui/test_what_if")
+"""Files that compute for long and would be among the last: all but one worker would wait for their end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have files that wait run beside files that compute, and give tests that were told to go on for long the time."""
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     waiting = [path for name in WAITING if (path := f"tests/{name}.py") in files]
-    order = _mixed([path for path in files if path not in waiting])
+    long = [path for name in LONG if (path := f"tests/{name}.py") in files]
+    order = [*long, *_mixed([path for path in files if path not in {*waiting, *long}])]
     for place, path in enumerate(waiting):
         order.insert(place * (APART + 1), path)
     items[:] = chain.from_iterable(files[path] for path in order)

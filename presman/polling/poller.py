@@ -401,22 +401,17 @@ class Poller:
     def _follow_up(self, shown: Sequence[CursorKey], now: datetime) -> int:
         """Run what the first answer made necessary, and what follows from that; return the number of round trips."""
         listed = self._asked.of_poll(self._number, Session)
-        round_trips = self._follow(shown, now).round_trips
-        if self._asked.of_poll(self._number, Session) is not listed:  # its rest was over only by the source's clock
-            self._remember(now)
-            round_trips += self._look_up_named(now)
-        return round_trips
-
-    def _follow(self, shown: Sequence[CursorKey], now: datetime) -> Answer:
-        """Run what the first answer made necessary; read nothing if that is nothing."""
         late = self._due(now)
         lookups = self._lookups.wanted(shown, self._queries, now)
         texts = None if self._is_live else self._busy_texts(now, lookups)  # a database is asked in the first read
         if not late and not lookups and not texts:
-            return Answer(now, ())
+            return 0
         answer = self._ask(late, lookups, texts)
         self._lookups.learn(lookups, answer.sections[len(late) : len(late) + len(lookups)], now)
-        return answer
+        if self._asked.of_poll(self._number, Session) is listed:
+            return answer.round_trips
+        self._remember(now)  # the list of sessions was due only by the source's clock
+        return answer.round_trips + self._look_up_named(now)
 
     def _requested(self, now: datetime | None) -> list[Query]:
         """Return the queries that were requested for this poll, except those that rest after a failure."""
