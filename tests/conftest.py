@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
@@ -20,9 +22,6 @@ from presman.cli import main
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
-from tests.workers import compile_side_by_side, folder_of_all, pytest_addoption, pytest_runtestloop
-
-__all__ = ["pytest_addoption", "pytest_runtestloop"]  # hooks
 
 # The same examples in each run, so that a failure is that of the change at hand; `make fresh` looks for new ones.
 FRESH = bool(os.environ.get("PRESMAN_FRESH"))
@@ -61,6 +60,11 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             patch.setenv(name, str(home / name.lower()))
         yield
+
+
+def folder_of_all(factory: pytest.TempPathFactory) -> Path | None:
+    """Return the folder that all workers share, None in a process that has no others beside it."""
+    return factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -134,9 +138,15 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """In a fresh checkout all that is asked for is compiled first."""
-    if not session.config.option.file_or_dir:
-        compile_side_by_side(session.config.option.workers)
+    """Have each worker import its share of the tests first: in a fresh checkout each would compile all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.getoption("file_or_dir"):
+        return
+    root = Path(__file__).parent
+    paths = sorted(root.rglob("test_*.py"))[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
+    for path in paths:
+        with suppress(Exception, pytest.skip.Exception):  # collecting will tell
+            import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
 
 
 WAITING = (
@@ -155,13 +165,18 @@ APART = 28
 """Files between two of those: while more than two of four workers wait, a processor has nothing to do."""
 
 
+LONG = ("output/test_sentences_agree", "cli/test_why_command", "oracle/test_values", "tui/test_what_if")
+"""Files that compute for long and would be among the last: all but one worker would wait for their end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have files that wait run beside files that compute, and give tests that were told to go on for long the time."""
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     waiting = [path for name in WAITING if (path := f"tests/{name}.py") in files]
-    order = _mixed([path for path in files if path not in waiting])
+    long = [path for name in LONG if (path := f"tests/{name}.py") in files]
+    order = [*long, *_mixed([path for path in files if path not in {*waiting, *long}])]
     for place, path in enumerate(waiting):
         order.insert(place * (APART + 1), path)
     items[:] = chain.from_iterable(files[path] for path in order)
@@ -192,3 +207,13 @@ def pytest_sessionfinish() -> None:
     """Look for what tests left behind once; pytest itself does it five times over."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_xdist_setupnodes() -> None:
+    """Have workers keep what they compile, whatever the shell says: else each would compile all tests in each run."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return two workers for each processor: many tests wait for a process, a thread or a timeout."""
+    return 2 * (os.cpu_count() or 1)

@@ -278,7 +278,7 @@ class Poller:
             self._busy.add(rows(Session), first.at)
         if on_first_look is not None and hurried:
             on_first_look(self._snapshot(first, shown, first.round_trips + between))
-        return self._snapshot(first, shown, first.round_trips + between + self._follow(shown, first.at))
+        return self._snapshot(first, shown, first.round_trips + between + self._follow_up(shown, first.at))
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return a snapshot of all answers so far; `first` is the first answer of this poll."""
@@ -398,8 +398,9 @@ class Poller:
         # no other query.
         return sorted(due, key=lambda query: query.record is SessionCount)
 
-    def _follow(self, shown: Sequence[CursorKey], now: datetime) -> int:
-        """Run what the first answer made necessary, if anything; return the number of round trips."""
+    def _follow_up(self, shown: Sequence[CursorKey], now: datetime) -> int:
+        """Run what the first answer made necessary, and what follows from that; return the number of round trips."""
+        listed = self._asked.of_poll(self._number, Session)
         late = self._due(now)
         lookups = self._lookups.wanted(shown, self._queries, now)
         texts = None if self._is_live else self._busy_texts(now, lookups)  # a database is asked in the first read
@@ -407,7 +408,7 @@ class Poller:
             return 0
         answer = self._ask(late, lookups, texts)
         self._lookups.learn(lookups, answer.sections[len(late) : len(late) + len(lookups)], now)
-        if not any(query.record is Session for query in late):
+        if self._asked.of_poll(self._number, Session) is listed:
             return answer.round_trips
         self._remember(now)  # the list of sessions was due only by the source's clock
         return answer.round_trips + self._look_up_named(now)

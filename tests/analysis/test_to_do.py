@@ -22,7 +22,7 @@ from presman.analysis.readings.group_readings import (
     UsageTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
@@ -442,6 +442,18 @@ def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
         assert refusal(running(1, outdated=view)) == known
 
 
+def test_no_work_is_offered_to_be_lost_while_nothing_shows_what_ends_soon() -> None:
+    busy = one_queue(running(144, elapsed=9.0))
+    assert unblock(busy)[0].answers
+    silent = UnansweredQuery("session_longops", "GV$SESSION_LONGOPS", "no answer in time", "")
+    (way,) = unblock(replace(busy, troubles=(silent,)))
+    assert not way.answers
+    why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
+    assert [each.why_not for each in way.candidates] == [why]
+    assert way.sentence.endswith(f"; but {why}") or why in way.sentence
+    assert told(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
+
+
 def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     """It was offered to be cancelled at 66 to 100 %, and was over before anybody had decided."""
     reading = one_queue(step(526, 14.0), running(144, elapsed=9.0))
@@ -573,6 +585,10 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     alone = storm(running(526, **IDLE))
     alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
     assert told(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
+    silent = replace(alone, troubles=(UnansweredQuery("group_metric", "GV$RSRCMGRMETRIC", "no answer in time", ""),))
+    assert told(silent).commands == (), "whether ETL was there is not known"
+    why = "whether other queues wanted these servers a minute ago is not known (GV$RSRCMGRMETRIC)"
+    assert [each.why_not for each in unblock(silent)[0].candidates] == [why]
     lately = replace(
         alone, groups=(group("ETL", px_queued_minute=0.4), group("BATCH", px_servers=32, px_queued_minute=3.0))
     )

@@ -33,7 +33,7 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
 from presman.tabs.choices import Link
-from presman.tui.pages.row_details import queued
+from presman.tui.pages.row_details import group, queued
 from tests.analysis.test_simulated import SCENARIOS, Clock, play
 from tests.recording.recorded import polled, record
 from tests.scenarios import FOLDER, with_short_past, without
@@ -144,6 +144,21 @@ def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives(tmp_p
     assert _states(blind, "queue_timeout") == {"unknown"}
     assert "whether it has a queue timeout is not known (DBA_RSRC_PLAN_DIRECTIVES:" in told(blind, f"{first.sid}")
     assert "has no queue timeout" not in " ".join(map(plain, queued(first, blind)))
+
+
+def test_a_limit_that_no_view_shows_is_not_called_none(tmp_path: Path) -> None:
+    metrics, directives = "V$RSRCMGRMETRIC", "DBA_RSRC_PLAN_DIRECTIVES"
+    for views, cpu, servers in (
+        ((), "none", "none"),
+        ((metrics,), "none", "none"),
+        ((directives,), "none", "none"),  # on one instance the metrics show both
+        ((directives, metrics), f"not known ({directives})", f"not known ({directives})"),
+    ):
+        found = unseen(tmp_path, *views)
+        (row,) = (each for each in found.cluster_groups() if each.name == "REPORTS")
+        page = [" ".join(plain(line).split()) for line in group(row, found)]
+        assert f"limit {cpu}" in page, views
+        assert f"servers limit {servers}" in page, views
 
 
 def test_without_v_instance_no_instance_is_said_to_be_gone_or_there(tmp_path: Path) -> None:

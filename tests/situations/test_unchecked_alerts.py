@@ -17,6 +17,7 @@ from presman.analysis.alerts.alert_turns import AlertTurns
 from presman.analysis.alerts.judge import AlertChanges, Judge
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.trends.database_events import VERDICT_CHANGED, EventWatch
 from presman.analysis.view_availability import view_of
 from presman.config.alert_lines import read_alerts
 from presman.polling.poll_events import Polled
@@ -92,12 +93,12 @@ def test_no_alert_is_lost_with_a_view(scenario: str) -> None:
         assert with_unchecked(then, whole).unchecked == ()
 
 
-def read(blind: Mapping[int, tuple[str, ...]], *, keeps_rows: bool = False) -> list[Reading]:
+def read(blind: Mapping[int, tuple[str, ...]], *, keeps_rows: bool = False, number: int = 6) -> list[Reading]:
     """Return the readings of the scenario in which a group has no share; by number, polls without some views."""
     readings = Readings()
     found = []
-    for number, each in enumerate(polls("throttled")):
-        came = readings.of(Polled(without(each, *blind.get(number, ()), keeps_rows=keeps_rows)))
+    for index, each in enumerate(polls("throttled", number)):
+        came = readings.of(Polled(without(each, *blind.get(index, ()), keeps_rows=keeps_rows)))
         assert isinstance(came, ReadingCame)
         found.append(came.reading)
     return found
@@ -182,6 +183,14 @@ def test_it_neither_ends_nor_rings_anew() -> None:
     assert not [each.text for each in changes.take(of_share(readings[4]), 60.0) if each]
     (ended,) = changes.take([], 180.0)
     assert (ended.change, ended.text) == ("ended", of_share(readings[5])[0].text)
+
+
+def test_that_a_view_fell_silent_is_no_change_of_a_groups_state() -> None:
+    """Events had `BATCH: no share while others run → throttled, share not known`."""
+    watch = EventWatch()
+    for reading in read(dict.fromkeys(range(2, 10), (PLAN,)), number=10):
+        events = watch.add(reading, polls("throttled", 10)[reading.number - 1])
+        assert not [each.text for each in events if each.kind == VERDICT_CHANGED]
 
 
 def test_rules_that_config_asks_for_stay_too() -> None:

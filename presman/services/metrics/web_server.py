@@ -1,7 +1,7 @@
 """Web server of the metrics: /metrics with the configured credentials, /-/healthy for anybody.
 
 Its event loop has a thread of its own. A slow handshake, a missing request or a client that does not read holds a place
-for a limited time. When all are taken, a new connection gets the place of the oldest one that has not sent a request,
+for a limited time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request,
 or of one without a password that has been taking its answer for more than a moment.
 """
 
@@ -20,7 +20,7 @@ from aiohttp import web
 from presman.base.certificates import Certificates
 from presman.base.listeners import WAITING, Standing
 from presman.base.secret import Secret
-from presman.services.listener import Connections, accepting, listening_sockets, place
+from presman.services.listener import Connections, accepting, host_and_port, listening_sockets
 from presman.services.metrics.metric_page import Exposition
 
 PAGE, HEALTH = "/metrics", "/-/healthy"
@@ -121,7 +121,7 @@ class WebServer:
             AT_ONCE, OF_ADDRESS, note, WAITING, longest=LONGEST, certificates=certificates,
             is_known=self._has_password if app.needs_credentials else None,
         )  # fmt: skip
-        self.url = f"{'https' if certificates else 'http'}://{place(host, self._sockets[0].getsockname()[1])}"
+        self.url = f"{'https' if certificates else 'http'}://{host_and_port(host, self._sockets[0].getsockname()[1])}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ends = asyncio.Event()
         self._has_ended = threading.Event()
