@@ -42,7 +42,7 @@ from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory,
 from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.queries import OF_AN_UPDATE, Scope
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import GoneInstance, MissingInstance, Section, Snapshot
+from presman.rows.snapshot import REMEMBERED, SHOWN, GoneInstance, MissingInstance, Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -217,8 +217,12 @@ def late(snapshot: Snapshot) -> tuple[LateView, ...]:
 
 
 def stale(snapshot: Snapshot) -> float | None:
-    """Return by how many seconds the newest rows are older than the snapshot, None if there never were any."""
-    ages = (_age(snapshot, section) for section in snapshot.sections.values())
+    """Return by how many seconds the newest rows are older than the snapshot, None if there never were any.
+
+    What polls remember is no answer, however new.
+    """
+    read = (section for record, section in snapshot.sections.items() if record not in (*SHOWN, *REMEMBERED))
+    ages = (_age(snapshot, section) for section in read)
     return min((age for age in ages if age is not None), default=None)
 
 

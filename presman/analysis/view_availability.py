@@ -22,7 +22,7 @@ from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMN
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Sysstat
 from presman.rows.queries import RecordType, field_types, main_records, view_read
-from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
@@ -132,8 +132,11 @@ def _has_no_rates(row: GroupReading) -> bool:
 
 
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
-    """Return the views that were queried and returned nothing (`Reading.unseen`, the name in JSON)."""
-    asked = (record for record in main_records(snapshot.release) if record in snapshot.sections)
+    """Return the views that were queried and returned nothing (`Reading.unseen`, the name in JSON).
+
+    A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` tells of it.
+    """
+    asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
     return tuple(
         UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
     )

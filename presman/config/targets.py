@@ -56,7 +56,7 @@ def _why_no_path(text: str) -> str:
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
     if is_file(path):
         return f"no target {text!r}: a file of another name than *.presman is recording:{text}, if it is a recording"
-    return f"no target {text!r}: it is no plain file" if exists(path) else ""
+    return f"no target {text!r}: it is not a regular file" if exists(path) else ""
 
 
 def _why_no_target(text: str, config: Config) -> str:

@@ -169,8 +169,8 @@ class QueueCalibration:
 
 def _conformal_factor(part: float, scores: Sequence[float]) -> float:
     """Return the factor within which `part` of the ascending `scores` lies."""
-    place = min(len(scores), ceil(part * (len(scores) + 1))) - 1
-    return min(_WIDEST, max(_NARROWEST, scores[place]))
+    rank = min(len(scores), ceil(part * (len(scores) + 1))) - 1
+    return min(_WIDEST, max(_NARROWEST, scores[rank]))
 
 
 def _halves(raw: Interval, least: float) -> tuple[float, float]:

@@ -166,11 +166,10 @@ def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
         "how many servers it wants is not known": not is_known(row.wants),
         "the target is not known": rules.target is None,
         "in which order the queues are served is not known": rules.one_queue is None,
-        "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
         "on which instances its servers may run is limited or not known": (row.inst_id, row.sid) in rules.confined,
         f"it wants more than its limit allows, {_NEVER_KNOWN}": _is_too_large(row, rules),
     }
-    return next((why for why, lacks in lacking.items() if lacks), "")
+    return next((why for why, lacks in lacking.items() if lacks), rules.unknown_limits.get(queue_of(row), ""))
 
 
 def _is_too_large(row: QueuedStatement, rules: QueueRules) -> bool:

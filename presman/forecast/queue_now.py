@@ -167,9 +167,10 @@ class QueueRules(NamedTuple):
 
     With `one_queue` all groups queue in order of arrival; otherwise the tree of `plan` decides between them, None if it
     is unknown. `one_queue` is None if neither is known, as between the queues of several containers. `limits` are those
-    of each group and of its container. `unknown_limit` are containers whose limit of servers is unknown, `confined` the
-    sessions (instance, SID) whose servers may run on some instances only, or for which that is unknown. `bypassing` are
-    groups that never queue; `timeouts` are those of the plan, in seconds, with the action at the timeout.
+    of each group and of its container. `unknown_limits` says of queues which limit on servers is unknown. `confined`
+    are the sessions (instance, SID) whose servers may run on some instances only, or for which that is unknown.
+    `bypassing` are groups that never queue; `timeouts` are those of the plan, in seconds, with the action at the
+    timeout.
     """
 
     target: int | None
@@ -177,7 +178,7 @@ class QueueRules(NamedTuple):
     one_queue: bool | None
     plan: Branch | None
     limits: Mapping[Key, tuple[ServerLimit, ...]]
-    unknown_limit: frozenset[int]
+    unknown_limits: Mapping[Key, str]
     confined: frozenset[tuple[int, int]]
     bypassing: frozenset[Key]
     timeouts: Mapping[Key, tuple[float, str]] = {}
@@ -191,7 +192,8 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     groups = {(row.con_id, row.name): row for row in reading.cluster_groups()}
     queues = Queues(facts, reading.queue, groups, budgets, found)
     shares = facts.division.shares[facts.system.inst_ids[0]]
-    con_ids = {each.con_id for each in reading.queue}
+    waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
+    unknown = ((key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting)
     elsewhere = [placement(facts, each) for each in reading.queue]
     return QueueRules(
         target=budgets[ROOT].target,
@@ -199,7 +201,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
         one_queue=_one_queue(facts, reading),
         plan=shares.root if shares.shares else None,
         limits={key: tuple(queues.limits(key, facts.system.inst_ids[0])) for key in groups},
-        unknown_limit=frozenset(each for each in con_ids if not server_pools.is_target_known(facts, each, budgets)),
+        unknown_limits={key: str(limit) for key, limit in unknown if limit is not None},
         confined=frozenset(
             (each.inst_id, each.sid)
             for each, placed in zip(reading.queue, elsewhere, strict=True)

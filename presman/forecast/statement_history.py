@@ -73,10 +73,10 @@ class Durations(Struct, frozen=True, dict=True):
         part = (self.longer_than(run) if run > 0.0 else 1.0) * (1.0 - chance)
         if part <= self.survival[-1]:
             return self.times[-1] + self.mean * log(self.survival[-1] / part) - run
-        place = bisect_left(self._over, -part)
-        begin, above = (self.times[place - 1], self.survival[place - 1]) if place else (0.0, 1.0)
-        way = (above - part) / (above - self.survival[place])
-        return max(0.0, begin + (self.times[place] - begin) * way - run)
+        index = bisect_left(self._over, -part)
+        begin, above = (self.times[index - 1], self.survival[index - 1]) if index else (0.0, 1.0)
+        way = (above - part) / (above - self.survival[index])
+        return max(0.0, begin + (self.times[index] - begin) * way - run)
 
     @cached_property
     def _over(self) -> tuple[float, ...]:

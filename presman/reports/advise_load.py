@@ -327,7 +327,7 @@ def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
                 load.arrivals[n] if at < 0 else _again(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
                 for at, n in drawn
             ],
-            frozenset(place for place, (_, n) in enumerate(drawn) if n in load.whole.free),
+            frozenset(number for number, (_, n) in enumerate(drawn) if n in load.whole.free),
         )
 
 
@@ -343,10 +343,10 @@ def _drawn(
     ring = [*came[section[0] : section[1]], *(at + spans[1] - begin for at in came[section[0] : section[1]])]
     known = [random.uniform(*spans) for _ in range(_STRETCHES)]
     found = []
-    for place in range(ceil(length / size)):
+    for number in range(ceil(length / size)):
         start = random.choice(known)
         for index in range(bisect_left(ring, start), bisect_left(ring, start + size)):
-            found.append((place * size + ring[index] - start, section[0] + index % (section[1] - section[0])))
+            found.append((number * size + ring[index] - start, section[0] + index % (section[1] - section[0])))
     return sorted(each for each in found if each[0] <= length)
 
 

@@ -90,7 +90,7 @@ class PresentLimits(Struct, frozen=True):
     def limits(self, first: Group | None) -> Iterator[PlanLimit]:
         """Yield the limits that can be changed: of the `first` group, the target, then of other groups by activity."""
         plan, target = self.load.plan, self.load.rules.target
-        places = {group: place for place, group in enumerate(self.titles)}
+        places = {group: index for index, group in enumerate(self.titles)}
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
         limits = [limit for group in groups for limit in self._of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
@@ -255,17 +255,17 @@ class _Start(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, played: Played, place: int) -> _Start:
-        return cls(played.starts[place], min(played.starts[place], played.until))
+    def of(cls, played: Played, index: int) -> _Start:
+        return cls(played.starts[index], min(played.starts[index], played.until))
 
 
 _Pair = tuple[_Start, _Start]
 """The start of one statement in a course without and with the changes."""
 
 
-def _starts_at(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
+def _starts_at(pairs: Sequence[tuple[Played, Played]], index: int | None) -> list[_Pair]:
     """Return the starts of the waiting statement with this index; none if the model does not have it."""
-    return [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+    return [] if index is None else [(_Start.of(now, index), _Start.of(then, index)) for now, then in pairs]
 
 
 class _Starts(NamedTuple):
@@ -303,7 +303,7 @@ class QueueCourses:
         """
         model = self.forecast_basis.model
         pairs = self._pairs(under(model.now, load, choice))
-        places = {each.executing(): place for place, each in enumerate(model.waiting)}
+        places = {each.executing(): index for index, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
         for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.fleet import (
-    NO_ANSWER,
     ConnectionState,
     KeyFigures,
     Member,
@@ -20,7 +19,7 @@ from presman.analysis.fleet import (
     is_late,
     key_figures_of,
 )
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost
 from presman.polling.sampler import PATIENCE, stop_all

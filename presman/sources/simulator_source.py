@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FAST = 10.0
 """Speed above which the simulation samples activity in longer steps."""
 
+_NO_WAIT = "views that do not answer are simulated: presman did not wait for them"
+
 
 class SimulatorSource:
     """A simulated database, read through the same SQL as a real one.
@@ -117,13 +119,14 @@ class SimulatorSource:
         for request in requests:
             view = request.query.view_in(self.scope)
             if any(each.hits(view, simulation.now) for each in simulation.scenario.outages):
-                problem = Problem("", "no answer in time (simulated, without waiting)", view, late=True)
+                problem = Problem("", "no answer in time", view, late=True)
                 sections.append(Section(at=at, problem=problem))
                 continue
             self._publisher.refresh(request.query.sql(self.scope))
             section = self._database.run(request.query, self.scope, {**binds, **request.binds})
             sections.append(Section(section.rows, at, section.seconds, section.problem))
-        return Answer(at, tuple(sections))
+        notes = (_NO_WAIT,) if any(each.problem and each.problem.late for each in sections) else ()
+        return Answer(at, tuple(sections), notes=notes)
 
     def container(self) -> int | None:
         """Return the container that presman is connected to: 1 (the root), or 0 without containers."""

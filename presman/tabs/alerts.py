@@ -1,9 +1,10 @@
 """Line of alerts: problems, the link to the database, and what is not known."""
 
 import re
+from collections.abc import Iterable
 
 from presman.analysis.alerts.alert_rules import all_clear, is_wrong, not_known, worst_first, wrong
-from presman.analysis.readings.reading import AS_OF, Alert, Evidence, Reading
+from presman.analysis.readings.reading import AS_OF, Alert, Evidence, Reading, UnansweredQuery
 from presman.base.formats import counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
@@ -27,8 +28,18 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
 
 def availability_notes(reading: Reading) -> tuple[str, ...]:
     """Return sentences on which problems are known to be absent and what is not known, with the views."""
-    clear = [] if is_wrong(wrong(reading)) else all_clear(reading)
-    return tuple(alert.text for alert in clear + not_known(reading))
+    return tuple(alert.text for alert in clear_now(reading) + not_known(reading))
+
+
+def clear_now(reading: Reading) -> list[Alert]:
+    """Return which problems are known to be absent, nothing if anything is wrong."""
+    return [] if is_wrong(wrong(reading)) else all_clear(reading)
+
+
+def untold(reading: Reading, told: Iterable[str]) -> list[UnansweredQuery]:
+    """Return the queries without an answer whose views no sentence of `told` names, or that have a cure; else none."""
+    text = " ".join(told)
+    return [each for each in reading.troubles if each.cure or not (reading.is_silent() or each.view in text)]
 
 
 def no_queue(reading: Reading) -> Line:

@@ -22,7 +22,7 @@ from presman.analysis.readings.group_readings import (
     UsageTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
@@ -320,8 +320,8 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
-    assert slowed.text.startswith("MAX_MBPS slows down what runs in SALES; no idle session")
-    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or cancel MARTIN 1:526")
+    assert slowed.text.startswith("MAX_MBPS throttles SALES; no idle session")
+    assert slowed.short.startswith("MAX_MBPS throttles SALES; wait, or cancel MARTIN 1:526")
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
@@ -440,6 +440,18 @@ def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
     for view in ("GV$RSRC_CONSUMER_GROUP", "V$RSRC_PLAN"):
         known = f"{view} did not answer, so what the limits count is not known"
         assert refusal(running(1, outdated=view)) == known
+
+
+def test_no_work_is_offered_to_be_lost_while_nothing_shows_what_ends_soon() -> None:
+    busy = one_queue(running(144, elapsed=9.0))
+    assert unblock(busy)[0].answers
+    silent = UnansweredQuery("session_longops", "GV$SESSION_LONGOPS", "no answer in time", "")
+    (way,) = unblock(replace(busy, troubles=(silent,)))
+    assert not way.answers
+    why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
+    assert [each.why_not for each in way.candidates] == [why]
+    assert way.sentence.endswith(f"; but {why}") or why in way.sentence
+    assert told(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
 
 
 def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
@@ -573,6 +585,10 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     alone = storm(running(526, **IDLE))
     alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
     assert told(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
+    silent = replace(alone, troubles=(UnansweredQuery("group_metric", "GV$RSRCMGRMETRIC", "no answer in time", ""),))
+    assert told(silent).commands == (), "whether ETL was there is not known"
+    why = "whether other queues wanted these servers a minute ago is not known (GV$RSRCMGRMETRIC)"
+    assert [each.why_not for each in unblock(silent)[0].candidates] == [why]
     lately = replace(
         alone, groups=(group("ETL", px_queued_minute=0.4), group("BATCH", px_servers=32, px_queued_minute=3.0))
     )
@@ -640,7 +656,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
     assert told(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
-    assert unknown.why == "why is not known", "it stands beside how long the head has waited"
+    assert unknown.why == "why it waits is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
         assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
@@ -714,7 +730,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
         "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
-        "BATCH and ETL want the next servers that come free",
+        "BATCH and ETL want the next free servers",
     ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))
     assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"

@@ -188,7 +188,11 @@ def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch:
     ):
         parse_target("n1.log", Config())
     Path("logs").mkdir()
-    for text, words in (("./n1.log", "recording:./n1.log"), ("./logs", "spool:./logs"), ("/dev/null", "no plain file")):
+    for text, words in (
+        ("./n1.log", "recording:./n1.log"),
+        ("./logs", "spool:./logs"),
+        ("/dev/null", "not a regular file"),
+    ):
         with pytest.raises(TargetError, match=rf"^no target '{text}': .*{words}"):
             parse_target(text, Config())
 

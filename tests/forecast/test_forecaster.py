@@ -22,12 +22,12 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.forecast import forecaster
 from presman.forecast.course import play
-from presman.forecast.forecaster import COURSES, ENOUGH, FRESH, MOST_STEPS, PENDING, Forecaster
+from presman.forecast.forecaster import COURSES, ENOUGH, FRESH, MOST_STEPS, PENDING, Forecaster, queue_of
 from presman.forecast.queue_now import QueueRules
 from tests.tui.readings import AT, busy, queued, running
 
 RULES = QueueRules(
-    target=64, in_use=None, one_queue=True, plan=None, limits={}, unknown_limit=frozenset(), confined=frozenset(),
+    target=64, in_use=None, one_queue=True, plan=None, limits={}, unknown_limits={}, confined=frozenset(),
     bypassing=frozenset(),
 )  # fmt: skip
 
@@ -100,7 +100,11 @@ def test_the_rules_are_asked_for_only_where_enough_have_ended() -> None:
         (waiting(310.0), RULES._replace(target=None), "the target is not known"),
         (waiting(310.0), RULES._replace(one_queue=None), "in which order the queues are served is not known"),
         (waiting(310.0), RULES._replace(confined=frozenset({(1, 501)})), "on which instances its servers may run"),
-        (waiting(310.0, con_id=3), RULES._replace(unknown_limit=frozenset({3})), "how many servers its container may"),
+        (
+            waiting(310.0, con_id=3),
+            RULES._replace(unknown_limits={queue_of(waiting(310.0, con_id=3)): "how many servers X may hold"}),
+            "how many servers X may hold",
+        ),
     ],
 )
 def test_what_the_model_does_not_know_is_not_foreseen(row: QueuedStatement, rules: QueueRules, why: str) -> None:

@@ -152,7 +152,8 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
-            nothing = "is not known" in line or "no view shows it" in line
+            said = line[keeps.start() :]  # what comes before is about the servers of others
+            nothing = "is not known" in said or "no view shows it" in said
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
                 yield f"of {names} {starts} start by what their alerts say: {line}"
 

@@ -92,7 +92,7 @@ def test_values_that_no_recorder_wrote_are_passed_over(name: str, whole: bytes, 
     assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (before, ["a.presman"])
 
 
-@pytest.mark.parametrize("words", ["once {}", "compare {} {}", "report {} -o -", "bundle {} -o {}.bundle"])
+@pytest.mark.parametrize("words", ["once {}", "compare {} {}", "report {} -o -", "bundle {} -o {}.presman"])
 def test_a_recording_without_polls_is_refused_in_one_line(
     words: str, whole: bytes, tmp_path: Path, inside: Run
 ) -> None:

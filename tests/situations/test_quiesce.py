@@ -141,7 +141,7 @@ def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
     assert (known.wanted, known.throttled_percent) == (None, None), "who is held wants CPU, and no view counts that"
     assert "quiesced 322 sessions held" in " ".join(" ".join(map(plain, group(others, found))).split())
     assert "quiesce_held=322" in perfdata(found, ())
-    assert summary(totals(found), 1, "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
+    assert summary(totals(found), "1 alert", "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
 
 
 def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do, with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_turns import AlertTurns
-from presman.analysis.alerts.judge import Judge
+from presman.analysis.alerts.judge import AlertChanges, Judge
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.trends.database_events import VERDICT_CHANGED, EventWatch
 from presman.analysis.view_availability import view_of
 from presman.config.alert_lines import read_alerts
 from presman.polling.poll_events import Polled
@@ -92,12 +93,12 @@ def test_no_alert_is_lost_with_a_view(scenario: str) -> None:
         assert with_unchecked(then, whole).unchecked == ()
 
 
-def read(blind: Mapping[int, tuple[str, ...]], *, keeps_rows: bool = False) -> list[Reading]:
+def read(blind: Mapping[int, tuple[str, ...]], *, keeps_rows: bool = False, number: int = 6) -> list[Reading]:
     """Return the readings of the scenario in which a group has no share; by number, polls without some views."""
     readings = Readings()
     found = []
-    for number, each in enumerate(polls("throttled")):
-        came = readings.of(Polled(without(each, *blind.get(number, ()), keeps_rows=keeps_rows)))
+    for index, each in enumerate(polls("throttled", number)):
+        came = readings.of(Polled(without(each, *blind.get(index, ()), keeps_rows=keeps_rows)))
         assert isinstance(came, ReadingCame)
         found.append(came.reading)
     return found
@@ -158,14 +159,38 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
 
 def test_it_neither_ends_nor_rings_anew() -> None:
     """In Events nothing ends; the end is told with the words in which the alert was last seen."""
-    turns, news = AlertTurns(), AlertNews()
+    turns, news, changes = AlertTurns(), AlertNews(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
-    told = [[turn.change for turn in turns.take(each) if "BATCH no share" in turn.text] for each in readings]
+    told = [
+        [
+            turn.change
+            for turn in turns.take(each)
+            if turn.text.startswith("critical: CPU: BATCH ") or "last: CPU: BATCH " in turn.text
+        ]
+        for each in readings
+    ]
     assert told == [[], ["began"], [], [], [], []]
     assert [news.is_any(each, Link()) for each in readings[1:4]] == [False, False, False]
+    sent = [[each.change for each in changes.take(of_share(found), n * 10.0)] for n, found in enumerate(readings)]
+    assert sent == [[], ["began"], [], [], [], []]
     over = replace(readings[4], at=readings[5].at, unchecked=(), groups=(), late=(), unseen=(), alerts=())
-    (end,) = [turn.text for turn in turns.take(over) if "BATCH no share" in turn.text]
+    (end,) = [
+        turn.text
+        for turn in turns.take(over)
+        if turn.text.startswith("critical: CPU: BATCH ") or "last: CPU: BATCH " in turn.text
+    ]
     assert "as of" not in end
+    assert not [each.text for each in changes.take(of_share(readings[4]), 60.0) if each]
+    (ended,) = changes.take([], 180.0)
+    assert (ended.change, ended.text) == ("ended", of_share(readings[5])[0].text)
+
+
+def test_that_a_view_fell_silent_is_no_change_of_a_groups_state() -> None:
+    """Events had `BATCH: no share while others run → throttled, share not known`."""
+    watch = EventWatch()
+    for reading in read(dict.fromkeys(range(2, 10), (PLAN,)), number=10):
+        events = watch.add(reading, polls("throttled", 10)[reading.number - 1])
+        assert not [each.text for each in events if each.kind == VERDICT_CHANGED]
 
 
 def test_rules_that_config_asks_for_stay_too() -> None:

@@ -16,11 +16,17 @@ from msgspec.structs import replace
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.rows.queries import Scope
-from presman.sources import Answer, Request, SourceError
+from presman.sources import Answer, Request, SourceError, source_process
 from presman.sources.simulator_source import SimulatorSource
 from presman.sources.source_process import PreviewedSource
+from tests.patience import PATIENCE
 
 AT = datetime(2026, 3, 12, tzinfo=UTC)
+
+
+def keep_what_a_look_has_read() -> None:
+    """Have the process of a source keep it for as long as a busy machine may take until the first poll."""
+    source_process.FRESH = PATIENCE
 
 
 class OddSource:
@@ -36,6 +42,8 @@ class OddSource:
     def __init__(self, manner: str = "", password: Secret | None = None, reading: str = "") -> None:
         self.scope = Scope.CLUSTER
         self._manner = manner
+        if manner == "lose":
+            keep_what_a_look_has_read()
         self._password = password
         self._reading = reading
         self._cancelled = False
@@ -88,6 +96,10 @@ class CountingSource(SimulatorSource):
 
     kind = "oracle"
     _reads = 0
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        keep_what_a_look_has_read()
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._reads += 1

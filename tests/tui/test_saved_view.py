@@ -39,7 +39,9 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
-        await acting.keys("t", "plus", "5", "s", "S", "u", "O", "space", "down", "space", "enter")
+        assert saved_view.SAVED in await acting.press("t"), "it is for all databases, which nobody would guess"
+        assert saved_view.SAVED not in await acting.press("plus")
+        await acting.keys("5", "s", "S", "u", "O", "space", "down", "space", "enter")
         theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
         assert " Session " not in shown[1]
         assert acting.screen != await acting.press("slash", *"app", "enter")

@@ -111,7 +111,7 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
         some = "ending it starts at least one of their heads, and the plan decides which"
-        return some if certain else "ending it is enough for each of them, and the plan decides which is first"
+        return some if certain else "ending it is enough for one of them"
     if not enough or len(enough) + len(lacking) < len(heads):
         return ""
     return f"ending it is enough for {listed(enough)}, but {listed(lacking)}; the plan decides which is first"

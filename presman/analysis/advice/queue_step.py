@@ -386,7 +386,7 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
+    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:

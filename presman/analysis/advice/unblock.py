@@ -54,7 +54,7 @@ def why_none_named(head: QueueHead) -> str:
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
-        return "how many servers it lacks is not known, so nobody is named"
+        return "how many servers it lacks is not known, so no session is named"
     return "it waits for its turn in the queue, not for servers"
 
 
@@ -120,7 +120,7 @@ def _turns(found: Unblock, reading: Reading) -> str:
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
         beside = kept_for_others(found.turns, found.head, reading)
-        return f"{_want_next(found, reading)}: {found.order}, so ending a session is not proven to help{beside}"
+        return f"{_want_next(found, reading)}: {found.order}, so ending a session may not help{beside}"
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.starts or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts or found.order}"
@@ -134,7 +134,7 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     """Return the queues that want what becomes free next; under its own limit a queue can use only what that counts."""
     own = own_limits(found.head, reading)
     if not own:
-        return who_wants(found.turns, reading, " the next servers that come free")
+        return who_wants(found.turns, reading, " the next free servers")
     others = [name for name in found.turns if name != group_title(found.head)]
     return f"only servers that {whose_limit(own[0])} counts help it, and {who_wants(others, reading, ' them, too')}"
 

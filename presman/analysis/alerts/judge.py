@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
-from presman.analysis.alerts.unchecked import as_unchecked, unchecked
+from presman.analysis.alerts.unchecked import as_unchecked, is_unchecked, unchecked
 from presman.analysis.readings.reading import Alert, Reading, Severity, UncheckedAlert
 from presman.base.errors import nearest
 from presman.base.formats import duration
@@ -266,7 +266,8 @@ class AlertChanges:
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        self.reported[mark] = ReportedAlert(state, since, at, alert.text)
+        is_old = before is not None and is_unchecked(alert)  # its end is told with the words of when it was seen
+        self.reported[mark] = ReportedAlert(state, since, at, before.text if before and is_old else alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since, at)

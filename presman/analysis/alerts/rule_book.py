@@ -146,9 +146,14 @@ _VIEWS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The views without which the alerts that rest on something are not found, whether or not there is reason for them."""
 
 
+def views_of(foundation: str) -> tuple[str, ...]:
+    """Return the views that show what rules rest on (`rests_on`)."""
+    return _VIEWS.get(foundation, ())
+
+
 def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
     """Return the views that tell nothing now and without which a rule finds nothing."""
-    needed = _VIEWS.get(RULE_BOOK[key].rests_on, ())
+    needed = views_of(RULE_BOOK[key].rests_on)
     return tuple(each.view for each in reading.unseen if each.view.removeprefix("G") in needed)
 
 
@@ -203,8 +208,8 @@ _RULES = (
               "group", "s", "seconds the first session has waited", rests_on="pools"),
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",
               rests_on="quiesce"),
-    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note of all that "
-              "containers are due", "instance",
+    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note for "
+              "containers without a plan that use all they are due", "instance",
               rests_on="CPU"),
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),
@@ -218,7 +223,7 @@ _RULES = (
     AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
               "", "", "statements downgraded", rests_on="degrees"),
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
-              "", "", "operations downgraded since the last poll, per minute where that is longer ago",
+              "", "", "operations downgraded since the last poll, per minute if that was longer ago",
               rests_on="downgrade"),
     AlertRule("instance_started", "note", "an instance was started within the last hour", "instance",
               rests_on="instances"),

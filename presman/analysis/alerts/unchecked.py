@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from presman.analysis.alerts.rule_book import RULE_BOOK, silent_views
-from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
+from presman.analysis.readings.reading import AS_OF, Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.view_availability import TWO_POLLS
 
 _RANK = {"bad": 2, "warn": 1}
@@ -53,6 +53,11 @@ def as_unchecked(each: UncheckedAlert, reading: Reading) -> Alert:
         short=alert.short + age,
         between=tuple(text + age for text in alert.between),
     )
+
+
+def is_unchecked(alert: Alert) -> bool:
+    """Whether an alert has its age in it, because it cannot be checked."""
+    return f" ({AS_OF}" in alert.text
 
 
 def _mark(alert: Alert) -> tuple[str, str]:

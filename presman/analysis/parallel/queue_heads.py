@@ -106,7 +106,7 @@ class Queues(NamedTuple):
             ahead=self._ahead(head) if self.facts.plans.has_one_queue(head.inst_id, head.con_id) else 0,
             rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
-            not_known=tuple(self._not_known(key, head.inst_id)),
+            not_known=tuple(self.not_known(key, head.inst_id)),
             outdated=outdated_view(self.facts),
         )
         if not placed.confined_by:
@@ -116,7 +116,7 @@ class Queues(NamedTuple):
         pool = together(self.pools[inst_id] for inst_id in inst_ids)
         return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
 
-    def _not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
+    def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
         """Yield the limits of a container and of a group that no view shows, nor that there is none."""
         con_id, group = key
         if not is_target_known(self.facts, con_id, self.budgets):

@@ -266,6 +266,10 @@ class Evidence(NamedTuple):
     lacking: str
 
 
+NO_ANSWER = "no view answers"
+"""What is said of a poll that is silent."""
+
+
 class UnavailableView(NamedTuple):
     """A view that returned nothing, and why in words: it could not be read, or the spool has no file for it."""
 

@@ -316,7 +316,7 @@ class QueueHead(Struct, frozen=True):
     pluggable database if others are visible, too. `equals` other statements of its queue have waited as long, or for an
     unknown time, so it is not known which is first. `queue_waited` is the total time in seconds that all statements of
     its queue have waited. `was_critical` means that they had waited too long at a previous poll, and not much less
-    since. `fits_with` are the instances that are gone, if the head is too large only because their servers are missing.
+    since. `fits_with` are the instances that are gone or may be, if the head is too large only without their servers.
     `not_known` is what else decides whether it starts and is not known: then nobody's end is known to help.
     """
 
@@ -371,7 +371,7 @@ class QueueHead(Struct, frozen=True):
         if self.starts_alone:
             return "too large for the target"
         if self.cause is Cause.UNKNOWN:
-            return "why is not known"
+            return "why it waits is not known"
         if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
             return str(self.cause.value)
         of_target = max((each.short for each in self.shortages if each.everybody), default=0)

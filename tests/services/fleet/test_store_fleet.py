@@ -127,7 +127,7 @@ def test_what_the_newest_poll_could_not_see_is_told(tmp_path: Path, moments: lis
         none, some = sorted(fleet.members(), key=lambda each: each.name)
     assert (some.connection, is_seen(some)) == (ConnectionState.LIVE, False)
     assert some.key_figures is not None
-    assert some.key_figures.unknown == "no answer in time: GV$SESSION"
+    assert some.key_figures.unknown == "not known: GV$SESSION: no answer in time"
     assert (none.connection, none.reason, none.key_figures) == (ConnectionState.LATE, "no view answers", None)
 
 

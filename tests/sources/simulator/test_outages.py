@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.base.errors import InputError
 from presman.config.targets import parse_target
 from presman.polling.poller import Poller
-from presman.rows.snapshot import Snapshot
+from presman.rows.session_rows import Session, SessionCount
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources.simulator.fields import ScenarioError
 from presman.sources.simulator.loading import load_scenario
 from presman.sources.simulator_source import SimulatorSource
@@ -69,6 +71,23 @@ def test_a_release_of_which_no_views_are_known_cannot_be_played(release: str, wo
         load_scenario(str(path))
     with pytest.raises(InputError, match=words):
         parse_target(f"demo:storm?release={release}")
+
+
+def test_a_view_that_answers_again_is_whole_at_once() -> None:
+    """The count of idle sessions rested on: the sessions were listed, and V$SESSION was called unavailable."""
+    clock = Clock()
+    poller = Poller(SimulatorSource(OUTAGE, clock=clock, start=BEGIN), clock=clock)
+    poller.open()
+    for second in range(0, 130, 2):
+        clock.now = float(second)
+        snapshot = poller.poll()
+        if snapshot.section(Session).problem is None:
+            assert snapshot.problems() == {}
+            failed = Section(problem=Problem("", "no answer in time", "GV$SESSION", late=True))
+            uncounted = replace(snapshot, sections={**snapshot.sections, SessionCount: failed})
+            assert analyse(None, uncounted).why_unavailable("V$SESSION") == ""
+        else:
+            assert analyse(None, snapshot).why_unavailable("V$SESSION")
 
 
 def test_one_view_and_then_all_of_them() -> None:
