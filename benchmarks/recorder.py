@@ -1,6 +1,6 @@
 """What forecasts cost `presman record` in a storm that lasts: `python -m benchmarks.recorder [--polls N]`.
 
-Two recorders, one of which foresees nothing, poll the same database of a loopback server, in which the storm goes on
+Two recorders, one of them without forecasts, poll the same database of a loopback server, in which the storm goes on
 for `SPEED` seconds in each: each poll is some five of them after the last, as it is by default. What counts is the CPU
 of each process after the first polls. It takes a second for each poll: six minutes, two for `--polls 120`.
 """

@@ -3,7 +3,7 @@
 The simulator is the world. A limit is really changed some seconds after the start of a scenario; at the poll before,
 the panel is asked what that change would do. Each statement that is queued then is held against when it starts under
 the change: whether that is within the range, how far off the median is, how far off the forecast without the change,
-and what part of their medians all waits are together: less than 100 % where statements start sooner than foreseen.
+and what part of their medians all waits are together: less than 100 % where statements start sooner than forecast.
 Those that neither forecast says anything of, and those that leave the queue without a start, do not count.
 """
 
@@ -66,7 +66,7 @@ CHANGES = (
 
 
 class Judged(NamedTuple):
-    """A start that was foreseen under the change, and after how many seconds it came."""
+    """a start that was forecast under the change, and after how many seconds it came."""
 
     told: ChangedStart
     outcome: float
@@ -84,13 +84,13 @@ def polls(changed: ChangedLimit, at: float, seed: int) -> Iterator[ReadingCame]:
         path = Path(folder) / f"{changed.scenario}.toml"
         path.write_text(changed.text(at), "utf-8")
         source = SimulatorSource(path, seed=seed, clock=lambda: now[0], start=datetime(2026, 3, 14, 9, tzinfo=UTC))
-        poller, readings = Poller(source), Readings(foresees=True)
+        poller, readings = Poller(source), Readings(with_forecasts=True)
         poller.detail_level = DetailLevel.NARROW
         poller.open()
     while now[0] < at + AFTER:
         now[0] += EVERY if now[0] < at else LATER
         if now[0] >= at:
-            readings.foresees = False
+            readings.with_forecasts = False
         found = readings.of(Polled(poller.poll()))
         assert isinstance(found, ReadingCame)
         yield found
@@ -98,17 +98,17 @@ def polls(changed: ChangedLimit, at: float, seed: int) -> Iterator[ReadingCame]:
 
 
 def trial(changed: ChangedLimit, at: float, seed: int) -> list[Judged]:
-    """Return what was foreseen at the poll before a change, and what came of it."""
+    """Return what was forecast at the poll before a change, and what came of it."""
     runs, told, found = StatementRuns(kept=100_000), dict[Executing, ChangedStart](), list[Judged]()
     asked: datetime | None = None
     for number, came in enumerate(polls(changed, at, seed), 1):
         reading = came.reading
         runs.add(reading)
         if asked is None and number * EVERY + EVERY >= at:
-            if came.foresight is None or why_unknown(reading, came.foresight):
+            if came.forecast_basis is None or why_unknown(reading, came.forecast_basis):
                 return []
             limits = PresentLimits.of(reading, came.previous, came.snapshot, RowCache())
-            starts = QueueCourses(came.foresight).compare(reading, limits.load, frozenset({changed.change}))
+            starts = QueueCourses(came.forecast_basis).compare(reading, limits.load, frozenset({changed.change}))
             told = {
                 each.row.executing(): each
                 for each in starts

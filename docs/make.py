@@ -5,6 +5,7 @@ It generates whole pages, and tables within others. A test compares them with pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from docs.contents import DOCS, tab_pages
 from docs.file_pages import csv_page, recording_page, views_page
 from docs.fleet_page import fleet_page
 from docs.json_page import json_page
+from docs.markdown import rows
 from docs.metrics_page import metrics_page
 from docs.rule_tables import rule_table, table_of_rules
 from docs.tab_pages import keys_page, tab_page
 from presman.analysis.alerts.rule_book import RULE_BOOK
+from presman.cli.exit_codes import HELP
 from presman.config.doctor import ASSUMPTIONS
 from presman.rows.query_files import OLDEST
 from presman.tabs import tab_names
@@ -47,10 +50,17 @@ def _pages() -> Iterator[tuple[Path, str]]:
 def _tables() -> Iterator[tuple[Path, str]]:
     """Yield the pages that have a generated table."""
     parts = {DOCS / "proof.md": assumptions(), DOCS / "triage" / "index.md": table_of_rules()}
+    parts[DOCS / "targets.md"] = exit_code_table()
     parts |= {DOCS / "triage" / f"{rule.key}.md": rule_table(rule) for rule in RULE_BOOK.values()}
     for path, table in parts.items():
         if path.exists():  # the test of the handbook reports a rule without a page
             yield path, with_part(path.read_text(encoding="utf-8"), table)
+
+
+def exit_code_table() -> str:
+    """Return the exit codes, as the help has them."""
+    found = re.findall(r"^  (\d+) +(.*(?:\n {7}.*)*)", HELP, re.MULTILINE)
+    return rows(("code", "what it means"), ((code, " ".join(text.split())) for code, text in found)) + "\n"
 
 
 def assumptions() -> str:

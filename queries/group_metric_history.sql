@@ -8,6 +8,7 @@ SELECT
     end_time,
     intsize_csec,
     consumer_group_name,
+    num_cpus,
     avg_running_sessions,
     avg_waiting_sessions,
     io_megabytes,

@@ -1,4 +1,4 @@
-"""How hard the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
+"""How much the tests try: `PRESMAN_THOROUGH=1` tries more examples, and every case instead of every kind of case."""
 
 from __future__ import annotations
 
@@ -62,15 +62,28 @@ def nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+def folder_of_all(factory: pytest.TempPathFactory) -> Path | None:
+    """Return the folder that all workers share, None in a process that has no others beside it."""
+    return factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def warm_ups_are_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The hour before a scenario's start is played once for all tests and all workers."""
-    own = tmp_path_factory.getbasetemp()
     given = os.environ.get("PRESMAN_WARM_UPS")  # of many runs one after the other
-    folder = Path(given) if given else (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "warm-ups"
+    folder = Path(given or (folder_of_all(tmp_path_factory) or tmp_path_factory.getbasetemp()) / "warm-ups")
     folder.mkdir(exist_ok=True)
     with shared(folder):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def polls_are_shared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Workers poll each scenario once for all of them."""
+    from tests.recording.recorded import Course
+
+    of_all = folder_of_all(tmp_path_factory)
+    Course.folder = of_all and of_all / "courses"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -152,13 +165,18 @@ APART = 28
 """Files between two of those: while more than two of four workers wait, a processor has nothing to do."""
 
 
+LONG = ("output/test_sentences_agree", "cli/test_why_command", "oracle/test_values", "tui/test_what_if")
+"""Files that compute for long and would be among the last: all but one worker would wait for their end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have files that wait run beside files that compute, and give tests that were told to go on for long the time."""
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     waiting = [path for name in WAITING if (path := f"tests/{name}.py") in files]
-    order = _mixed([path for path in files if path not in waiting])
+    long = [path for name in LONG if (path := f"tests/{name}.py") in files]
+    order = [*long, *_mixed([path for path in files if path not in {*waiting, *long}])]
     for place, path in enumerate(waiting):
         order.insert(place * (APART + 1), path)
     items[:] = chain.from_iterable(files[path] for path in order)

@@ -1,4 +1,4 @@
-"""What contrib/ has for Prometheus and Grafana, as tests read it: its expressions, and the metrics they name."""
+"""Reader of contrib/ for tests: the expressions for Prometheus and Grafana, and the metrics they name."""
 
 from __future__ import annotations
 

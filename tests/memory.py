@@ -1,4 +1,4 @@
-"""Looking for what a test leaves in memory."""
+"""Search for memory that a test leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what is to come true, and not for ever."""
+"""Waits for a condition, with a time limit."""
 
 from __future__ import annotations
 

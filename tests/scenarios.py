@@ -1,4 +1,4 @@
-"""The scenarios of the demo with a short past: most of the time that a test of theirs takes is the hour before."""
+"""The scenarios of the demo with a short history: the hour before the start takes most of a test's time."""
 
 from __future__ import annotations
 

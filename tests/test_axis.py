@@ -1,4 +1,4 @@
-"""Axes: each tick is where its label says, on every kind of drawing and in the terminal."""
+"""Axes: each tick is at the position of its label, on every kind of drawing and in the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks run: nobody starts them often enough to notice that a name in them has moved."""
+"""The benchmarks still run: they are started too rarely to notice a renamed function otherwise."""
 
 from __future__ import annotations
 

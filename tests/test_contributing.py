@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md shows how views are added; here that is done in a copy of the project, and its tests are run."""
+"""The examples of CONTRIBUTING.md, carried out in a copy of the project, with their tests."""
 
 from __future__ import annotations
 

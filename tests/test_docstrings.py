@@ -1,4 +1,4 @@
-"""Examples in docstrings say what is."""
+"""Examples in docstrings are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords of the environment: nothing that presman starts has them, nor does the list of processes show them."""
+"""Passwords in the environment: child processes do not inherit them, and process lists do not show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests leave the state and the configuration of who runs them alone."""
+"""Tests do not touch the state and configuration of the user who runs them."""
 
 from __future__ import annotations
 

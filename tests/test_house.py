@@ -1,4 +1,4 @@
-"""The house rules that a tool can see: names that stand for one thing, classes of a size, docstrings that name."""
+"""House rules that a tool can check: names that stand for one thing, sizes of classes, docstrings."""
 
 from __future__ import annotations
 

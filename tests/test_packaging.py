@@ -1,4 +1,4 @@
-"""Packages: what they are made of is there, and the wheel holds presman and nothing beside it."""
+"""Packages: their parts exist, and the wheel has presman and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the driver become records: what is too long is cut there, and only there."""
+"""Rows of the driver become records, and too long values are cut there only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that makes the pictures works with the monitor as it is; the film needs no script and little room."""
+"""The program that makes the pictures works with the current monitor; the animation is small and has no script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sanitising entrance: nothing invisible or dangerous passes, everything else does."""
+"""Sanitising of text: nothing invisible or dangerous passes, everything else does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warm-ups that are played once for all tests: the hour before the start costs a hundred times what a copy does."""
+"""Warm-ups that run once for all tests: the hour before the start costs a hundred times what a copy does."""
 
 from __future__ import annotations
 

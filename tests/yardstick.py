@@ -1,4 +1,4 @@
-"""What something costs beside what plain Python costs at the same time: on a slow machine both cost more."""
+"""Cost relative to plain Python at the same time: on a slow machine both cost more."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ def _meanwhile(before: _Session, now: _Session, reading: Reading) -> str:
         return ""
     holds = "it holds servers now" if now.running else "it holds no servers now"
     if before.queued is None:
-        return f"Meanwhile {holds if now.queued is None else 'it is queued, with another statement'}: Esc leaves."
+        return f"Meanwhile {holds if now.queued is None else 'it is queued with another statement'}: Esc leaves."
     if now.queued is None:
-        return f"Meanwhile it is not queued any more, and {holds}: nothing would be sent. Esc leaves."
+        return f"Meanwhile it has left the queue, and {holds}: nothing would be sent. Esc leaves."
     return ""
 
 

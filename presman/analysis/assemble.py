@@ -42,7 +42,7 @@ from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory,
 from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.queries import OF_AN_UPDATE, Scope
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import GoneInstance, Section, Snapshot
+from presman.rows.snapshot import REMEMBERED, SHOWN, GoneInstance, MissingInstance, Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -135,6 +135,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
         ),
         "gone": current.rows(GoneInstance),
+        "missing": current.rows(MissingInstance),
         "switched": facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
         "group_names": facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),
     }
@@ -216,8 +217,12 @@ def late(snapshot: Snapshot) -> tuple[LateView, ...]:
 
 
 def stale(snapshot: Snapshot) -> float | None:
-    """Return by how many seconds the newest rows are older than the snapshot, None if there never were any."""
-    ages = (_age(snapshot, section) for section in snapshot.sections.values())
+    """Return by how many seconds the newest rows are older than the snapshot, None if there never were any.
+
+    What polls remember is no answer, however new.
+    """
+    read = (section for record, section in snapshot.sections.items() if record not in (*SHOWN, *REMEMBERED))
+    ages = (_age(snapshot, section) for section in read)
     return min((age for age in ages if age is not None), default=None)
 
 
@@ -255,7 +260,7 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
     if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
         found.append(
-            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: whose parallel servers they are is not known"
+            f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: which statements they work for is not known"
         )
     if number := facts.snapshot.statements_to_come:
         missing = f"{counted(number, 'statement')} in the queue or running"

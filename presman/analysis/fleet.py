@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from presman.analysis.alerts.alert_rules import all_clear, not_known, worst_first, wrong
+from presman.analysis.alerts.alert_rules import all_clear, worst_first, wrong
+from presman.analysis.alerts.judge import mark_of
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.readings.group_readings import Marked, throttled_percent
-from presman.analysis.readings.reading import Reading, Severity
+from presman.analysis.readings.reading import NO_ANSWER, Reading, Severity
 from presman.analysis.readings.statement_readings import longest_wait
 from presman.analysis.totals import queued_now
 from presman.base.sums import sum_of_known
@@ -22,10 +24,6 @@ class ConnectionState(Marked):
     REFUSED = "REFUSED", "✕", "warn"
     STARTING = "STARTING", "…", "note"
     STOPPED = "STOPPED", "■", "note"
-
-
-NO_ANSWER = "no view answers"
-"""What is not known of a database of which nothing is."""
 
 
 class KeyFigures(Struct, frozen=True):
@@ -63,7 +61,7 @@ class KeyFigures(Struct, frozen=True):
         return throttled_percent(self.used, self.waiting)
 
     @property
-    def is_blind(self) -> bool:
+    def has_unknowns(self) -> bool:
         """Whether something could not be seen."""
         return bool(self.unknown) or self.severity == "note"
 
@@ -132,7 +130,7 @@ def key_figures_of(reading: Reading) -> KeyFigures:
         head_waited=longest_wait(reading.queue),
         servers_in_use=header.servers.in_use,
         servers_target=header.servers.target,
-        alerts=len(alerts),
+        alerts=len({mark_of(each) for each in alerts}),
         severity=alerts[0].state if alerts else "note" if unknown else "good",
         worst="; ".join([*(each.short for each in alerts[:1]), *unknown, *clear]),
         unknown="; ".join(unknown),
@@ -143,9 +141,8 @@ def _not_known(reading: Reading) -> list[str]:
     """Return which problems could not be checked, and which views did not answer; rates need two polls."""
     if reading.is_silent():
         return [NO_ANSWER]
-    late = f"no answer in time: {', '.join(each.view for each in reading.late)}"
-    unchecked = [each.short for each in not_known(reading)] if reading.interval else []
-    return unchecked + [late] * bool(reading.late)
+    found = not_known(reading) if reading.interval else [f"{each.view}: no answer in time" for each in reading.late]
+    return [f"not known: {'; '.join(found)}"] if found else []
 
 
 def is_late(age: float, interval: float) -> bool:
@@ -183,7 +180,7 @@ def _order(member: Member) -> tuple[int, int, int, str]:
 def is_seen(member: Member) -> bool:
     """Return whether its newest poll came in time and answers whether something is wrong."""
     key_figures = member.key_figures
-    return member.connection is ConnectionState.LIVE and not (key_figures and key_figures.is_blind)
+    return member.connection is ConnectionState.LIVE and not (key_figures and key_figures.has_unknowns)
 
 
 def counts(members: Sequence[Member]) -> Counter[ConnectionState]:

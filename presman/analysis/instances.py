@@ -73,7 +73,7 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         num_cpus=sum(each.num_cpus for each in found),
         servers=cluster,
         uptime=min((each.uptime for each in found if each.uptime is not None), default=None),
-        mixed_plans=len({each.plan for each in found}) > 1,
+        mixed_plans=len(_plans(facts, found)) > 1,
         exadata=on_exadata(events),
         autonomous=facts.plans.autonomous,
         nature=database_kind(
@@ -81,6 +81,12 @@ def header(facts: Facts, found: tuple[InstanceReading, ...], cluster: ServerPool
         ),
         idle_blocker_minutes=facts.system.parameters.number(first.inst_id, "max_idle_blocker_time") if first else None,
     )
+
+
+def _plans(facts: Facts, found: Iterable[InstanceReading]) -> set[str]:
+    """Return the plans of the instances, without those that V$RSRC_PLAN does not show although it shows others."""
+    shown = facts.plans.top_rows
+    return {each.plan for each in found if each.inst_id in shown or not shown}
 
 
 def _container(facts: Facts) -> str:

@@ -22,10 +22,13 @@ from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMN
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Sysstat
 from presman.rows.queries import RecordType, field_types, main_records, view_read
-from presman.rows.session_rows import PxSession, Session
+from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import Snapshot
 
 _NOT_THERE = " is not there"
+
+TWO_POLLS = "it takes two polls"
+"""Why what is counted between two polls is not known after one."""
 
 _NAMED = 3
 """The most groups named in a sentence about missing values."""
@@ -101,7 +104,7 @@ def _no_downgrades(snapshot: Snapshot, operations: Sequence[Downgrades], inst_id
     downgrades = [each for each in operations if is_downgrade(each.name)]
     if not {each.inst_id for each in downgrades} >= set(inst_ids) or not downgrades:
         return f"{view_of(snapshot, Sysstat)} does not count them"
-    return "it takes two polls" if any(each.delta is None for each in downgrades) else ""
+    return TWO_POLLS if any(each.delta is None for each in downgrades) else ""
 
 
 def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
@@ -114,7 +117,7 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return f"{view_of(snapshot, ConsumerGroup)} has no rows"
     verdicts = {Verdict.UNKNOWN if _has_no_rates(row) else row.verdict for row in groups}
     if verdicts <= {Verdict.UNKNOWN}:
-        return "it takes two polls"
+        return TWO_POLLS
     unshared = [row.name for row in groups if row.verdict is Verdict.THROTTLED]
     if unshared:
         return f"the share of {', '.join(unshared)} is not known"
@@ -129,8 +132,11 @@ def _has_no_rates(row: GroupReading) -> bool:
 
 
 def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
-    """Return the views that were queried and returned nothing (`Reading.unseen`, the name in JSON)."""
-    asked = (record for record in main_records(snapshot.release) if record in snapshot.sections)
+    """Return the views that were queried and returned nothing (`Reading.unseen`, the name in JSON).
+
+    A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` tells of it.
+    """
+    asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
     return tuple(
         UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
     )

@@ -56,9 +56,9 @@ _CLASS_HUES = {
 }
 """The colours that charts of active sessions have long used for the wait classes."""
 
-GROUP_STYLES = tuple(f"group{place}" for place in range(1, len(GROUP_HUES) + 1))
+GROUP_STYLES = tuple(f"group{n}" for n in range(1, len(GROUP_HUES) + 1))
 
-CLASS_STYLES: Mapping[str, str] = MappingProxyType({name: f"class{place}" for place, name in enumerate(_CLASS_HUES, 1)})
+CLASS_STYLES: Mapping[str, str] = MappingProxyType({name: f"class{n}" for n, name in enumerate(_CLASS_HUES, 1)})
 """The style of each wait class, and of being on CPU."""
 
 HUES: Mapping[str, Hue] = MappingProxyType(

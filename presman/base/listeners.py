@@ -38,7 +38,7 @@ class Standing(IntEnum):
     """Its client is authenticated: it is not closed for another connection."""
 
 
-class _Place(Struct):
+class _Slot(Struct):
     address: str
     since: float
     standing: Standing = Standing.SILENT
@@ -62,7 +62,7 @@ class _OfAddress(Generic[Key]):
         return next(iter(self.at[Standing.SILENT]), None)
 
 
-class Places(Generic[Key]):
+class ConnectionSlots(Generic[Key]):
     """Limits connections to `most` in all and `of_one` for each address; safe ones count only in all.
 
     Instants are seconds of a monotonic clock.
@@ -71,29 +71,29 @@ class Places(Generic[Key]):
     def __init__(self, most: int, of_one: int) -> None:
         self._most = most
         self._of_one = of_one
-        self._taken: dict[Key, _Place] = {}
+        self._taken: dict[Key, _Slot] = {}
         self._bound: dict[str, _OfAddress[Key]] = {}
         """The connections that may be closed, by address."""
         self._addresses: dict[int, dict[str, None]] = {}
         """Addresses by how many such connections they have: a flood needs this thousands of times a second."""
 
     def take(self, key: Key, address: str, now: float) -> tuple[bool, Key | None]:
-        """Give a place to a connection; return whether it got one, and the connection to close for it, if any."""
+        """Give a slot to a connection; return whether it got one, and the connection to close for it, if any."""
         found, gone = self._room(address, now)
         if gone is not None:
             self._remove(gone)
         if found:
-            self._add(key, _Place(address, now))
+            self._add(key, _Slot(address, now))
         return found, gone
 
     def rise(self, key: Key, standing: Standing, now: float) -> None:
         """Note the standing of a connection."""
-        if place := self._taken.get(key):
+        if slot := self._taken.get(key):
             self._remove(key)
-            self._add(key, _Place(place.address, now, standing))
+            self._add(key, _Slot(slot.address, now, standing))
 
     def leave(self, key: Key) -> None:
-        """Free the place of a connection that has ended."""
+        """Free the slot of a connection that has ended."""
         self._remove(key)
 
     def should_read_now(self, came: int) -> bool:
@@ -103,19 +103,19 @@ class Places(Generic[Key]):
         """
         return came >= self._most // 2 and max(self._addresses, default=0) <= 1
 
-    def _add(self, key: Key, place: _Place) -> None:
-        self._taken[key] = place
-        if place.standing is not Standing.SAFE:
-            of_address = self._bound.setdefault(place.address, _OfAddress())
-            of_address.at[place.standing][key] = place.since
-            self._count(place.address, len(of_address) - 1, len(of_address))
+    def _add(self, key: Key, slot: _Slot) -> None:
+        self._taken[key] = slot
+        if slot.standing is not Standing.SAFE:
+            of_address = self._bound.setdefault(slot.address, _OfAddress())
+            of_address.at[slot.standing][key] = slot.since
+            self._count(slot.address, len(of_address) - 1, len(of_address))
 
     def _remove(self, key: Key) -> None:
-        place = self._taken.pop(key, None)
-        if place is not None and place.standing is not Standing.SAFE:
-            of_address = self._bound[place.address]
-            del of_address.at[place.standing][key]
-            self._count(place.address, len(of_address) + 1, len(of_address))
+        slot = self._taken.pop(key, None)
+        if slot is not None and slot.standing is not Standing.SAFE:
+            of_address = self._bound[slot.address]
+            del of_address.at[slot.standing][key]
+            self._count(slot.address, len(of_address) + 1, len(of_address))
 
     def _count(self, address: str, before: int, now: int) -> None:
         """Update the number of connections of an address."""
@@ -151,7 +151,7 @@ PAUSE = 10.0
 """Seconds between two messages of a kind."""
 
 MINUTE = 60.0
-"""Seconds between two messages about a lasting state: no free place, no file descriptors."""
+"""Seconds between two messages about a lasting state: no free slot, no file descriptors."""
 
 
 class RateLimited:

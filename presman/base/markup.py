@@ -117,8 +117,8 @@ def picture(panels: Sequence[Sequence[Markup]], height: float) -> str:
             element("metadata", BY),
             element("rect", width=WIDTH, height=whole, fill="#ffffff"),
             *(
-                element("g", *parts, transform=f"translate(0 {place * height:.0f})")
-                for place, parts in enumerate(panels)
+                element("g", *parts, transform=f"translate(0 {row * height:.0f})")
+                for row, parts in enumerate(panels)
             ),
             xmlns="http://www.w3.org/2000/svg", width=WIDTH, height=whole, viewBox=f"0 0 {WIDTH:.0f} {whole:.0f}",
             font_family=_FONTS, font_size=13,

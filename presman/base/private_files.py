@@ -176,7 +176,7 @@ def open_plain(path: Path) -> BufferedReader:
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
-    raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def read_small(path: Path, most: int) -> bytes:

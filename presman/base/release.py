@@ -44,6 +44,13 @@ SUPPORTED = tuple(Release(*pair) for pair in ((11, 2), (12, 1), (12, 2), (18, 0)
 """The releases that every query is tested with."""
 
 
+def why_not_played(release: Release) -> str:
+    """Return why there can be no simulated database of a release, "" if there can."""
+    if release.major > SUPPORTED[-1].major:
+        return f"release {release} is newer than {SUPPORTED[-1]}, the newest whose views are known"
+    return f"release {release} is older than {SUPPORTED[0]}, the oldest presman reads" if release < SUPPORTED[0] else ""
+
+
 def named(version: str) -> str:
     """Return a version with the name that users know it by, if that differs.
 

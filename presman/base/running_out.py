@@ -44,17 +44,17 @@ _BEGINNING = 10 << 20
 """Bytes of address space for a stack and the first steps of a thread."""
 
 
-def ran_out(error: BaseException, *, foreseen: bool = True) -> str:
+def ran_out(error: BaseException, *, expected: bool = True) -> str:
     """Return in one line what has run out, if that caused an error, and the limit; "" for other errors.
 
-    An error that is not `foreseen` counts as caused by that if hardly a file can be opened or the memory is full.
+    An error that is not `expected` counts as caused by that if hardly a file can be opened or the memory is full.
     """
     each: BaseException | None = error
     while each is not None:
         if what := _of(each):
             return what + _allowed(what)
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
-    if foreseen:
+    if expected:
         return ""
     what = _FILES if _files_left() < FEW else _MEMORY if _is_full_of_memory() else ""
     return what and what + _allowed(what)

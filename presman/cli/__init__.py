@@ -22,6 +22,7 @@ _CODES = {
     "presman.cli.exit_codes.Failure": None,
     "presman.base.errors.InputError": exit_codes.USAGE,
     "presman.recording.store_errors.RecordingError": exit_codes.SOURCE,
+    "presman.sources.InvalidSourceError": exit_codes.USAGE,
     "presman.sources.SourceError": exit_codes.SOURCE,
     "presman.base.errors.LimitError": exit_codes.SOURCE,
     "presman.output.csv_file.OutputError": exit_codes.OUTPUT,
@@ -100,7 +101,7 @@ def _checked(arguments: Sequence[str]) -> int:
     try:
         return _check(arguments)
     except Exception as error:  # without memory or file handles, the module that reports errors cannot be imported
-        sys.stdout.write(f"PRESMAN UNKNOWN - {ran_out(error, foreseen=False) or error}\n")
+        sys.stdout.write(f"PRESMAN UNKNOWN - {ran_out(error, expected=False) or error}\n")
         return exit_codes.SOURCE
 
 
@@ -189,7 +190,7 @@ def _meaning(error: Exception) -> tuple[str, int]:
         return line, error.code if isinstance(error, Failure) else _CODES[known] or exit_codes.USAGE
     if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is not None:
         return f"{str(error.filename)[:200]}: {error.strerror}", exit_codes.USAGE
-    if limit := ran_out(error, foreseen=False):
+    if limit := ran_out(error, expected=False):
         return limit, exit_codes.SOURCE
     return f"internal error: {type(error).__name__}: {line}", exit_codes.INTERNAL
 

@@ -15,7 +15,7 @@ from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
 from presman.cli.parser import Parser, add_format, command_parser, option, output
-from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unseen
+from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import KINDS, Scored
 from presman.reports.advise_text import as_page, as_text
@@ -45,7 +45,7 @@ def arguments() -> Parser:
         "scope start end",
     )
     add_observed(parser)
-    words = f"what is to be reached; may be repeated: {EXAMPLES}".replace("%", "%%")
+    words = f"the goal to meet; may be repeated: {EXAMPLES}".replace("%", "%%")
     option(parser, "--goal GOAL", words, type=_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
     words = (
@@ -54,7 +54,7 @@ def arguments() -> Parser:
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=_kinds(_DEFAULT))
     add_format(parser, "text", "json", "html")
-    output(parser, "-o --output FILE", "write it there; an advice of presman is replaced")
+    output(parser, "-o --output FILE", "write the advice to FILE; an advice of presman is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
@@ -72,7 +72,7 @@ def _kinds(text: str) -> tuple[str, ...]:
         if word in _CPU_LIMIT_NAMES:
             raise ArgumentTypeError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
-                "tells, so none is advised; presman whatif --cpu-limit GROUP=N tells what CPU groups would lack"
+                "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
             )
         if word not in KINDS:
             raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")
@@ -90,8 +90,8 @@ def run(options: Namespace) -> int:
     arrivals = arrivals_of(options, watched.take)
     keep = [name.upper() if name.islower() else name for name in options.keep]
     seen = sorted({each.group for each in arrivals})
-    refuse_unseen("--goal", [goal.group for goal in options.goal], seen)
-    refuse_unseen("--keep", keep, seen)
+    refuse_unknown("--goal", [goal.group for goal in options.goal], seen)
+    refuse_unknown("--keep", keep, seen)
     progress = _Progress(options.goal[0])
     wanted = AdviceWanted(options.goal, keep, options.may_change, options.seed)
     found = advise(arrivals, watched.plan(), wanted, progress.take, watched.demands.found).advice

@@ -35,7 +35,7 @@ exit codes of check:
     )
     option(parser, "target TARGET", "what to check (default: the one in config.ini)", nargs="?")
     for name in ("warning", "critical"):
-        words = f"amount from which an alert is {name}; `presman alerts` lists the keys"
+        words = f"from this amount on the alert is {name}; `presman alerts` lists the keys"
         option(parser, f"--{name} KEY[:SUBJECT]=N", words, action="append", default=[])
     add_poll_times(parser, "give up with UNKNOWN after S seconds (default 30)")
     option(parser, "-v --verbose", "more lines: every alert, what to do, what was not seen")
@@ -84,7 +84,7 @@ def _ending_in_time(seconds: float) -> AbstractContextManager[None]:
     from presman.cli.interruption import after
 
     def end() -> None:
-        line = f"PRESMAN UNKNOWN - not done within {seconds:g} s, ended\n"
+        line = f"PRESMAN UNKNOWN - no result within {seconds:g} s\n"
         os.write(sys.stdout.fileno(), line.encode())
         os._exit(UNKNOWN)
 

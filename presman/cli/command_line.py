@@ -18,19 +18,19 @@ COMMANDS = {
     "fleet": "many databases, one line each, the worst first",
     "once": "one reading as text, JSON or CSV",
     "watch": "events as lines of text: for screen readers, pipes and logs",
-    "export": "readings as CSV, one poll after the other",
+    "export": "every poll as CSV, JSON lines or Parquet",
     "record": "every poll into a file, to replay and to query by SQL",
-    "metrics": "figures of databases for Prometheus to scrape, or pushed to an OpenTelemetry collector",
+    "metrics": "metrics for Prometheus to scrape, or pushed to an OpenTelemetry collector",
     "status": "running recorders and exporters, and their state",
     "serve": "the monitor in a browser, read-only",
     "replay": "a recording on the screens of the monitor",
-    "report": "a period of a recording as one HTML page: what happened, charts, statements, plan",
+    "report": "a period of a recording as one HTML page: events, charts, statements, plan",
     "bundle": "a short recording without names and texts, to send to others",
-    "compare": "two windows of recordings: what differs, by how much, and whether it is more than noise",
-    "chart": "a file that `presman export` wrote: in the terminal, as a picture, as a page",
+    "compare": "what differs between two periods of recordings, by how much, and whether it is more than noise",
+    "chart": "a chart of a file that `presman export` wrote: in the terminal, as a picture or a page",
     "check": "one line and an exit code for Nagios, Icinga or cron",
     "alerts": "the rules behind the alerts, their thresholds, and with a TARGET their state",
-    "why": "why a queued statement has not started, when it should, and whose end would let it",
+    "why": "why a queued statement has not started, when it should, and what would let it start",
     "whatif": "replay observed parallel statements under other limits",
     "advise": "directives under which statements would have started in time, as a script to read",
     "lint": "problems in the active plans, and why",
@@ -77,7 +77,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[str, argparse.Namespa
     """Return the command and its options. Raises Failure; --help and --version exit."""
     given = sys.argv[1:] if arguments is None else arguments
     # A word after --thick is a TARGET or a command; the folder of --thick comes after "=".
-    known, rest = common().parse_known_args(["--thick=" if word == "--thick" else word for word in given])
+    named = next((word for word in given if word in COMMANDS), "")
+    shared = common(f"presman {named}".rstrip())
+    known, rest = shared.parse_known_args(["--thick=" if word == "--thick" else word for word in given])
     word = rest[0] if rest else ""
     if word in COMMANDS:
         return word, parser_of(word).read(rest[1:], known)

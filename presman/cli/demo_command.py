@@ -23,10 +23,10 @@ def arguments() -> Parser:
     )
     option(parser, "scenario SCENARIO", "name or FILE.toml (default: mixed)", nargs="?")
     option(parser, "--list", "list the scenarios")
-    option(parser, "--seed N", "another sequence of events", type=int)
+    option(parser, "--seed N", "seed of the random events", type=int)
     option(parser, "--speed X", "X simulated seconds per second", type=float)
-    option(parser, "--size F", "a machine and a load F times as big", type=float)
-    option(parser, "--release R", "shape the views as release R has them (19, 12.1, ...)")
+    option(parser, "--size F", "machine and load F times as large", type=float)
+    option(parser, "--release R", "views as in release R (19, 12.1, ...)")
     add_screen_options(parser)
     words = "show the tour, or not (default: until you have finished it once)"
     option(parser, "--tour", words, action=argparse.BooleanOptionalAction)

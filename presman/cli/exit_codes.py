@@ -12,7 +12,7 @@ USAGE = 2
 SOURCE = 3
 OUTPUT = 4
 FINDINGS = 5
-BLIND = 6
+NOT_JUDGED = 6
 PARTIAL = 7
 INTERRUPTED = 130
 HUNG_UP = 129
@@ -21,18 +21,20 @@ TERMINATED = 143
 HELP = """\
 exit codes:
   0    done (also: the reader closed the pipe, nothing is configured yet)
-  1    an error in presman itself
-  2    wrong use or configuration
-  3    the database (spool, store) cannot be reached or read; presman status: nothing runs; presman why: views
-       that would tell, or the poll of that instant, cannot be read;
+  1    an error in presman itself (PRESMAN_DEBUG=1 shows where)
+  2    wrong usage or configuration: options, TARGET, config.ini, a scenario, a window that ends before it
+       begins, a file that is no export (presman chart, whatif); presman trace: a file is refused or cut short
+  3    the database (spool, recording) cannot be reached or read, no view answers, or a recording has no poll
+       in that window; presman record and metrics: no database is left; presman status: nothing runs;
+       presman why: the reason is not known, or the views, or the poll of that time, cannot be read;
        memory, open files, processes or threads have run out
   4    the output cannot be written
-  5    presman lint found something at least as severe as --fail-on; presman trace understood no WAIT line;
-       presman why: nobody of that name is queued or runs in parallel; presman advise: nothing meets the
-       goals, or it cannot tell
-  6    presman lint could not judge a plan: what it needs cannot be seen
-  7    the answer is partial: a view did not answer (presman once), or a database or a view (presman fleet);
-       presman status: something that runs is not well
+  5    presman lint found something at least as severe as --fail-on; presman trace found no wait of what was
+       asked for, or understood none; presman why: no such statement is queued or runs in parallel;
+       presman advise: nothing meets the goals, or it is not known whether anything does
+  6    presman lint could not judge a plan: what it needs cannot be read
+  7    the answer is partial: a view did not answer (presman once, alerts), or a database or a view (presman
+       fleet); presman status: something that runs has a problem
   129  stopped by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; what was gathered is kept
        (Ctrl-C ends the monitor as q does, with 0)
   presman check ends with 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, and with nothing else"""

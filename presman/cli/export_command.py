@@ -154,7 +154,7 @@ def run(options: Namespace) -> None:
     notifier = resolved.notifier(first_is_news=True) if resolved.on_alert else None
     begun = time.monotonic()
     needed = notifier.detail_level if notifier is not None else DetailLevel.NARROW
-    polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, foresees=measure == "queue")
+    polling = Polling(resolved, detail_level=EXPORTED[measure].detail_level | needed, with_forecasts=measure == "queue")
     export = _Export(resolved, polling, file, notifier)
     try:
         with reporting("export", file.name if to_file else "standard output", export.status, console.report):

@@ -47,21 +47,21 @@ def arguments() -> Parser:
     parser = command_parser(
         "fleet",
         "Many databases, one line each, the worst first; Enter opens one, Esc comes back. All sections of config.ini,\n"
-        "those that are named or match, or what recorders write to a central store, which needs no connection to\n"
-        "them. Without a terminal, or with --format, it is printed once.",
+        "those named or matched, or what recorders write to a central store, which needs no connection to\n"
+        "them. Without a terminal, or with --format, the list is printed once.",
         """\
   presman fleet
   presman fleet 'prod-*' test
   presman fleet postgresql+psycopg://presman@dbhost/presman
   presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
-exit codes of a fleet that is printed:
+exit codes of a printed fleet:
   0 all databases answered   7 some did not, or not all of their views   3 none did, or the store cannot be read""",
         "scope packs theme",
     )
     option(parser, "targets TARGET", "sections of config.ini, globs of them, other targets; or a store", nargs="*")
     option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
-    option(parser, "--interval S", "seconds between polls of each (default 5; printed: 1)", type=seconds)
-    words = "printed: seconds to wait for those that do not answer (default 30)"
+    option(parser, "--interval S", "seconds between polls of each (default 5; when printed: 1)", type=seconds)
+    words = "when printed: seconds to wait for databases that do not answer (default 30)"
     option(parser, "--timeout S", words, type=some_seconds, default=30.0)
     add_allow_actions(parser, " in an opened database")
     return parser

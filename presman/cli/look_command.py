@@ -36,7 +36,7 @@ def once_arguments() -> Parser:
     add_format(parser, "text", "json", "csv")
     option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=measure)
     add_poll_times(
-        parser, "seconds allowed besides the interval (default 30); exit code 7 if a view has not answered by then"
+        parser, "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
     )
     option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
     return parser
@@ -79,7 +79,7 @@ def alerts_arguments() -> Parser:
     """Return the parser of `presman alerts`."""
     parser = command_parser(
         "alerts",
-        "The rules behind the alerts: key, severity, what thresholds are compared with, and what config.ini sets.\n"
+        "The rules behind the alerts: key, severity, the amount that thresholds are for, and what config.ini sets.\n"
         "With a TARGET also their state now, and why.",
         """\
   presman alerts
@@ -87,7 +87,7 @@ def alerts_arguments() -> Parser:
         "scope packs at",
     )
     option(parser, "target TARGET", "what to read (default: none)", nargs="?")
-    add_poll_times(parser, "seconds allowed besides that (default 30)")
+    add_poll_times(parser, "seconds on top of that (default 30)")
     return parser
 
 
@@ -117,7 +117,7 @@ def lint_arguments() -> Parser:
     """Return the parser of `presman lint`."""
     parser = command_parser(
         "lint",
-        "Print the problems of the active plans: severity, reason, and the manual that describes it.",
+        "Print the problems of the active plans: severity, reason, and the manual that describes each.",
         """\
   presman lint prod
   presman lint prod --format json | jq '.findings[].rule'
@@ -146,7 +146,7 @@ def lint_run(options: Namespace) -> int:
         console.show(findings(reading, found, coverage, console.width()))
     if any(_counts(finding, options.fail_on) for finding in found):
         return exit_codes.FINDINGS
-    return exit_codes.BLIND if coverage.blind and options.fail_on != NEVER else exit_codes.OK
+    return exit_codes.NOT_JUDGED if coverage.blind and options.fail_on != NEVER else exit_codes.OK
 
 
 def _one(options: Namespace) -> tuple[Snapshot, Reading]:
@@ -168,9 +168,10 @@ def why_arguments() -> Parser:
     """Return the parser of `presman why`."""
     parser = command_parser(
         "why",
-        "Say why a parallel statement has not started, when it should, and whose end would let it. The reason is one\n"
-        "of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan, quiesced,\n"
-        "unknown. When it should start is known once presman has seen statements end: --duration, or a recording.",
+        "Say why a parallel statement has not started, when it should, and what would let it start. The reason\n"
+        "is one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan,\n"
+        "quiesced, unknown. When it should start is known once presman has seen statements end: --duration, or a\n"
+        "recording.",
         """\
   presman why prod 507
   presman why prod 2:507 --duration 5m
@@ -193,11 +194,11 @@ def _who(text: str) -> str:
 
 def why_run(options: Namespace) -> int:
     """Run `presman why`."""
-    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_unseen
+    from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text, found_in, why_not_known
 
     resolved = resolve(options.target, load(options), options)
     asked, history = AskedStatement.of(options.who), ReasonHistory()
-    polling = Polling(resolved, foresees=True)
+    polling = Polling(resolved, with_forecasts=True)
     single_poll = options.duration is None and polling.endless
     moments = (
         polling.moments(interval=1.0, polls=2)
@@ -219,6 +220,6 @@ def why_run(options: Namespace) -> int:
     if polling.unread:
         console.note(polling.unread, "damaged", "warning")
     is_unknown = isinstance(row, QueuedStatement) and row.reason is QueueReason.UNKNOWN
-    if polling.unread or is_unknown or why_unseen(came.reading, asked):
+    if polling.unread or is_unknown or why_not_known(came.reading, asked):
         return exit_codes.SOURCE
     return exit_codes.OK if row is not None else exit_codes.FINDINGS

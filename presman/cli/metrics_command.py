@@ -178,7 +178,7 @@ def refuse_strangers(options: Namespace, credentials: Credentials | None) -> Non
         return
     cure = f"--listen 127.0.0.1:{options.listen[1]}, or --insecure"
     if credentials is None and not options.client_ca:
-        raise Failure(f"anybody could read the figures at {host}: metrics_user in config.ini, --client-ca, {cure}")
+        raise Failure(f"anyone could read the metrics at {host}: metrics_user in config.ini, --client-ca, {cure}")
     if not options.certificate:
         raise Failure(f"the password would go to {host} unencrypted: --certificate and --key, {cure}")
 

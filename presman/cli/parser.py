@@ -136,7 +136,7 @@ def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
     value = float(_read(seconds_of, text))
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is {'longer than three years' if value else 'no time at all'}")
+        raise argparse.ArgumentTypeError(f"{text!r} is {'longer than three years' if value else 'not above 0'}")
     return value
 
 
@@ -211,16 +211,16 @@ def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str
         if not mark or not name or isnan(value):
             raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r}: the number is from {least:.0f} to {most:.0f}")
+            raise argparse.ArgumentTypeError(f"{text!r}: the number must be from {least:.0f} to {most:.0f}")
         if whole and value != int(value):
-            raise argparse.ArgumentTypeError(f"{text!r}: the number is a whole one")
+            raise argparse.ArgumentTypeError(f"{text!r}: the number must be whole")
         return name.upper(), value
 
     return read
 
 
 TARGET_HELP = """\
-TARGET is one thing everywhere:
+TARGET is the same everywhere:
   NAME                        a section of config.ini
   user@host[:port]/service    a database (asks for the password; user/password@... works too)
   demo:SCENARIO[?seed=N&speed=X&size=F&release=R]   the simulated database, or your own demo:FILE.toml
@@ -229,9 +229,9 @@ TARGET is one thing everywhere:
                               what `presman record` wrote"""
 
 
-def common() -> Parser:
-    """Return the options that every command takes, before or after its name."""
-    parser = Parser(add_help=False, prog="presman")
+def common(prog: str = "presman") -> Parser:
+    """Return the options that every command takes, before or after its name; `prog` names it in errors."""
+    parser = Parser(add_help=False, prog=prog)
     group = parser.add_argument_group("options everywhere")
     option(group, "--config FILE", "read FILE instead of config.ini")
     option(group, "--refresh S", "seconds between polls (default 2, least 0.5)", type=seconds)
@@ -257,7 +257,7 @@ def add_log_options(parser: Parser) -> None:
     option(group, "--log-format F", "text (default), or json: one object a line", type=OneOf("text", "json"))
     words = "debug (each poll), info (default), warning, error"
     option(group, "--log-level L", words, type=OneOf("debug", "info", "warning", "error"))
-    option(group, "--log-file FILE", "append to FILE, reopened when it is moved; errors also to standard error")
+    option(group, "--log-file FILE", "append to FILE (log rotation is noticed); errors also to standard error")
 
 
 def add_poll_times(parser: Parser, timeout: str) -> None:

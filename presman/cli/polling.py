@@ -58,7 +58,7 @@ class Polling:
     After a successful poll a lost connection is retried until it is back; before that, the caller gets SourceError.
     `requests` are queries on demand that run once (of a spool, at each moment). `timeout` limits all of `once`, in
     seconds; without it each poll has a budget that depends on the interval. What is late is left out. `detail_level`
-    says how much each poll reads; with `foresees`, moments have forecasts of the queue.
+    says how much each poll reads; with `with_forecasts`, moments have forecasts of the queue.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Polling:
         requests: Sequence[RecordType] = (),
         timeout: float | None = None,
         detail_level: DetailLevel = DetailLevel.WHOLE,
-        foresees: bool = False,
+        with_forecasts: bool = False,
         sleep: Callable[[float], None] = rest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -76,7 +76,7 @@ class Polling:
         self._requests = requests
         self._timeout = timeout
         self._detail_level = detail_level
-        self._foresees = foresees
+        self._with_forecasts = with_forecasts
         self._sleep = sleep
         self._clock = clock
         self.trouble = ""
@@ -98,7 +98,7 @@ class Polling:
         if found.queue and self._resolved.target.kind != "recording":
             found = Forecaster().read(found, previous, last, None)
         elif found.queue:
-            self._foresees = True
+            self._with_forecasts = True
             for came in self.moments(newest=LEADING_POLLS):
                 found = self._with_goals(came.reading)
         return ReadingCame(found, last, previous)
@@ -180,9 +180,9 @@ class Polling:
 
     def moments(self, **limits: Unpack[PollLimits]) -> Iterator[ReadingCame]:
         """Yield the reading of each poll until the limits are reached or the source ends."""
-        readings = Readings(foresees=self._foresees)
+        readings = Readings(with_forecasts=self._with_forecasts)
         for number, (previous, snapshot) in enumerate(self.pairs(**limits)):
-            if self._foresees and not number:
+            if self._with_forecasts and not number:
                 readings.forecaster = self._forecaster(previous)
             readings.previous = previous
             yield readings.read(snapshot)

@@ -44,7 +44,7 @@ def arguments() -> cli.Parser:
     cli.option(parser, "--interval S", "seconds between polls (default: --refresh)", type=cli.seconds)
     cli.option(parser, "--polls N", "stop after N polls of each", type=cli.positive)
     cli.option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=cli.some_seconds)
-    cli.option(parser, "--redact", "without SQL texts, users, machines and programs; names are replaced")
+    cli.option(parser, "--redact", "leave out SQL texts, users, machines and programs; replace names")
     cli.option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=cli.age)
     cli.option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=cli.size)
     cli.add_log_options(parser)

@@ -26,7 +26,7 @@ def arguments() -> Parser:
         "at start end",
     )
     option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote", nargs="?")
-    words = "where to write it (-: standard output); a page of presman is replaced"
+    words = "write the page to FILE (-: standard output); a page of presman is replaced"
     output(parser, "-o --output FILE", words, required=True)
     return parser
 

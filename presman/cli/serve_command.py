@@ -59,8 +59,8 @@ def arguments() -> Parser:
     parser = command_parser(
         "serve",
         "The monitor in a browser, on this machine only unless --listen says otherwise. Each page is a separate\n"
-        "monitor with its own database session, logged in as whoever started presman. Viewers cannot act, write a\n"
-        "file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+        "monitor with its own database session and the login that presman was started with. Viewers cannot act,\n"
+        "write a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
         """\
   presman serve prod
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
@@ -148,7 +148,7 @@ def _token_of_file(path: Path) -> Secret:
     if len(token) < SHORTEST_TOKEN or not token.isprintable():
         raise InputError(f"{path}: its first line is not a token of at least {SHORTEST_TOKEN} characters")
     if mode & 0o007:
-        console.note(f"warning: everybody on this machine may read {path}: chmod 600 {path}")
+        console.note(f"warning: every user of this machine may read {path}: chmod 600 {path}")
     return Secret(token)
 
 
@@ -177,7 +177,7 @@ def _listen(host: str, port: int) -> _Listening:
 def _new_token(options: Namespace, listening: _Listening) -> Secret | None:
     """Return a random token, None if none is needed. Raises Failure."""
     if options.token is False and not listening.only_loopback:
-        raise Failure("--no-token goes with loopback: elsewhere anybody could look")
+        raise Failure("--no-token goes with loopback: elsewhere anyone could open the monitor")
     wanted = options.token if options.token is not None else bool(options.public) or not listening.only_loopback
     return Secret(secrets.token_urlsafe(24)) if wanted else None
 
@@ -203,6 +203,6 @@ def _announce(serving: Serving, listening: _Listening, options: Namespace) -> No
         if not access.secure:
             console.note("warning: the line is not encrypted: --certificate, or a reverse proxy in front of loopback")
     elif access.token is None:
-        console.note("anybody logged in to this machine can look, too: --token asks for a token")
+        console.note("anyone logged in to this machine can open it, too: --token asks for a token")
     tail = f"?token={access.token.reveal()}" if access.token is not None and not options.token_file else ""
     console.note(f"open {url}{tail}")

@@ -20,13 +20,13 @@ def arguments() -> Parser:
     parser = command_parser(
         "status",
         "Your running presman commands (record, export, metrics): since when, polls, age of the newest poll, what is\n"
-        "wrong, CPU and memory. A killed one is listed for a day, or until another takes its place.",
+        "wrong, CPU and memory. A killed one is listed for a day, or until another replaces it.",
         """\
   presman status
   presman status --format json | jq '.runs[] | select(.state != "running")'
   sudo -u presman presman status || systemctl status presman-record
 exit codes of status:
-  0 all runs well   3 nothing runs   7 something is late, lost, not written, hangs or died""",
+  0 no problem   3 nothing runs   7 something is late, lost, not written, hangs or died""",
     )
     add_format(parser, "text", "json", "csv")
     return parser

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(which, "--idle", "idle events too, where --all or a pattern includes them")
     option(which, "--list", "list the events found, idle ones with the reason")
     group = parser.add_argument_group("output")
-    words = "write every wait as a line of CSV (takes its place once it is whole); - is standard output"
+    words = "write every wait as a line of CSV (FILE is replaced when it is complete); - is standard output"
     output(group, "--csv FILE", words)
     option(group, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
     output(group, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
@@ -56,7 +56,8 @@ examples:
   presman trace --list *.trc
   presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
   presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
-exit codes: 0 done, 2 a file was refused or cut short (the others count all the same), 4 an output cannot be written""",
+exit codes: 0 done, 2 a file was refused or cut short (the others are counted), 4 an output cannot be written,
+5 no wait of what was asked for was found, or no WAIT line was understood""",
     )
     add_arguments(parser)
     return parser
@@ -109,7 +110,8 @@ def _run(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> int:
             console.show("\n" + text + "\n")
     if survey.files and arguments.image:
         _write_image(survey, arguments.image, arguments.chart or CHARTS)
-    return code or (exit_codes.FINDINGS if survey.is_unread else exit_codes.OK)
+    has_answer = not survey.is_unread and (arguments.list or bool(survey.total.tallies))
+    return code or (exit_codes.OK if has_answer else exit_codes.FINDINGS)
 
 
 def _add(survey: Survey, name: str) -> str | None:
@@ -154,7 +156,7 @@ def _write_image(survey: Survey, name: str, kinds: tuple[str, ...]) -> None:
         for kind in dict.fromkeys(kinds)
     ]
     if not panels:
-        raise Failure(f"{clean(name)} not written: there are no waits to draw")
+        raise Failure(f"{clean(name)} not written: there are no waits to draw", exit_codes.FINDINGS)
     text = svg(panels)
     write_whole(expanded(name), png(text) if name.lower().endswith(".png") else text.encode())
 

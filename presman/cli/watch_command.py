@@ -24,7 +24,7 @@ def arguments() -> Parser:
         "refresh scope packs start end",
     )
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
-    option(parser, "--plain", "nothing but ASCII, and words for signs")
+    option(parser, "--plain", "ASCII only, with words instead of signs")
     words = "time between summaries while nothing changes (default 5m)"
     option(parser, "--summary S", words, type=some_seconds, default=300.0)
     option(parser, "--polls N", "stop after N readings", type=positive)
@@ -36,10 +36,10 @@ def run(options: Namespace) -> None:
     """Narrate until stopped. A loss is reported on standard error, the return on standard output."""
     resolved = resolve(options.target, load(options), options)
     if resolved.on_alert:
-        console.note("on_alert is not run here: watch only tells; the monitor, fleet, export and check run it")
+        console.note("on_alert is not run here: watch only prints; the monitor, fleet, export and check run it")
     judge = Judge(resolved.alerts)
     narration = Narration(options.summary, plain=options.plain)
-    polling = Polling(resolved, foresees=True)
+    polling = Polling(resolved, with_forecasts=True)
     for came in polling.measured(polls=options.polls, duration=options.duration):
         polling.report_damage()
         lines = narration.take(judge.judge(came.reading), came.snapshot)

@@ -152,7 +152,7 @@ def _show_cpu(options: Namespace) -> None:
     known = list(groups_with_cpu(demands.found))
     changes: dict[str, dict[str, float]] = {}
     for given, kind in (("share", "shares"), ("level", "levels"), ("cpu_limit", "cpu")):
-        refuse_unseen(f"--{given.replace('_', '-')}", [name for name, _ in getattr(options, given)], known, "CPU")
+        refuse_unknown(f"--{given.replace('_', '-')}", [name for name, _ in getattr(options, given)], known, "CPU")
         for name, value in getattr(options, given):
             changes.setdefault(name, {})[kind] = value
     if demands.hidden:
@@ -221,7 +221,7 @@ def _check_level(load: ObservedLoad, group: Group) -> None:
     """Raise Failure for a group whose level in the observed plan cannot be changed."""
     if not load.plan.is_ordered:
         raise Failure(
-            "--level: groups stand in subplans or several containers, divide by shares, or one queue serves all of "
+            "--level: groups are in subplans or several containers, divide by shares, or one queue serves all of "
             "them: other levels are not replayed"
         )
     if load.level(group) is None:
@@ -230,11 +230,11 @@ def _check_level(load: ObservedLoad, group: Group) -> None:
 
 def _by_group(given: list[tuple[str, float]], arrivals: Sequence[Arrival], option: str) -> dict[Group, float]:
     """Return the values of an option by group. Raises Failure for a group without statements."""
-    refuse_unseen(option, [name for name, _ in given], sorted({each.group for each in arrivals}))
+    refuse_unknown(option, [name for name, _ in given], sorted({each.group for each in arrivals}))
     return {Group(each.con_id, each.group): value for name, value in given for each in arrivals if each.group == name}
 
 
-def refuse_unseen(option: str, names: Iterable[str], known: Collection[str], what: str = "statement") -> None:
+def refuse_unknown(option: str, names: Iterable[str], known: Collection[str], what: str = "statement") -> None:
     """Raise Failure if an option names a group that was not observed."""
     for name in names:
         if name not in known:

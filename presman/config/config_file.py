@@ -103,7 +103,7 @@ def refresh_seconds(value: str) -> float:
 def _seconds(value: str) -> float:
     seconds = seconds_of(value)
     if not 0 < seconds < 1e6:
-        raise ValueError(f"{value!r} is {'longer than eleven days' if seconds else 'no time at all'}")
+        raise ValueError(f"{value!r} is {'longer than eleven days' if seconds else 'not above 0'}")
     return seconds
 
 

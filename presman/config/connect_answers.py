@@ -215,7 +215,7 @@ def write_section(path: Path, name: str, values: Mapping[str, str], *, secret: b
         mode = _mode(path)
         text = path.read_bytes().decode("utf-8") if mode is not None else ""
         if len(text) > LARGEST:
-            raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is no config.ini")
+            raise ConfigError(f"{path}: more than {LARGEST:,} bytes: that is not a config.ini")
         data = with_section(text, name, values).encode("utf-8")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_private(path, data, 0o600 if mode is None else mode & 0o700 if secret else mode)

@@ -397,7 +397,7 @@ def check(target: Target, *, scope: Scope = Scope.CLUSTER) -> Iterator[str]:
     try:
         release = source.open()
         source.advance()
-        yield f"{source.name}: what presman assumes, and what this database shows of it. Only SELECTs are sent."
+        yield f"{source.name}: what presman assumes, and what this database shows. Only SELECTs are sent."
         for each in ASSUMPTIONS:
             yield from ("", f"{each.key}: {each.taken}")
             yield f"  confirmed if: {each.confirmed}"
@@ -414,10 +414,10 @@ def _answer(each: Assumption, source: Source, release: Release) -> str:
     if release < each.since:
         return f"not asked: {each.since} or later has it"
     section = source.read([Request(each.query())]).sections[0]
-    return unseen(section) or each.judge(section.rows)
+    return why_no_answer(section) or each.judge(section.rows)
 
 
-def unseen(section: Section) -> str:
+def why_no_answer(section: Section) -> str:
     """Return why an answer shows nothing, "" if it shows something: an answer without rows confirms nothing."""
     if section.problem:
         return f"not known: {section.problem}"

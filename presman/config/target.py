@@ -17,7 +17,7 @@ from msgspec import structs
 from presman.base import private_files
 from presman.base.errors import did_you_mean, nearest
 from presman.base.private_files import expanded
-from presman.base.release import SUPPORTED, Release
+from presman.base.release import SUPPORTED, Release, why_not_played
 from presman.base.secret import Secret
 from presman.config.config_file import Config, ConfigError, Settings
 from presman.sources import SourceError, SourceRecipe
@@ -351,6 +351,9 @@ def demo_target(text: str, settings: Settings) -> Target:
     speed = number_of(options, "speed", float)
     if speed is not None and not 0 < speed <= 3600:
         raise TargetError(f"demo: speed={options['speed']} is not above 0 and at most 3600")
+    release = _release(options)
+    if release is not None and (why := why_not_played(release)):
+        raise TargetError(f"demo: {why}")
     size = number_of(options, "size", float)
     if size is not None and not 0 < size <= 100:
         raise TargetError(f"demo: size={options['size']} is not above 0 and at most 100")
@@ -359,7 +362,7 @@ def demo_target(text: str, settings: Settings) -> Target:
         "seed": seed,
         "speed": 1.0 if speed is None else speed,
         "size": size,
-        "release": _release(options),
+        "release": release,
     }
     make = SourceRecipe("presman.sources.simulator_source", "SimulatorSource", given)
     return Target(f"demo:{text if name in text else name + text}", "simulator", settings, make)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from presman.base.errors import InputError, closest, nearest
-from presman.base.private_files import expanded, is_file, is_folder
+from presman.base.private_files import exists, expanded, is_file, is_folder
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.base.text import clean
 from presman.config import target as kinds
@@ -49,11 +49,19 @@ def oracle_target(text: str, settings: Settings, config: Config) -> Target:
     return kinds.connected(connect.name, connect, settings)
 
 
-def _why_no_target(text: str, config: Config) -> str:
-    if is_folder(expanded(text)):
+def _why_no_path(text: str) -> str:
+    """Return why a path is no target, "" if there is no such path."""
+    path = expanded(text)
+    if is_folder(path):
         return f"no target {text!r}: a folder of recordings is recording:{text}, one of CSV files spool:{text}"
-    if is_file(expanded(text)):
-        return f"no target {text!r}: that file is no recording of presman (whose names end in .presman)"
+    if is_file(path):
+        return f"no target {text!r}: a file of another name than *.presman is recording:{text}, if it is a recording"
+    return f"no target {text!r}: it is not a regular file" if exists(path) else ""
+
+
+def _why_no_target(text: str, config: Config) -> str:
+    if why := _why_no_path(text):
+        return why
     section = nearest(text, config.targets)
     scenario = closest(text.removeprefix("demo:"), kinds.scenarios())
     meant = section or (scenario and f"demo:{scenario}") or kinds.nearest_recording(expanded(text))
@@ -132,6 +140,9 @@ def parse_target(text: str, config: Config | None = None) -> Target:
 
 def _refuse_password(text: str, within: str = "") -> None:
     if _BARE.fullmatch(text):
+        with suppress(OSError):  # its text would have the whole path
+            if why := _why_no_path(text):
+                raise TargetError(f"{within}{why}")
         what = "a TARGET with / and without @ may be a password, so it is not used and not shown"
         raise TargetError(f"{within}{what}: write {FORMS}")
 

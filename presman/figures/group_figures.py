@@ -219,7 +219,7 @@ GROUPS: Figures[GroupReading] = Figures(
           "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). "
           "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
-          "not in it. ≤: not told by that view now, this is what all its statements hold.",
+          "not in it. ≤: that view does not show it now; this is what all its statements hold.",
           "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar, state=_servers_state,
           narrow=False, vital=True),
     Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else "

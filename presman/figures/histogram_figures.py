@@ -94,7 +94,7 @@ def figures(
         SpanFacts(
             "over",
             "no delta yet" if now is None else f"last {lately(now)}",
-            ABSENT if window is None else f"{duration(window.seconds)} of {minutes} min",
+            ABSENT if window is None else f"{span_text(window.seconds)} of {minutes} min",
             duration(startup.seconds if startup else None),
         ),
         line("waits", lambda span: f"{count(span.waits)}{_rate(span)}"),
@@ -110,9 +110,14 @@ def figures(
     return tuple(lines)
 
 
+def span_text(seconds: float | None) -> str:
+    """Return the time that figures cover: with tenths below a minute, ``2.0 s``, then by the clock, ``1:05``."""
+    return f"{seconds:.1f} s" if seconds is not None and seconds < 59.95 else duration(seconds)
+
+
 def lately(now: Latency | None) -> str:
     """Return the time that the newest figures of a histogram cover."""
-    return f"{number(now.seconds)} s" if now and now.seconds else "now"
+    return span_text(now.seconds) if now and now.seconds else "now"
 
 
 def brief(name: str, span: Latency | None, width: int) -> Line:
@@ -242,7 +247,7 @@ FACTS: Table[SpanFacts] = Table(
                    "Percents under and over a limit count whole buckets only, so neither is too high; 1,024 µs counts "
                    "as 1 ms.", "name", sortable=False, width=20),
         FactFigure("now", "now", TEXT, "Since the histogram was read before: at the last poll, or up to a minute ago "
-                   "where nobody looked at it; the first line says for how long.", "now", sortable=False, width=20),
+                   "if the tab was not open; the first line says for how long.", "now", sortable=False, width=20),
         FactFigure("window", "window", TEXT,
                    "Over the minutes chosen with w, as far as presman has polled them; the first line says how far.",
                    "window", sortable=False, width=20),

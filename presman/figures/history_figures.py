@@ -95,7 +95,7 @@ GOALS: Table[GoalReading] = Table(
             "since presman watches.", "bad"),
         Aim("watched_s", "watched", SECONDS, "How long presman has watched.", "watched"),
     ),
-    lambda row: str(row.goal), "config.ini names no goal.", json="goals",
+    lambda row: str(row.goal), "config.ini has no goal.", json="goals",
 )
 
 LEDGER: Table[StatementRun] = Table(

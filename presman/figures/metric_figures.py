@@ -421,7 +421,7 @@ READING_SUBJECTS: tuple[Subject[Any], ...] = (
         ),
     ),
     Subject[UnansweredQuery](
-        "A question without an answer",
+        "A query without an answer",
         {"query": attrgetter("query"), "view": attrgetter("view")}, of_reading(lambda reading: reading.troubles),
         (
             Metric(

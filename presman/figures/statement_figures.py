@@ -39,7 +39,7 @@ def running_state(row: RunningStatement) -> str:
     kind = f"{row.kind.name}, " if row.kind is not None else ""
     if row.idle is not None:
         return f"○ {kind}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {row.idle_time}"
-    doing = kind + (one_line(row.event, 40) or "its coordinator is not visible")
+    doing = kind + (one_line(row.event, 40) or "coordinator not visible")
     if row.queued:
         doing = f"{kind}queued with another statement"
     if row.blocker:
@@ -127,15 +127,16 @@ def between(starts: StartForecast | None) -> str:
 def starts_in(row: QueuedStatement) -> str:
     """Return the earliest and latest expected start, as one time if both are shown the same.
 
-    For folded statements, the earliest and latest of all; "" unless all of them have both.
+    For folded statements, the earliest and latest of all: the latest is ? if one of them has none.
     """
     if isinstance(row, CollapsedStatements):
         found = [each.starts for each in row.same]
         lows = [each.low for each in found if each is not None and each.low is not None]
         highs = [each.high for each in found if each is not None and each.high is not None]
         alike = set(map(starts_in, row.same))
-        whole = len(lows) == len(highs) == len(found)
-        return alike.pop() if len(alike) == 1 else f"{duration(min(lows))}-{duration(max(highs))}" if whole else ABSENT
+        if len(alike) == 1 or row.starts is None or row.starts.low is None:
+            return alike.pop() if len(alike) == 1 else ABSENT
+        return f"{duration(min(lows))}-{duration(max(highs)) if len(highs) == len(found) else '?'}"
     low, _, high = between(row.starts).partition("-")
     return when(row.starts) if low in {high, ""} else f"{low}-{high}"
 
@@ -146,7 +147,7 @@ def forecast_record(reading: Reading, *, since: bool = False) -> str:
     if behind is None or not behind.record.judged:
         return ""
     record = behind.record
-    again = ", worked out again from the recording" if behind.worked_out_again else ""
+    again = ", calculated again from the recording" if behind.worked_out_again else ""
     when = f", since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
     return f"{record.in_words()}, half within {duration(record.median_error)} of its middle{again}{when}"
 
@@ -155,7 +156,7 @@ NO_START = "starts in: no forecast, "
 """The beginning of the note on a queue without a forecast; the ends of running statements may still be known."""
 
 
-def why_unforeseen(reading: Reading) -> str:
+def why_no_forecast(reading: Reading) -> str:
     """Return why no start in the queue is forecast; "" if one is, if there is no forecaster, or if reasons differ."""
     reasons = {each.starts.why_none for each in reading.queue if each.starts is not None}
     return f"{NO_START}{reasons.pop()}" if len(reasons) == 1 and reasons != {""} else ""
@@ -266,7 +267,7 @@ QUEUED: Figures[QueuedStatement] = Figures(
            "the latest.", "starts.low"),
     Queued("starts_high_s", "at most", SECONDS, "The latest start: in 8 cases of 10 it starts between the earliest "
            "and this.", "starts.high"),
-    Queued("no_forecast", "not foreseen because", NAME, "Why there is no such figure: `timeout` where it reaches its "
+    Queued("no_forecast", "no forecast because", NAME, "Why there is no such figure: `timeout` where it reaches its "
            "timeout first, else what is not known. Empty where there is one.", no_forecast),
     Queued("timeout_left_s", "Timeout in", SECONDS, "Time left to PARALLEL_QUEUE_TIMEOUT of its group's directive. "
            "Then: ✕ it ends with ORA-07454 (always before 18, later with PQ_TIMEOUT_ACTION CANCEL), ▶ it starts at "

@@ -92,7 +92,7 @@ CLASSES_TABLE: Table[ClassActivity] = Table(
         ByClass("share_percent", "%", PERCENT, "Its part of the DB time of all classes in the window.",
                 lambda row: None if row.share is None else 100 * row.share, width=4),
     ),
-    lambda row: row.name, "Nobody was active.",
+    lambda row: row.name, "No session was active.",
 )
 
 _COLUMNS: tuple[Figure[TopStatement], ...] = (
@@ -127,7 +127,7 @@ TOP_BY_SERVERS: Table[TopStatement] = Table(
 )
 
 BLOCKERS: Table[Blocking] = Table(
-    "blockers", "Who waits for whom",
+    "blockers", "Blocked sessions",
     (
         Holds("session", "Session", NAME, "inst:sid,serial. Below each session (└) those that wait for it "
               "(V$SESSION.BLOCKING_INSTANCE, BLOCKING_SESSION while STATE is WAITING). At the poll.", _tree, width=18,
@@ -142,6 +142,6 @@ BLOCKERS: Table[Blocking] = Table(
         _of("consumer_group"),
         _of("program"),
     ),
-    lambda row: row.name, "Nobody waits for another session.",
+    lambda row: row.name, "No session waits for another one.",
 )
 # fmt: on

@@ -1,9 +1,9 @@
 """Calibration of forecasts by their outcomes: courses determine the shape of an interval, outcomes its width.
 
-These are adaptive conformal intervals: the distance of each outcome from the median, in half widths of its interval, is
-kept, and the next intervals are wide enough to hold the wanted part of these distances. A miss increases that part, a
-hit decreases it a little. First forecasts are calibrated by first forecasts, those of statements that have waited for a
-while by all forecasts of some polls.
+These are adaptive conformal intervals: the conformity score of each outcome, its distance from the median in half
+widths of its interval, is kept, and the next intervals are wide enough to hold the wanted part of these scores. A miss
+increases that part, a hit decreases it a little. First forecasts are calibrated by first forecasts, those of statements
+that have waited for a while by all forecasts of some polls.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import NamedTuple
 from presman.analysis.readings.forecast_readings import ForecastRecord
 from presman.forecast.statement_history import FEW
 
-HELD = 0.8
+COVERAGE = 0.8
 """The part of the outcomes that an interval should hold, and the part aimed at before there are outcomes."""
 
 KEPT = 50
 _UNTRIED = 1.5
 """The factor by which intervals are wider than in the courses until five outcomes are known."""
-_STEP = 0.01
+_LEARNING_RATE = 0.01
 """The change of the part aimed at after each outcome.
 
 The outcomes of a burst err together, and are known late: with larger steps the width oscillates, and is narrow just
 when the next burst comes.
 """
-_LEAST, _MOST = 0.5, 0.98
-_STANDING = 0.86
-"""The part aimed at for all waiting statements: a little more than HELD, since those of one queue err together."""
+_LEAST_AIM, _MOST_AIM = 0.5, 0.98
+_STANDING_COVERAGE = 0.86
+"""The part aimed at for all waiting statements: a little more than COVERAGE, since those of one queue err together."""
 _DRIFTS, _DRIFTS_AFTER = 0.3, 300.0
 """Half of an interval is at least this part of its median's excess over this many seconds.
 
@@ -60,8 +60,8 @@ class Interval(NamedTuple):
         """Return the median of ascending numbers and the range of the middle 8 of 10."""
         return cls(*(ascending[int(part * (len(ascending) - 1) + 0.5)] for part in (0.5, 0.1, 0.9)))
 
-    def distance(self, seconds: float, least: float) -> float:
-        """Return the distance of `seconds` from the median, in halves of the interval of at least `least` seconds."""
+    def score(self, seconds: float, least: float) -> float:
+        """Return the conformity score of `seconds`: its distance from the median in halves of at least `least`."""
         below, above = _halves(self, least)
         error = seconds - self.median
         return error / above if error > 0 else -error / below
@@ -73,9 +73,9 @@ class Interval(NamedTuple):
 
 
 class ForecastOutcome(NamedTuple):
-    """The outcome of a forecast: its `distance` from the median in half widths, its `error` in seconds."""
+    """The outcome of a forecast: its conformity `score`, and its `error` in seconds."""
 
-    distance: float
+    score: float
     error: float
     held: bool
 
@@ -85,7 +85,7 @@ class Calibration:
 
     def __init__(self) -> None:
         self._outcomes: deque[ForecastOutcome] = deque(maxlen=KEPT)
-        self._part = HELD
+        self._aim = COVERAGE
         self.factor = _UNTRIED
         """The factor by which intervals are wider than in the courses."""
 
@@ -101,14 +101,14 @@ class Calibration:
         `before` is its outcome while it had not started, which is replaced.
         """
         held = shown.low <= seconds <= shown.high
-        found = ForecastOutcome(raw.distance(seconds, least), abs(seconds - raw.median), held)
+        found = ForecastOutcome(raw.score(seconds, least), abs(seconds - raw.median), held)
         if before is None:
             self._outcomes.append(found)
-            self._part += _STEP * (HELD if not held else HELD - 1)
-            self._part = min(_MOST, max(_LEAST, self._part))
+            self._aim += _LEARNING_RATE * (COVERAGE if not held else COVERAGE - 1)
+            self._aim = min(_MOST_AIM, max(_LEAST_AIM, self._aim))
         elif before in self._outcomes:
             self._outcomes[self._outcomes.index(before)] = found
-        self.factor = self._made_of_outcomes()
+        self.factor = self._learned_factor()
         return found
 
     def record(self) -> ForecastRecord:
@@ -117,9 +117,9 @@ class Calibration:
         held = sum(each.held for each in self._outcomes)
         return ForecastRecord(len(errors), held, tenths(median(errors)) if errors else None)
 
-    def _made_of_outcomes(self) -> float:
-        distances = sorted(each.distance for each in self._outcomes)
-        return _UNTRIED if len(distances) < FEW else _holding(self._part, distances)
+    def _learned_factor(self) -> float:
+        scores = sorted(each.score for each in self._outcomes)
+        return _UNTRIED if len(scores) < FEW else _conformal_factor(self._aim, scores)
 
 
 class StandingForecast(NamedTuple):
@@ -146,7 +146,7 @@ class QueueCalibration:
         """Note that a statement started at `at`, or left without a start if that is None."""
         for each in self._open.pop(who, ()):
             if at is not None and at >= each.at:
-                self._known.append((each.at, each.raw.distance(at - each.at, each.least)))
+                self._known.append((each.at, each.raw.score(at - each.at, each.least)))
 
     def forget_open(self) -> None:
         """Forget the standing forecasts of all waiting statements: they will not be judged."""
@@ -155,22 +155,22 @@ class QueueCalibration:
     def look(self, now: float, shown: Sequence[tuple[Hashable, StandingForecast]]) -> None:
         """Take the standing forecasts of all waiting statements, and compute the factor from the outcomes so far."""
         since = now - _HOUR
-        distances = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
-        self.factor = _holding(_STANDING, distances) if len(distances) >= FEW else None
+        scores = sorted([*(found for at, found in self._known if at >= since), *self._late(now, since)])
+        self.factor = _conformal_factor(_STANDING_COVERAGE, scores) if len(scores) >= FEW else None
         for who, standing in shown[:: max(1, ceil(len(shown) / _OF_ONE_LOOK))]:
             standings = self._open.setdefault(who, [])
             standings[:] = [*(each for each in standings if each.at >= since), standing]
 
     def _late(self, now: float, since: float) -> list[float]:
-        """Return the distances so far of the statements that still wait after their medians."""
+        """Return the scores so far of the statements that still wait after their medians."""
         still = (each for standings in self._open.values() for each in standings if each.at >= since)
-        return [each.raw.distance(now - each.at, each.least) for each in still if now - each.at > each.raw.median]
+        return [each.raw.score(now - each.at, each.least) for each in still if now - each.at > each.raw.median]
 
 
-def _holding(part: float, distances: Sequence[float]) -> float:
-    """Return the factor within which `part` of the ascending `distances` lies."""
-    place = min(len(distances), ceil(part * (len(distances) + 1))) - 1
-    return min(_WIDEST, max(_NARROWEST, distances[place]))
+def _conformal_factor(part: float, scores: Sequence[float]) -> float:
+    """Return the factor within which `part` of the ascending `scores` lies."""
+    rank = min(len(scores), ceil(part * (len(scores) + 1))) - 1
+    return min(_WIDEST, max(_NARROWEST, scores[rank]))
 
 
 def _halves(raw: Interval, least: float) -> tuple[float, float]:

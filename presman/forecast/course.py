@@ -14,7 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from presman.analysis.readings.statement_readings import SAME_WAIT
-from presman.forecast.scheduler import Chance, Group, Limits, QueueEntry, QueueOutcome, StatementQueue
+from presman.forecast.scheduler import Group, Limits, QueueEntry, QueueOutcome, SeededRandom, StatementQueue
 from presman.forecast.statement_history import Durations
 
 HORIZON = 4 * 3600.0
@@ -25,7 +25,7 @@ MOST_STEPS = 4_000
 
 
 class Holder(NamedTuple):
-    """A statement that has held `servers` for `held` seconds; `lasts` is None if its duration is unknown.
+    """A statement that has held `servers` for `held` seconds; `duration` is None if it is unknown.
 
     Then it may keep them for as long again as it has (as likely less as more), or forever if that is unknown, too. Its
     current operation goes on for `remaining` seconds (V$SESSION_LONGOPS), None if there is no estimate; `times` are the
@@ -36,14 +36,14 @@ class Holder(NamedTuple):
     group: Group
     servers: int
     held: float
-    lasts: Durations | None
+    duration: Durations | None
     remaining: float | None = None
     times: tuple[float, ...] = ()
     managed: bool = True
 
 
 class Waiting(NamedTuple):
-    """A statement that has `waited` and wants `low` to `high` servers; `lasts` is its duration after the start.
+    """A statement that has `waited` and wants `low` to `high` servers; `duration` is that after the start.
 
     `is_next` says that its wait event marks it as the next to start.
     """
@@ -52,12 +52,12 @@ class Waiting(NamedTuple):
     low: int
     high: int
     waited: float
-    lasts: Durations
+    duration: Durations
     is_next: bool = False
 
 
-class Came(NamedTuple):
-    """A statement that arrived `at` seconds after observation began; `lasts` is the duration of such statements.
+class PastArrival(NamedTuple):
+    """A statement that arrived `at` seconds after observation began; `duration` is that of such statements.
 
     A statement of a group that bypasses the queue does not queue.
     """
@@ -65,20 +65,20 @@ class Came(NamedTuple):
     at: float
     group: Group
     servers: int
-    lasts: Durations
+    duration: Durations
     queues: bool = True
 
 
 class QueueNow(NamedTuple):
     """The queue at one instant: its rules, the holders of servers, and the waiting statements in order of arrival.
 
-    `came` are the arrivals in the `watched` seconds before, by time: future arrivals are drawn from them.
+    `arrivals` are those in the `watched` seconds before, by time: future arrivals are drawn from them.
     """
 
     limits: Limits
     holders: Sequence[Holder]
     waiting: Sequence[Waiting]
-    came: Sequence[Came] = ()
+    arrivals: Sequence[PastArrival] = ()
     watched: float = 0.0
 
 
@@ -135,7 +135,7 @@ def draw(now: QueueNow, seed: str) -> Draw:
     high = random.random() < 0.5
     left = tuple(_left(each, random.random()) for each in now.holders)
     wants = tuple(each.high if high else each.low for each in now.waiting)
-    lasts = tuple(each.lasts.left(0.0, random.random()) for each in now.waiting)
+    lasts = tuple(each.duration.left(0.0, random.random()) for each in now.waiting)
     since = random.random() * now.watched
     waited = tuple(each.waited + SAME_WAIT * (2.0 if each.is_next else random.random()) for each in now.waiting)
     return Draw(left, wants, lasts, waited, since, seed)
@@ -144,10 +144,10 @@ def draw(now: QueueNow, seed: str) -> Draw:
 def _left(holder: Holder, chance: float) -> float:
     if holder.remaining is not None and holder.times:
         return holder.remaining * holder.times[int(chance * len(holder.times))]
-    if holder.lasts is None:
+    if holder.duration is None:
         return holder.held * chance / (1.0 - chance) if holder.held else inf
     at_least = holder.remaining or 0.0
-    return at_least + holder.lasts.left(holder.held + at_least, chance)
+    return at_least + holder.duration.left(holder.held + at_least, chance)
 
 
 def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
@@ -155,13 +155,13 @@ def play(now: QueueNow, drawn: Draw, ended: Collection[int] = ()) -> Played:
     return _Course(now, drawn, ended).run()
 
 
-_NOBODY = inf, Came(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
+_NOBODY = inf, PastArrival(inf, Group(0, ""), 0, Durations((1.0,), (0.5,), 1.0))
 
 
-def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple[float, Came]]:
+def _again(arrivals: Sequence[PastArrival], watched: float, since: float) -> Iterator[tuple[float, PastArrival]]:
     """Yield the arrivals repeatedly, each with the seconds after which it comes."""
-    first = bisect_left(came, since, key=attrgetter("at"))
-    order = [*((each, 0.0) for each in came[first:]), *((each, watched) for each in came[:first])]
+    first = bisect_left(arrivals, since, key=attrgetter("at"))
+    order = [*((each, 0.0) for each in arrivals[first:]), *((each, watched) for each in arrivals[:first])]
     for turn in count() if order and watched > 0 else ():
         for each, wrapped in order:
             yield each.at - since + wrapped + turn * watched, each
@@ -170,8 +170,8 @@ def _again(came: Sequence[Came], watched: float, since: float) -> Iterator[tuple
 class _Course:
     def __init__(self, now: QueueNow, drawn: Draw, ended: Collection[int]) -> None:
         self._now, self._drawn = now, drawn
-        self._queue = StatementQueue(now.limits, Chance(f"{drawn.seed}/order"))
-        self._chance = Chance(f"{drawn.seed}/arrivals")
+        self._queue = StatementQueue(now.limits, SeededRandom(f"{drawn.seed}/order"))
+        self._chance = SeededRandom(f"{drawn.seed}/arrivals")
         self._lasts: dict[int, float] = {}
         self._ends: list[tuple[float, int, QueueEntry]] = []
         self._starts = [inf] * len(now.waiting)
@@ -186,7 +186,7 @@ class _Course:
             each = now.waiting[index]
             self._submit(index, each.group, drawn.wants[index], -each.waited, drawn.lasts[index])
         heapify(self._ends)
-        self._coming = _again(now.came, now.watched, drawn.since)
+        self._coming = _again(now.arrivals, now.watched, drawn.since)
         self._comes, self._who = next(self._coming, _NOBODY)
 
     def run(self) -> Played:
@@ -229,7 +229,12 @@ class _Course:
     def _come(self, when: float) -> None:
         each = self._who
         self._submit(
-            self._next, each.group, each.servers, when, each.lasts.left(0.0, self._chance.random.random()), each.queues
+            self._next,
+            each.group,
+            each.servers,
+            when,
+            each.duration.left(0.0, self._chance.random.random()),
+            each.queues,
         )
         self._next += 1
         self._comes, self._who = next(self._coming, _NOBODY)

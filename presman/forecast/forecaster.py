@@ -66,13 +66,13 @@ SEED = 1
 _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP", "DBA_RSRC_PLAN_DIRECTIVES")
 """Views required for a forecast: they show the waiting statements, the holders of servers, and the limits."""
 
-_QUIESCED = "the database is quiesced, and nobody knows for how long"
-_BEHIND_BROKEN = StartForecast(why_none="a statement before it should have started by now and has not")
+_QUIESCED = "the database is quiesced, for how long is not known"
+_BEHIND_BROKEN = StartForecast(why_none="a statement ahead of it should have started by now and has not")
 _NEVER_KNOWN = "and whether that ever starts is not known"
-_BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement before it wants more than its limit allows, {_NEVER_KNOWN}")
-PENDING = StartForecast(why_none="it is being worked out")
+_BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement ahead of it wants more than its limit allows, {_NEVER_KNOWN}")
+PENDING = StartForecast(why_none="it is being calculated")
 """A start that is not known yet."""
-_TOO_LONG = StartForecast(why_none="the queue is so long that working it out takes more than 5 minutes")
+_TOO_LONG = StartForecast(why_none="the queue is so long that the calculation takes more than 5 minutes")
 _NOT_WITHIN = "it does not start within "
 NEVER = f"{_NOT_WITHIN}4 hours in most courses"
 _MINUTE = 60.0
@@ -139,7 +139,7 @@ class _FirstForecast(NamedTuple):
     least: float
 
 
-class Foresight(NamedTuple):
+class ForecastBasis(NamedTuple):
     """The basis of the forecasts of a reading `at` an instant: the queue as the model has it.
 
     Intervals of waiting statements are `factor` times as wide as in the courses, where each half counts as at least
@@ -166,11 +166,10 @@ def _why_none(row: QueuedStatement, rules: QueueRules) -> str:
         "how many servers it wants is not known": not is_known(row.wants),
         "the target is not known": rules.target is None,
         "in which order the queues are served is not known": rules.one_queue is None,
-        "how many servers its container may have is not known": row.con_id in rules.unknown_limit,
         "on which instances its servers may run is limited or not known": (row.inst_id, row.sid) in rules.confined,
         f"it wants more than its limit allows, {_NEVER_KNOWN}": _is_too_large(row, rules),
     }
-    return next((why for why, lacks in lacking.items() if lacks), "")
+    return next((why for why, lacks in lacking.items() if lacks), rules.unknown_limits.get(queue_of(row), ""))
 
 
 def _is_too_large(row: QueuedStatement, rules: QueueRules) -> bool:
@@ -209,7 +208,7 @@ class Forecaster:
         self._judged_since: datetime | None = None
         self._least = 1.0
         self._is_recorded = False
-        self.foresight: Foresight | None = None
+        self.forecast_basis: ForecastBasis | None = None
         """The basis of the newest forecasts, None if there are none."""
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
@@ -250,16 +249,16 @@ class Forecaster:
         model = modelled(reading, found, self._history) if self._steps > 0 else None
         if model is not None:
             self._play(model, reading)
-            self.foresight = Foresight(reading.at, model, self._factor, self._least, self._seed)
+            self.forecast_basis = ForecastBasis(reading.at, model, self._factor, self._least, self._seed)
         starts = self._starts(reading, found)
         self._look(reading.at)
-        return reading.foreseen(starts, self._behind(_last(starts.values())))
+        return reading.with_forecast(starts, self._behind(_last(starts.values())))
 
     def _nothing(self, reading: Reading, why: str) -> Reading:
         """Return a reading without forecasts, for one reason that applies to the whole queue."""
         self._forget_courses()
         nothing = StartForecast(why_none=why)
-        return reading.foreseen({each.executing(): nothing for each in reading.queue}, self._behind())
+        return reading.with_forecast({each.executing(): nothing for each in reading.queue}, self._behind())
 
     @property
     def _factor(self) -> float:
@@ -290,7 +289,7 @@ class Forecaster:
 
     def _forget_courses(self) -> None:
         self._courses.clear()
-        self.foresight = None
+        self.forecast_basis = None
         self._effects = Effects()
 
     def _forget_open(self) -> None:
@@ -341,8 +340,8 @@ class Forecaster:
         """
         found: dict[Executing, StartForecast] = {}
         self._standing = {}
-        missed = [row.waited or 0.0 for row in reading.queue if self._wait(row) in self._missed]
-        broken = max(missed) if missed and rules.one_queue else 0.0
+        missed = [row for row in reading.queue if self._wait(row) in self._missed] if self._missed else []
+        broken = max((row.waited or 0.0 for row in missed), default=0.0) if rules.one_queue else 0.0
         for _, queue in groupby(sorted(reading.queue, key=queue_of), queue_of):
             after = StartForecast(0.0, 0.0, 0.0)
             for alike in together(queue):
@@ -352,7 +351,7 @@ class Forecaster:
                 starts = [self._start(row, times, after, rules, reading.at) for row in alike]
                 found |= {row.executing(): each for row, each in zip(alike, starts, strict=True)}
                 after = next((each for each in starts if each.median is not None), after)
-                if any(self._wait(row) in self._missed for row in alike):
+                if missed and any(self._wait(row) in self._missed for row in alike):
                     after = _BEHIND_BROKEN
                 elif any(_is_too_large(row, rules) for row in alike):
                     after = _BEHIND_TOO_LARGE

@@ -19,7 +19,7 @@ from presman.analysis.parallel.queue_heads import Queues, placement
 from presman.analysis.parallel.server_pools import ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement, RunningStatement, is_known
-from presman.forecast.course import Came, Holder, QueueNow, Waiting
+from presman.forecast.course import Holder, PastArrival, QueueNow, Waiting
 from presman.forecast.scheduler import LEVELS, Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations, StatementHistory
 from presman.rows.session_state import NEXT_IN_LINE
@@ -62,7 +62,7 @@ def modelled(reading: Reading, rules: QueueRules, history: StatementHistory) -> 
         _limits(rules, reading.queue),
         tuple(holder for _, holder in shown),
         tuple(found for _, found in lines),
-        tuple(_came(rules, history)),
+        tuple(_arrivals(rules, history)),
         history.watched,
     )
     return Modelled(now, tuple(each for each, _ in shown), tuple(each for each, _ in lines))
@@ -124,12 +124,12 @@ def _waiting(each: QueuedStatement, history: StatementHistory) -> Waiting | None
     return Waiting(group, each.wants.low, each.wants.high, each.waited or 0.0, lasts, is_next)
 
 
-def _came(rules: QueueRules, history: StatementHistory) -> Iterable[Came]:
-    for at, run in history.came:
+def _arrivals(rules: QueueRules, history: StatementHistory) -> Iterable[PastArrival]:
+    for at, run in history.arrivals:
         lasts: Durations | None = history.lasting(run.con_id, run.group, run.sql_id)
         if lasts is not None and run.servers:
             key = (run.con_id, run.group)
-            yield Came(at, Group(*key), run.servers, lasts, key not in rules.bypassing)
+            yield PastArrival(at, Group(*key), run.servers, lasts, key not in rules.bypassing)
 
 
 def _limits(rules: QueueRules, queue: Iterable[QueuedStatement]) -> Limits:
@@ -167,9 +167,10 @@ class QueueRules(NamedTuple):
 
     With `one_queue` all groups queue in order of arrival; otherwise the tree of `plan` decides between them, None if it
     is unknown. `one_queue` is None if neither is known, as between the queues of several containers. `limits` are those
-    of each group and of its container. `unknown_limit` are containers whose limit of servers is unknown, `confined` the
-    sessions (instance, SID) whose servers may run on some instances only, or for which that is unknown. `bypassing` are
-    groups that never queue; `timeouts` are those of the plan, in seconds, with the action at the timeout.
+    of each group and of its container. `unknown_limits` says of queues which limit on servers is unknown. `confined`
+    are the sessions (instance, SID) whose servers may run on some instances only, or for which that is unknown.
+    `bypassing` are groups that never queue; `timeouts` are those of the plan, in seconds, with the action at the
+    timeout.
     """
 
     target: int | None
@@ -177,7 +178,7 @@ class QueueRules(NamedTuple):
     one_queue: bool | None
     plan: Branch | None
     limits: Mapping[Key, tuple[ServerLimit, ...]]
-    unknown_limit: frozenset[int]
+    unknown_limits: Mapping[Key, str]
     confined: frozenset[tuple[int, int]]
     bypassing: frozenset[Key]
     timeouts: Mapping[Key, tuple[float, str]] = {}
@@ -191,7 +192,8 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     groups = {(row.con_id, row.name): row for row in reading.cluster_groups()}
     queues = Queues(facts, reading.queue, groups, budgets, found)
     shares = facts.division.shares[facts.system.inst_ids[0]]
-    con_ids = {each.con_id for each in reading.queue}
+    waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
+    unknown = ((key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting)
     elsewhere = [placement(facts, each) for each in reading.queue]
     return QueueRules(
         target=budgets[ROOT].target,
@@ -199,7 +201,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
         one_queue=_one_queue(facts, reading),
         plan=shares.root if shares.shares else None,
         limits={key: tuple(queues.limits(key, facts.system.inst_ids[0])) for key in groups},
-        unknown_limit=frozenset(each for each in con_ids if not server_pools.is_target_known(facts, each, budgets)),
+        unknown_limits={key: str(limit) for key, limit in unknown if limit is not None},
         confined=frozenset(
             (each.inst_id, each.sid)
             for each, placed in zip(reading.queue, elsewhere, strict=True)

@@ -77,7 +77,7 @@ class QueueRule(Struct, frozen=True):
     degree_limit: int | None = None
 
 
-class Draws(NamedTuple):
+class WeightedGroups(NamedTuple):
     """The groups among which the next head is drawn: in order, as a set, and their cumulative weights."""
 
     groups: tuple[Group, ...]
@@ -103,15 +103,17 @@ class Limits(Struct, frozen=True, dict=True):
         """Return the groups whose statements time out, each with its seconds."""
         return {group: rule.timeout for group, rule in self.rules.items() if rule.timeout is not None}
 
-    def draws(self, groups: frozenset[Group]) -> Draws:
+    def served_first(self, groups: frozenset[Group]) -> WeightedGroups:
         """Return the groups that the plan serves first among `groups`; computed once for each set of groups."""
-        if groups not in self._draws:
+        if groups not in self._served_first:
             found = (_first_level(self.root, groups) if self.root else {}) or dict.fromkeys(sorted(groups), 1.0)
-            self._draws[groups] = Draws(tuple(found), frozenset(found), tuple(accumulate(found.values())))
-        return self._draws[groups]
+            self._served_first[groups] = WeightedGroups(
+                tuple(found), frozenset(found), tuple(accumulate(found.values()))
+            )
+        return self._served_first[groups]
 
     @cached_property
-    def _draws(self) -> dict[frozenset[Group], Draws]:
+    def _served_first(self) -> dict[frozenset[Group], WeightedGroups]:
         return {}
 
 
@@ -148,9 +150,9 @@ class HeldServers:
     def __init__(self) -> None:
         self._held: dict[str, int] = {}
 
-    def add(self, ticket: QueueEntry, rule: QueueRule, servers: int) -> None:
+    def add(self, entry: QueueEntry, rule: QueueRule, servers: int) -> None:
         """Count servers that a statement takes, or gives back if negative."""
-        if ticket.managed:
+        if entry.managed:
             held = self._held
             for pool in rule.pools:
                 held[pool.name] = held.get(pool.name, 0) + servers
@@ -159,9 +161,9 @@ class HeldServers:
         """Return the servers held by statements under the limit of that name."""
         return self._held.get(pool, 0)
 
-    def binds(self, ticket: QueueEntry, rule: QueueRule) -> bool:
+    def binds(self, entry: QueueEntry, rule: QueueRule) -> bool:
         """Return whether a limit of its group keeps a statement waiting; one that exceeds the limit starts alone."""
-        needs = ticket.needs
+        needs = entry.needs
         for pool in rule.pools:
             held = self._held.get(pool.name, 0)  # a forecast does this a million times, so `_exceeds` is inlined
             if held > 0 if needs > pool.limit else held + needs > pool.limit:
@@ -173,7 +175,7 @@ def _exceeds(needs: int, held: int, limit: int) -> bool:
     return held > 0 if needs > limit else held + needs > limit
 
 
-class Chance:
+class SeededRandom:
     """Random numbers from a seed; the slow generator is made on first use, because many courses need none."""
 
     def __init__(self, seed: str | int) -> None:
@@ -192,20 +194,20 @@ class PlanOrder:
     statement of another group joins the choice.
     """
 
-    def __init__(self, limits: Limits, chance: Chance) -> None:
+    def __init__(self, limits: Limits, chance: SeededRandom) -> None:
         self._limits, self._chance = limits, chance
         self._next: Group | None = None
         self._from: frozenset[Group] = frozenset()
 
     def next_of(self, groups: frozenset[Group]) -> Group:
         """Return the group whose turn it is among those whose heads are within their limits."""
-        draws = self._limits.draws(groups)
+        first = self._limits.served_first(groups)
         chosen = self._next
-        if chosen is None or chosen not in draws.members or not draws.members <= self._from:
-            chosen = draws.groups[0]
-            if len(draws.groups) > 1:
-                chosen = self._chance.random.choices(draws.groups, cum_weights=draws.weights)[0]
-        self._next, self._from = chosen, draws.members
+        if chosen is None or chosen not in first.members or not first.members <= self._from:
+            chosen = first.groups[0]
+            if len(first.groups) > 1:
+                chosen = self._chance.random.choices(first.groups, cum_weights=first.weights)[0]
+        self._next, self._from = chosen, first.members
         return chosen
 
     def forget(self) -> None:
@@ -216,7 +218,7 @@ class PlanOrder:
 class StatementQueue:
     """The queue of one cluster. Call `submit` and `release`, then `pump` to get the statements that start."""
 
-    def __init__(self, limits: Limits, chance: Chance) -> None:
+    def __init__(self, limits: Limits, chance: SeededRandom) -> None:
         self.limits = limits
         self._chance = chance
         self._order = _order(limits, chance)
@@ -227,93 +229,93 @@ class StatementQueue:
 
     def change(self, limits: Limits, groups: Mapping[int, Group]) -> None:
         """Apply other limits; `groups` has each statement's consumer group under them, by number."""
-        waiting = sorted(self.queued(), key=lambda ticket: (ticket.submitted, ticket.number))
+        waiting = sorted(self.queued(), key=lambda entry: (entry.submitted, entry.number))
         self.limits = limits
         self._queues, self._order = {}, _order(limits, self._chance)
-        for ticket in waiting:
-            ticket.group = groups.get(ticket.number, ticket.group)
-            self._queues.setdefault(ticket.group, []).append(ticket)
-        for ticket in self._running.values():
-            ticket.group = groups.get(ticket.number, ticket.group)
+        for entry in waiting:
+            entry.group = groups.get(entry.number, entry.group)
+            self._queues.setdefault(entry.group, []).append(entry)
+        for entry in self._running.values():
+            entry.group = groups.get(entry.number, entry.group)
         self.held = HeldServers()
-        for ticket in self._running.values():
-            self._hold(ticket, ticket.servers)
+        for entry in self._running.values():
+            self._hold(entry, entry.servers)
 
-    def _hold(self, ticket: QueueEntry, servers: int) -> None:
-        self.held.add(ticket, self.limits.rule(ticket.group), servers)
+    def _hold(self, entry: QueueEntry, servers: int) -> None:
+        self.held.add(entry, self.limits.rule(entry.group), servers)
 
-    def submit(self, ticket: QueueEntry) -> bool:
+    def submit(self, entry: QueueEntry) -> bool:
         """Take a statement; return whether it started at once because it never queues."""
-        rule = self.limits.rule(ticket.group)
+        rule = self.limits.rule(entry.group)
         cap = rule.degree_limit
-        if cap is not None and ticket.dop > cap:
-            ticket.degree = cap
-        never = rule.bypass or self.limits.queueing is Queueing.OFF or not (ticket.queues or rule.always)
-        if never or not ticket.needs:
-            ticket.managed = not never
-            self._start(ticket)
+        if cap is not None and entry.dop > cap:
+            entry.degree = cap
+        never = rule.bypass or self.limits.queueing is Queueing.OFF or not (entry.queues or rule.always)
+        if never or not entry.needs:
+            entry.managed = not never
+            self._start(entry)
             return True
-        queue = self._queues.get(ticket.group)
+        queue = self._queues.get(entry.group)
         if queue is None:
-            self._queues[ticket.group] = [ticket]
+            self._queues[entry.group] = [entry]
         else:
-            queue.append(ticket)
+            queue.append(entry)
         return False
 
-    def _start(self, ticket: QueueEntry) -> None:
-        degree = ticket.degree or ticket.dop
+    def _start(self, entry: QueueEntry) -> None:
+        degree = entry.degree or entry.dop
         free = max(0, self.limits.maximum - self.in_use)
-        if degree * ticket.sets > free:
-            degree = free // ticket.sets
+        if degree * entry.sets > free:
+            degree = free // entry.sets
         if degree < 2:
             degree = 1
-        ticket.degree = degree
-        ticket.servers = degree * ticket.sets if degree > 1 else 0
-        ticket.running = True
-        self._running[ticket.number] = ticket
-        self.in_use += ticket.servers
-        self._hold(ticket, ticket.servers)
+        entry.degree = degree
+        entry.servers = degree * entry.sets if degree > 1 else 0
+        entry.running = True
+        self._running[entry.number] = entry
+        self.in_use += entry.servers
+        self._hold(entry, entry.servers)
 
-    def resume(self, ticket: QueueEntry, servers: int) -> None:
+    def resume(self, entry: QueueEntry, servers: int) -> None:
         """Count a statement that already holds servers."""
-        ticket.servers, ticket.running = servers, True
-        self._running[ticket.number] = ticket
+        entry.servers, entry.running = servers, True
+        self._running[entry.number] = entry
         self.in_use += servers
-        self._hold(ticket, servers)
+        self._hold(entry, servers)
 
-    def release(self, ticket: QueueEntry) -> None:
+    def release(self, entry: QueueEntry) -> None:
         """Return the servers of a running statement, or remove a waiting one from the queue."""
-        if self._running.pop(ticket.number, None) is not None:
-            self.in_use -= ticket.servers
-            self._hold(ticket, -ticket.servers)
-            ticket.running = False
+        if self._running.pop(entry.number, None) is not None:
+            self.in_use -= entry.servers
+            self._hold(entry, -entry.servers)
+            entry.running = False
         else:
-            self._remove(ticket)
+            self._remove(entry)
 
-    def _remove(self, ticket: QueueEntry) -> None:
-        queue = self._queues[ticket.group]
-        queue.remove(ticket)
+    def _remove(self, entry: QueueEntry) -> None:
+        queue = self._queues[entry.group]
+        queue.remove(entry)
         if not queue:
-            del self._queues[ticket.group]
+            del self._queues[entry.group]
 
-    def force(self, ticket: QueueEntry) -> None:
+    def force(self, entry: QueueEntry) -> None:
         """Start a waiting statement regardless of the limits, as DEQUEUE_PARALLEL_STATEMENT does."""
-        self._remove(ticket)
-        self._start(ticket)
+        self._remove(entry)
+        self._start(entry)
 
-    def requeue(self, ticket: QueueEntry, group: Group) -> None:
+    def requeue(self, entry: QueueEntry, group: Group) -> None:
         """Move a waiting statement to another group's queue, ordered by its submission."""
-        self._remove(ticket)
-        ticket.group = group
+        self._remove(entry)
+        entry.group = group
         queue = self._queues.setdefault(group, [])
-        queue.append(ticket)
+        queue.append(entry)
         queue.sort(key=lambda other: (other.submitted, other.number))
 
-    def move(self, ticket: QueueEntry, group: Group) -> None:
+    def move(self, entry: QueueEntry, group: Group) -> None:
         """Switch a running statement to another consumer group; its servers count there from now on."""
-        self._hold(ticket, -ticket.servers)
-        ticket.group = group
-        self._hold(ticket, ticket.servers)
+        self._hold(entry, -entry.servers)
+        entry.group = group
+        self._hold(entry, entry.servers)
 
     def pump(self) -> list[QueueEntry]:
         """Start all statements that may start now, in the plan's order, and return them."""
@@ -340,16 +342,16 @@ class StatementQueue:
         out = []
         for group in [group for group in self._queues if group in self.limits.timeouts]:
             is_run = self.limits.rule(group).action == "RUN"
-            for ticket in self._overdue(group, now):
-                self._remove(ticket)
+            for entry in self._overdue(group, now):
+                self._remove(entry)
                 if is_run:
-                    self._start(ticket)
-                out.append((ticket, QueueOutcome.FORCED if is_run else QueueOutcome.CANCELLED))
+                    self._start(entry)
+                out.append((entry, QueueOutcome.FORCED if is_run else QueueOutcome.CANCELLED))
         return out
 
     def _overdue(self, group: Group, now: float) -> list[QueueEntry]:
         timeout = self.limits.timeouts[group]
-        return list(takewhile(lambda ticket: now >= ticket.submitted + timeout - 1e-9, self._queues[group]))
+        return list(takewhile(lambda entry: now >= entry.submitted + timeout - 1e-9, self._queues[group]))
 
     def next_timeout(self) -> float | None:
         """Return when the first statement in the queue times out, None if none will."""
@@ -362,11 +364,11 @@ class StatementQueue:
 
     def queued(self) -> list[QueueEntry]:
         """Return the waiting statements, group by group in order of arrival."""
-        return [ticket for queue in self._queues.values() for ticket in queue]
+        return [entry for queue in self._queues.values() for entry in queue]
 
-    def is_first(self, ticket: QueueEntry) -> bool:
+    def is_first(self, entry: QueueEntry) -> bool:
         """Return whether a waiting statement is the first of its group."""
-        return self._queues[ticket.group][0] is ticket
+        return self._queues[entry.group][0] is entry
 
     def running(self) -> Iterable[QueueEntry]:
         """Return the running statements."""
@@ -392,7 +394,7 @@ class StatementQueue:
         return head.submitted, head.number, group
 
 
-def _order(limits: Limits, chance: Chance) -> PlanOrder | None:
+def _order(limits: Limits, chance: SeededRandom) -> PlanOrder | None:
     """Return the order of the plan, None if one queue serves all groups or there is no plan."""
     if limits.root is None or limits.queueing is not Queueing.FULL:
         return None

@@ -71,7 +71,7 @@ def as_shown(reading: Reading, snapshot: Snapshot) -> Reading:
     behind = reading.forecast or QueueForecast()
     effects = tuple(_shown_effects(snapshot)) if record.tells_effects() else ()
     behind = replace(behind, record=record, effects=effects, judged_since=found.since, worked_out_again=False)
-    return reading.foreseen(starts, behind)
+    return reading.with_forecast(starts, behind)
 
 
 def _tenths(seconds: float | None) -> int | None:

@@ -27,22 +27,26 @@ FEW = 5
 """Fewer ends than this give no distribution."""
 
 
-class Lasted(NamedTuple):
-    """One statement: the seconds it held its servers, whether it has ended, and the seconds when first seen."""
+class ObservedDuration(NamedTuple):
+    """How long one statement held its servers, in seconds; censored if it has not `ended`.
+
+    It was seen from `entry_age` on: one that had ended before would not have been seen (left truncation).
+    """
 
     seconds: float
     ended: bool = True
-    first_age: float = 0.0
+    entry_age: float = 0.0
 
 
 class Durations(Struct, frozen=True, dict=True):
-    """A distribution of seconds: the part that `lasts` longer than each of `times`, ascending; `mean` is that of all.
+    """A distribution of seconds: `survival` is the part that lasts longer than each of `times`, ascending.
 
+    `mean` is that of all.
     Between two times ends are spread evenly; those beyond the last go on for `mean` seconds more, on average.
     """
 
     times: tuple[float, ...]
-    lasts: tuple[float, ...]
+    survival: tuple[float, ...]
     mean: float
 
     def longer_than(self, seconds: float) -> float:
@@ -53,10 +57,10 @@ class Durations(Struct, frozen=True, dict=True):
         """
         after = bisect_right(self.times, seconds)
         if after == len(self.times):
-            return self.lasts[-1] * exp((self.times[-1] - seconds) / self.mean)
-        begin, part = (self.times[after - 1], self.lasts[after - 1]) if after else (0.0, 1.0)
+            return self.survival[-1] * exp((self.times[-1] - seconds) / self.mean)
+        begin, part = (self.times[after - 1], self.survival[after - 1]) if after else (0.0, 1.0)
         way = (seconds - begin) / (self.times[after] - begin)
-        return part + (self.lasts[after] - part) * way
+        return part + (self.survival[after] - part) * way
 
     def left(self, run: float, chance: float) -> float:
         """Return the seconds left after `run` seconds; a part of `chance` (0..1) of similar statements has less left.
@@ -67,43 +71,43 @@ class Durations(Struct, frozen=True, dict=True):
         if run >= self.times[-1]:
             return -self.mean * log(1.0 - chance)
         part = (self.longer_than(run) if run > 0.0 else 1.0) * (1.0 - chance)
-        if part <= self.lasts[-1]:
-            return self.times[-1] + self.mean * log(self.lasts[-1] / part) - run
-        place = bisect_left(self._over, -part)
-        begin, above = (self.times[place - 1], self.lasts[place - 1]) if place else (0.0, 1.0)
-        way = (above - part) / (above - self.lasts[place])
-        return max(0.0, begin + (self.times[place] - begin) * way - run)
+        if part <= self.survival[-1]:
+            return self.times[-1] + self.mean * log(self.survival[-1] / part) - run
+        index = bisect_left(self._over, -part)
+        begin, above = (self.times[index - 1], self.survival[index - 1]) if index else (0.0, 1.0)
+        way = (above - part) / (above - self.survival[index])
+        return max(0.0, begin + (self.times[index] - begin) * way - run)
 
     @cached_property
     def _over(self) -> tuple[float, ...]:
-        """Return `lasts` negated: ascending, as bisect needs it."""
-        return tuple(-each for each in self.lasts)
+        """Return `survival` negated: ascending, as bisect needs it."""
+        return tuple(-each for each in self.survival)
 
 
-def durations(seen: Iterable[Lasted]) -> Durations | None:
+def kaplan_meier(seen: Iterable[ObservedDuration]) -> Durations | None:
     """Return the distribution of the durations of statements, None if fewer than five have ended.
 
-    >>> five = [Lasted(seconds) for seconds in (10, 20, 30, 40, 50)]
-    >>> [round(part, 3) for part in durations(five).lasts]
+    >>> five = [ObservedDuration(seconds) for seconds in (10, 20, 30, 40, 50)]
+    >>> [round(part, 3) for part in kaplan_meier(five).survival]
     [0.818, 0.636, 0.455, 0.273, 0.091]
     """
-    known = [each for each in seen if each.seconds > each.first_age >= 0]
+    known = [each for each in seen if each.seconds > each.entry_age >= 0]
     ends = sorted(each.seconds for each in known if each.ended)
     if len(ends) < FEW:
         return None
     all_of_them = sorted(each.seconds for each in known)
-    entries = sorted(each.first_age for each in known)
+    entries = sorted(each.entry_age for each in known)
     times: list[float] = []
-    lasts: list[float] = []
+    survival: list[float] = []
     part = 1.0
     for index, seconds in enumerate(ends):
         before = index - bisect_left(ends, seconds)  # ends at the same time
         at_risk = bisect_left(entries, seconds) - bisect_left(all_of_them, seconds) - before
         part *= 1.0 - 1.0 / (at_risk + 0.5)
         times.append(seconds)
-        lasts.append(part)
-    exposed = sum(each.seconds - each.first_age for each in known)
-    return Durations(tuple(times), tuple(lasts), exposed / len(ends))
+        survival.append(part)
+    exposed = sum(each.seconds - each.entry_age for each in known)
+    return Durations(tuple(times), tuple(survival), exposed / len(ends))
 
 
 # ---- What was seen. A statement that comes and ends between two polls is not, so the shortest ones teach nothing.
@@ -112,7 +116,7 @@ def durations(seen: Iterable[Lasted]) -> Durations | None:
 HOUR = timedelta(hours=1)
 KEPT = 100
 """The most ended statements of one kind whose durations are kept: the newest."""
-MOST_CAME = 1000
+MOST_ARRIVALS = 1000
 """The most arrivals that are kept: the newest."""
 _ANEW = timedelta(minutes=1)
 """The age at which a distribution is renewed even if no statement has ended: running ones have run for longer."""
@@ -133,10 +137,12 @@ class StatementHistory:
         self.begun: datetime | None = None
         self.at: datetime | None = None
         self._runs = StatementRuns()
-        self._came: deque[tuple[datetime, StatementRun]] = deque(maxlen=MOST_CAME)
+        self._arrivals: deque[tuple[datetime, StatementRun]] = deque(maxlen=MOST_ARRIVALS)
         """The arrivals and their times, by a clock that stops during gaps: a gap is not quiet time."""
-        self._ends: dict[Hashable, deque[tuple[datetime, Lasted]]] = {}
+        self._ends: dict[Hashable, deque[tuple[datetime, ObservedDuration]]] = {}
         self._made: dict[Hashable, tuple[datetime, Durations | None]] = {}
+        self._lasting: dict[tuple[int, str, str], Durations | None] = {}
+        """The answers of `lasting` since the last reading: a forecast asks for each arrival of the last hour."""
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
         self._step: timedelta | None = None
@@ -164,6 +170,7 @@ class StatementHistory:
         if self.at is not None and reading.at < self.at:
             self._reset()
         before, self.at = self.at, reading.at
+        self._lasting.clear()
         self._runs.add(reading)
         if before is None:
             self.begun = reading.at
@@ -191,13 +198,13 @@ class StatementHistory:
         assert self.at is not None
         assert self.begun is not None
         self.begun = self.at if step >= HOUR else self.begun + step
-        self._came = deque(((at + step, run) for at, run in self._came if step < HOUR), maxlen=MOST_CAME)
+        self._arrivals = deque(((at + step, run) for at, run in self._arrivals if step < HOUR), maxlen=MOST_ARRIVALS)
 
     def _take_arrivals(self, runs: Iterable[StatementRun]) -> None:
         """Take the arrivals; if they are too many to keep, observation starts at the oldest kept."""
-        self._came.extend((run.began, run) for run in runs)
-        if len(self._came) == MOST_CAME and self.begun is not None:
-            self.begun = max(self.begun, self._came[0][0])
+        self._arrivals.extend((run.began, run) for run in runs)
+        if len(self._arrivals) == MOST_ARRIVALS and self.begun is not None:
+            self.begun = max(self.begun, self._arrivals[0][0])
 
     def _take(self, run: StatementRun, at: datetime) -> None:
         """Take a run that was seen to be over at `at`; a run that is cut counts as still running then."""
@@ -213,8 +220,8 @@ class StatementHistory:
 
     def _forget(self, at: datetime) -> None:
         """Forget arrivals more than an hour old, and kinds without an end in the last hour."""
-        while self._came and self._came[0][0] < at - HOUR:
-            self._came.popleft()
+        while self._arrivals and self._arrivals[0][0] < at - HOUR:
+            self._arrivals.popleft()
         for key in [key for key, ends in self._ends.items() if ends[-1][0] < at - HOUR]:
             del self._ends[key]
             self._times.pop(key, None)
@@ -241,15 +248,15 @@ class StatementHistory:
     @property
     def ended(self) -> int:
         """Return the number of recent statements that were seen to end in the last hour and show a duration."""
-        return sum(each.ended and each.seconds > each.first_age for each in self._recent(_ALL))
+        return sum(each.ended and each.seconds > each.entry_age for each in self._recent(_ALL))
 
     @property
-    def came(self) -> list[tuple[float, StatementRun]]:
+    def arrivals(self) -> list[tuple[float, StatementRun]]:
         """Return the arrivals in the time `watched`, each with the seconds after its beginning, in that order."""
         if self.at is None:
             return []
         begin = self.at - timedelta(seconds=self.watched)
-        found = (((at - begin).total_seconds(), run) for at, run in self._came if at >= begin)
+        found = (((at - begin).total_seconds(), run) for at, run in self._arrivals if at >= begin)
         return sorted(found, key=itemgetter(0))
 
     def run(self, who: Executing) -> StatementRun | None:
@@ -261,8 +268,12 @@ class StatementHistory:
 
         None if fewer than five have ended.
         """
-        kinds = ((con_id, sql_id, "sql"), (con_id, group), _ALL)
-        return next((found for key in kinds if (found := self._durations(key)) is not None), None)
+        kind = con_id, group, sql_id
+        if kind not in self._lasting:
+            kinds = ((con_id, sql_id, "sql"), (con_id, group), _ALL)
+            known = (self._durations(key) for key in kinds)
+            self._lasting[kind] = next((found for found in known if found is not None), None)
+        return self._lasting[kind]
 
     def times(self, con_id: int, group: str, sql_id: str) -> tuple[float, ...]:
         """Return the ratios of actual to estimated time (V$SESSION_LONGOPS) of statements, ascending.
@@ -279,30 +290,30 @@ class StatementHistory:
     def _durations(self, key: Hashable) -> Durations | None:
         assert self.at is not None
         if key not in self._made:
-            self._made[key] = self.at, durations([*self._recent(key), *self._running(key)])
+            self._made[key] = self.at, kaplan_meier([*self._recent(key), *self._running(key)])
         return self._made[key][1]
 
-    def _recent(self, key: Hashable) -> list[Lasted]:
+    def _recent(self, key: Hashable) -> list[ObservedDuration]:
         since = None if self.at is None else self.at - HOUR
         return [lasted for when, lasted in self._ends.get(key, ()) if since and when >= since]
 
-    def _running(self, wanted: Hashable) -> list[Lasted]:
+    def _running(self, wanted: Hashable) -> list[ObservedDuration]:
         at = self.at
         return [lasted for run in self._runs.open if at for key, lasted in _kinds(run, at) if key == wanted]
 
 
-def _kinds(run: StatementRun, at: datetime) -> Iterable[tuple[Hashable, Lasted]]:
+def _kinds(run: StatementRun, at: datetime) -> Iterable[tuple[Hashable, ObservedDuration]]:
     """Yield the durations of a run by kind: its SQL_ID, its group, all; also the group's idle holders if it is idle."""
     if run.started is None:
         return
     end = run.ended or at
-    first_age = ((run.first_seen or run.started) - run.started).total_seconds()
-    lasted = Lasted((end - run.started).total_seconds(), run.ended is not None, max(0.0, first_age))
+    entry_age = ((run.first_seen or run.started) - run.started).total_seconds()
+    lasted = ObservedDuration((end - run.started).total_seconds(), run.ended is not None, max(0.0, entry_age))
     yield _ALL, lasted
     yield (run.con_id, run.group), lasted
     if run.sql_id:
         yield (run.con_id, run.sql_id, "sql"), lasted
     if run.idle is not None:
         idle_from = ((run.first_seen or run.idle) - run.idle).total_seconds()
-        idled = Lasted((end - run.idle).total_seconds(), run.ended is not None, max(0.0, idle_from))
+        idled = ObservedDuration((end - run.idle).total_seconds(), run.ended is not None, max(0.0, idle_from))
         yield (run.con_id, run.group, "idle"), idled

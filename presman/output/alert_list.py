@@ -1,11 +1,11 @@
 """List of the rules: key, severity, thresholds in force, and for a reading their state and its reason."""
 
-from presman.analysis.alerts.alert_rules import is_plan_unknown, wrong
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.judge import groupless
-from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule
+from presman.analysis.alerts.not_known import not_known, unavailable
+from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule, silent_views
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
-from presman.analysis.totals import totals
 from presman.base.formats import spelled
 from presman.base.text import one_line
 
@@ -29,7 +29,7 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
     if reading is not None:
-        lines += [f"not known: {each}" for each in reading.not_known()]
+        lines += [f"not known: {each}" for each in not_known(reading)]
     if reading is not None and any(each.hold for each in settings):
         lines.append("two polls do not show how long anything has lasted: alerts with for= count at once here")
     return "\n".join(lines) + "\n"
@@ -51,29 +51,11 @@ def _state(
     if rule.asked and not of_rule:
         return "silent"
     if rule.key == "not_known":
-        return "unknown" if lacking or reading.late or any(each.lacking for each in reading.basis) else "ok"
-    if rule.rests_on in _unavailable(reading) or any(each.startswith(rule.key) for each in lacking):
+        return "unknown" if lacking or not_known(reading) else "ok"
+    is_unavailable = rule.rests_on in unavailable(reading) or bool(silent_views(rule.key, reading))
+    if is_unavailable or any(each.startswith(rule.key) for each in lacking):
         return "unknown"
     return "ok"
-
-
-def _unavailable(reading: Reading) -> set[str]:
-    """Return the foundations of rules (`rests_on`) that a database does not show."""
-    now, header = totals(reading), reading.header
-    known = {
-        "instances": not reading.why_unavailable("V$INSTANCE"),
-        "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
-        "holders": now.idle_held is not None,
-        "degrees": now.downgraded is not None,
-        "pools": now.pool_queued is not None,
-        "CPU": now.used is not None
-        and bool(now.cpus)
-        and not any(is_plan_unknown(each, reading) for each in header.instances),
-        "host": now.used is not None and all(each.host_busy is not None for each in header.instances),
-        "servers": header.servers.in_use is not None and header.servers.maximum is not None,
-    }
-    lacking = {each.what for each in reading.basis if each.lacking}
-    return lacking | {name for name, seen in known.items() if not seen}
 
 
 def _in_words(setting: AlertSetting, rule: AlertRule) -> str:

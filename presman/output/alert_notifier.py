@@ -163,7 +163,7 @@ def run(
         process.communicate(data, timeout)
     except subprocess.TimeoutExpired:
         _kill(process)
-        return f"{words[0]}: not done within {timeout:g} s, ended"
+        return f"{words[0]}: did not end within {timeout:g} s and was killed"
     except BrokenPipeError:  # the command need not read its input
         process.wait()
     except BaseException:

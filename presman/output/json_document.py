@@ -118,7 +118,7 @@ def unblock_document(found: Unblock) -> dict[str, Any]:
         "sql_id": who.sql_id,
         **{name: plain(getattr(found, name)) for name in ("needed", "sentence", "wait", "soon", "rivals", "turns")},
         "order": found.order if found.rivals or found.turns else "",
-        "unknown": found.unknown,
+        "unknown": found.unknown or ("" if found.doubt is None else str(found.doubt)),
         "effect": plain(found.effect),
         "commands": _commands(found.commands, [Proof.DBA_DECIDES]),
         "candidates": [_candidate(each) for each in found.candidates],

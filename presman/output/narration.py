@@ -1,19 +1,20 @@
 """Narration: changes on a database as lines of text, one for each change, to be read aloud or logged."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from operator import attrgetter
 
-from presman.analysis.advice.step import Step, ToDo
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.steady_step import About, SteadyStep
+from presman.analysis.advice.step import Step
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_turns import BEGAN, ENDED, Turning
-from presman.analysis.readings.reading import Reading
+from presman.analysis.alerts.judge import mark_of
+from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import EventWatch
+from presman.analysis.view_availability import TWO_POLLS
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
 from presman.figures.drawing.lines import ascii_only
@@ -25,8 +26,8 @@ SUMMARY = 300.0
 
 _ALERT_KINDS = frozenset({kinds.ALERT_BEGAN, kinds.ALERT_WORSE, kinds.ALERT_BETTER, kinds.ALERT_ENDED})
 
-_MARGIN = 20.0
-"""Seconds for which another reason to wait must last before it is reported: queues change from poll to poll."""
+_EVERY = ""
+"""In place of the name of a view: all views."""
 
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
@@ -45,12 +46,13 @@ class Narration:
         self._summary = summary
         self._plain = plain
         self._events = EventWatch(first_is_news=True)
-        self._step: tuple[object, ...] | None = None
-        self._said: tuple[object, ...] | None = None
+        self._steady = SteadyStep()
+        self._said: About | None = None
         self._offered = False
-        self._since: datetime | None = None
         self._summed: datetime | None = None
         self._silent_views: dict[tuple[str, str], Turning] = {}
+        self._about_views: set[str] = set()
+        """The silent views that the last step is about."""
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; the reading was made from `snapshot`."""
@@ -71,64 +73,74 @@ class Narration:
         yield from (_dated(each.at, each.text, reading.at) for each in narrated)
         yield from self._changed_troubles(reading)
         yield from self._step_now(reading)
-        alerts = [each for each in wrong(reading) if each.state in {"bad", "warn"}]
         ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
         if self._is_time(reading) or ended:
             self._summed = reading.at
-            yield f"now: {summary(totals(reading), len(alerts), reading.header.target)}"
-            yield from (() if alerts else availability_notes(reading))
+            yield f"now: {summary(totals(reading), _alerts_now(reading), reading.header.target)}"
+            yield from (() if reading.is_silent() else availability_notes(reading))
 
     def _is_time(self, reading: Reading) -> bool:
         return self._summed is None or (reading.at - self._summed).total_seconds() >= self._summary
 
     def _changed_troubles(self, reading: Reading) -> Iterator[str]:
         """Report the views that stopped answering and those that answer again, with the same reason in one line."""
-        now = {(each.view or each.query, f"{each.text} {each.cure}".rstrip()): None for each in reading.troubles}
+        now = _troubles(reading)
         away, views = self._silent_views, {view for view, _ in now}
         began: defaultdict[str, list[str]] = defaultdict(list)
         ended: defaultdict[tuple[datetime, datetime], list[str]] = defaultdict(list)
-        for view, why in (*now, *(each for each in away if each not in now)):
+        back = () if reading.is_silent() else (each for each in away if each not in now)
+        for view, why in (*now, *back):
             course = away.setdefault((view, why), Turning(reading.at, reading.at))
             turn = course.turn(int((view, why) in now), reading.at)
             if turn == BEGAN:
                 began[why].append(view)
             elif turn == ENDED and view not in views:  # not if the view is unavailable for another reason
                 ended[course.since, course.began].append(view)
-        yield from (f"not seen: {', '.join(those)}: {why}" for why, those in began.items())
+        for why, those in began.items():
+            yield f"{NO_ANSWER}: {why}" if those == [_EVERY] else f"not seen: {', '.join(those)}: {why}"
         for (since, first), those in ended.items():
-            text = f"seen again after {spelled((since - first).total_seconds())}: {', '.join(those)}"
+            which = ("all other views" if now else "all views") if _EVERY in those else ", ".join(those)
+            text = f"seen again: {which} (no data for {spelled((since - first).total_seconds())})"
             yield _dated(since, text, reading.at)
 
     def _step_now(self, reading: Reading) -> Iterator[str]:
         """Report what to do if it has changed in kind or subject: new times in the text do not count.
 
         Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
-        at once.
+        at once, and so is the end of a step about a view that answers again.
         """
-        step = to_do(reading)
-        now = None if step is None else _about(step, reading)
-        if now != self._step:
-            self._step, self._since = now, reading.at
+        step, now, held = self._steady.take(reading)
+        unseen = {each.view.removeprefix("G") for each in reading.unseen}
+        answered = self._about_views - unseen
         waits = step is None or step.step is Step.WAIT
-        held = 0.0 if self._since is None else (reading.at - self._since).total_seconds()
-        if now == self._said or (waits and self._said is not None and not self._offered and held < _MARGIN):
+        if now == self._said or (waits and not held and not self._offered and not answered):
             return
         if step is not None:
             yield f"do: {step.text}"
             yield from (f"command: {each.text} (affects {step.affects})" for each in step.commands)
         elif self._offered:
             yield "do: nothing any more; the command above no longer holds"
+        elif answered:
+            yield f"do: nothing any more; {', '.join(sorted(answered))} answers again"
         self._said, self._offered = now, step is not None and bool(step.commands)
+        self._about_views = {view for view in unseen if step is not None and view in step.text}
 
 
-def _about(step: ToDo, reading: Reading) -> tuple[object, ...]:
-    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject."""
-    if step.commands:
-        return step.step, step.commands
-    words = step.short if step.beside else step.text
-    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
-    named = [(place.start(), who) for place, who in found if place]
-    return step.step, min(named)[1] if named else step.subject
+def _troubles(reading: Reading) -> dict[tuple[str, str], None]:
+    """Return the views that do not answer, each with the reason; if none answers, one entry for all of them."""
+    found = {(each.view or each.query, f"{each.text} {each.cure}".rstrip()): None for each in reading.troubles}
+    return {(_EVERY, next((why for _, why in found), "")): None} if reading.is_silent() else found
+
+
+def _alerts_now(reading: Reading) -> str:
+    """Return the number of alerts in words, with that of those that cannot be checked now: they are as last seen."""
+    found = {mark_of(each) for each in wrong(reading) if each.state in {"bad", "warn"}}
+    old = {mark_of(each.alert) for each in reading.unchecked} & found
+    if reading.is_silent():
+        return f"{NO_ANSWER}; " + (f"{counted(len(found), 'alert')} before that" if found else "alerts are not known")
+    if not found and (reading.late or any(each.lacking not in {"", TWO_POLLS} for each in reading.basis)):
+        return "no alert in what is seen"
+    return counted(len(found), "alert") + (f", {len(old)} of them not checked now" if old else "")
 
 
 def _dated(since: datetime, text: str, at: datetime) -> str:
@@ -136,8 +148,8 @@ def _dated(since: datetime, text: str, at: datetime) -> str:
     return text if since == at else f"at {clock(since)}: {text}"
 
 
-def summary(now: Totals, alerts: int, target: str) -> str:
-    """Return the state of a database in one sentence, without what is unknown. The `target` is in words."""
+def summary(now: Totals, alerts: str, target: str) -> str:
+    """Return the state of a database in one sentence, without what is unknown. `alerts` and `target` are in words."""
     parts = []
     if now.used is not None:
         of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
@@ -154,4 +166,4 @@ def summary(now: Totals, alerts: int, target: str) -> str:
         parts.append(f"{counted(now.pool_queued, 'session')} waiting for an active session pool")
     if now.held:
         parts.append(f"{counted(now.held, 'session')} held by the quiesce")
-    return "; ".join([*parts, counted(alerts, "alert")])
+    return "; ".join([*parts, alerts])

@@ -18,13 +18,14 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
 from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back, sees_all
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
 from presman.base.formats import ABSENT, counted, duration
 from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
-from presman.tabs.alerts import availability_notes
+from presman.tabs.alerts import availability_notes, clear_now, untold
 
 FORMAT = 1
 _LARGEST = 1_000_000
@@ -106,7 +107,7 @@ def _locked(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= until:
-                raise TimeoutError("another check of this target has it") from None
+                raise TimeoutError("another check of this target uses it") from None
             time.sleep(_PAUSE)
         else:
             return
@@ -171,7 +172,7 @@ class CheckedTarget(NamedTuple):
         for change in changes[:MOST]:
             left = until - time.monotonic()
             data = event(change, self.name, reading.header.database, 0)
-            problem = run(self.command, data, min(left, TIMEOUT)) if left > 0 else "the time is over"
+            problem = run(self.command, data, min(left, TIMEOUT)) if left > 0 else "the time is up"
             if problem:
                 break
             done += 1
@@ -226,7 +227,7 @@ def result(
     UNKNOWN unless `not_known` is off.
     """
     found = worst_first(wrong(reading))
-    unavailable = (*_unavailable(reading), *lacking)
+    unavailable = (*not_known(reading), *lacking)
     state = _state(found)
     if state is PluginState.OK and unavailable and setting_for(settings, "not_known", "").severity != "off":
         state = PluginState.UNKNOWN
@@ -239,12 +240,6 @@ def result(
 def _state(found: tuple[Alert, ...]) -> PluginState:
     states = {alert.state for alert in found}
     return PluginState.CRITICAL if "bad" in states else PluginState.WARNING if "warn" in states else PluginState.OK
-
-
-def _unavailable(reading: Reading) -> tuple[str, ...]:
-    """Return what could not be seen, with the reason."""
-    late = ", ".join(each.view for each in reading.late)
-    return (*reading.not_known(), *([f"{late}: no answer in time"] if late else []))
 
 
 def _summary(
@@ -299,9 +294,9 @@ def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Readi
     words = {"bad": "CRITICAL", "warn": "WARNING", "note": "note", "good": "OK"}
     lines = [f"{words[alert.state]} {alert.key}: {alert.text}" for alert in found]
     lines += step.lines if (step := to_do(reading)) is not None else ()
-    lines += [f"note: {each}" for each in availability_notes(reading)]
+    lines += [f"note: {alert.text}" for alert in clear_now(reading)]
     lines += [f"not known: {each}" for each in unavailable]
-    lines += [f"problem: {each}" for each in reading.troubles]
+    lines += [f"problem: {each}" for each in untold(reading, unavailable)]
     header = reading.header
     lines.append(
         f"plan {header.plan or 'none'}; up {duration(header.uptime)}{header.youngest}; rates over "

@@ -5,6 +5,7 @@ from typing import Any
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.groups.container_io import io_limited, io_sentence
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance, in_words
@@ -20,10 +21,10 @@ from presman.base.release import named
 from presman.figures.figure import Table
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
-from presman.figures.statement_figures import QUEUE, forecast_record, why_unforeseen
+from presman.figures.statement_figures import QUEUE, forecast_record, why_no_forecast
 from presman.output.cells import instant, table
 from presman.tabs import tab, tab_names
-from presman.tabs.alerts import availability_notes
+from presman.tabs.alerts import clear_now, untold
 from presman.tabs.choices import Choices
 from presman.tabs.parts import Moment, Pair, Rows, servers_scale
 
@@ -63,7 +64,7 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
 
 def _forecast_line(reading: Reading) -> str:
     """Return how accurate the forecasts of the queue have been, or why there are none."""
-    return forecast_record(reading, since=True) or why_unforeseen(reading)
+    return forecast_record(reading, since=True) or why_no_forecast(reading)
 
 
 def _outliers(found: OutlierReading, width: int | None) -> list[str]:
@@ -158,8 +159,10 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     ]
     lines += [f"{alert.glyph} {alert.text}" for alert in worst_first(wrong(reading))]
     lines += step.lines if (step := to_do(reading)) is not None else ()
-    lines += [f"! {trouble}" for trouble in reading.troubles]
-    lines += [f"note: {note}" for note in (*availability_notes(reading), *reading.notes)]
+    unknown = not_known(reading)
+    lines += [f"! {trouble}" for trouble in untold(reading, unknown)]
+    lines += [f"note: {note}" for note in (*(alert.text for alert in clear_now(reading)), *reading.notes)]
+    lines += [f"not known: {each}" for each in unknown]
     return [piece for line in lines for piece in _wrapped(line, width)]
 
 

@@ -167,7 +167,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
     if row is None:
         lines: Iterable[str] = _not_found(reading, asked)
     elif isinstance(row, RunningStatement):
-        lines = _running(row, why_unseen(reading, asked), history)
+        lines = _running(row, why_not_known(reading, asked), history)
     else:
         lines = _queued(row, reading, asked, history)
     lines = [*lines]
@@ -191,7 +191,7 @@ def _quiescer(reading: Reading, asked: AskedStatement) -> SessionReading | None:
     return next((row for row in found if f"{row.user or 'session'} {row.inst_id}:{row.sid}" in names), None)
 
 
-def why_unseen(reading: Reading, asked: AskedStatement) -> str:
+def why_not_known(reading: Reading, asked: AskedStatement) -> str:
     """Return why it is unknown whether, or how, a statement is queued or runs; "" if it is known."""
     row = found_in(reading, asked)
     if isinstance(row, QueuedStatement) or (row is None and (_held(reading, asked) or _quiescer(reading, asked))):
@@ -210,7 +210,7 @@ def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
     if row is not None:
         yield from (f"  {alert.text}" for alert in quiesced(reading))
         return
-    if unseen := why_unseen(reading, asked):
+    if unseen := why_not_known(reading, asked):
         yield f"cannot tell whether {asked} is queued or runs in parallel: {unseen}"
         return
     running = sum(not each.orphaned for each in reading.running)
@@ -225,7 +225,7 @@ def _session(row: SessionReading) -> str:
 def _quiesces(row: SessionReading) -> str:
     """Return how a session quiesces the database, and what it waits for."""
     if row.event != QUIESCE_WAIT:
-        return "was seen to quiesce the database, and waits for that no more"
+        return "was seen to quiesce the database, but no longer waits for it"
     since = f"has waited for {spelled(row.waited)} until" if row.waited is not None else "waits until"
     return f"quiesces the database: it {since} all calls under way have ended"
 
@@ -233,7 +233,7 @@ def _quiesces(row: SessionReading) -> str:
 def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iterator[str]:
     if unseen:
         yield f"session {row.inst_id}:{row.sid},{row.serial} holds {counted(row.servers, 'server')}"
-        yield f"  cannot tell whether it runs or is idle, nor of whom it is: {unseen}"
+        yield f"  cannot tell whether it runs or is idle, or whose it is: {unseen}"
         return
     if row.orphaned:
         yield f"{_describe(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
@@ -312,7 +312,7 @@ def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None 
     from_start = history.was_there(row)
     if len(reasons) > 1 or (reasons and from_start):
         begun = clock(reasons[0].since)
-        first, remark = (" or before", f"; presman looked from {begun} on") if from_start else ("", "")
+        first, remark = (" or before", f"; presman watched from {begun} on") if from_start else ("", "")
         if history.sparse_to is not None:
             remark += f"; up to {clock(history.sparse_to)} one poll in {history.step} was read"
         spans = [str(span) for span in history.gaps if span.until > (came or reasons[0].since)]
@@ -348,7 +348,7 @@ def as_json(reading: Reading, asked: AskedStatement, history: ReasonHistory, *, 
     """Return the answer as a JSON document: `state` is queued, running, gone, held, quiescing, or unknown."""
     row = found_in(reading, asked)
     found: dict[str, Any] = {"format": 1, "target": reading.target, "at": plain(reading.at)}
-    unseen = why_unseen(reading, asked)
+    unseen = why_not_known(reading, asked)
     found |= {"state": _state(row, unseen), "late": [plain(each) for each in reading.late]}
     if unseen:
         found["not_known"] = unseen

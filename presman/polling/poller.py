@@ -1,8 +1,8 @@
 """Poller: runs the due queries on a source and makes a Snapshot of the answers.
 
-A poll is at most three reads. The first runs the queries that are known to be due. The others follow from its answers:
+A poll is at most four reads. The first runs the queries that are known to be due. The others follow from its answers:
 sessions that others name but that are not listed, then the texts and plans of statements now on show, and queries that
-turn out to be due by the source's clock.
+turn out to be due by the source's clock. If the list of sessions is among these, the fourth is the first lookup.
 """
 
 import time
@@ -89,6 +89,11 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         """Return the answer that a query gave in `poll`, None if it did not run in it."""
         asked = self.get(record)
         return asked if asked is not None and asked.poll == poll else None
+
+    def has_rows_of(self, poll: int, record: type[Any]) -> bool:
+        """Return whether a query was answered in `poll`, with rows."""
+        asked = self.of_poll(poll, record)
+        return asked is not None and not asked.late and bool(asked.section.rows)
 
     def forget(self, records: Iterable[type[Any]], but: int) -> None:
         """Make the queries of these records due, except those answered in poll `but`."""
@@ -273,8 +278,7 @@ class Poller:
             self._busy.add(rows(Session), first.at)
         if on_first_look is not None and hurried:
             on_first_look(self._snapshot(first, shown, first.round_trips + between))
-        second = self._follow(shown, first.at)
-        return self._snapshot(first, shown, first.round_trips + between + second.round_trips)
+        return self._snapshot(first, shown, first.round_trips + between + self._follow_up(shown, first.at))
 
     def _snapshot(self, first: Answer, shown: Sequence[CursorKey], round_trips: int) -> Snapshot:
         """Return a snapshot of all answers so far; `first` is the first answer of this poll."""
@@ -309,11 +313,13 @@ class Poller:
             if asked.section.problem is None:
                 infos, instances = self._asked.rows(SessionInfo), self._asked.rows(Instance)
                 self._seen_before.note_sessions(asked.section.rows, infos, instances)
-        asked = self._asked.of_poll(self._number, Instance)
-        if asked is not None and not asked.late and asked.section.rows:
-            self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
-            targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
-            self._seen_before.note_instances(asked.section.rows, now, (self._scope, *self._databases), targets)
+        self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
+        self._seen_before.begin(now, (self._scope, *self._databases))
+        targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first
+        if self._asked.has_rows_of(self._number, RsrcPlan):
+            self._seen_before.note_plans(targets, now)
+        if self._asked.has_rows_of(self._number, Instance):
+            self._seen_before.note_instances(self._asked.rows(Instance), now, targets)
 
     def _look_up_named(self, now: datetime) -> int:
         """Look up the sessions that are named by others but not listed, and add them to the sections of all sessions.
@@ -392,16 +398,20 @@ class Poller:
         # no other query.
         return sorted(due, key=lambda query: query.record is SessionCount)
 
-    def _follow(self, shown: Sequence[CursorKey], now: datetime) -> Answer:
-        """Run what the first answer made necessary; read nothing if that is nothing."""
+    def _follow_up(self, shown: Sequence[CursorKey], now: datetime) -> int:
+        """Run what the first answer made necessary, and what follows from that; return the number of round trips."""
+        listed = self._asked.of_poll(self._number, Session)
         late = self._due(now)
         lookups = self._lookups.wanted(shown, self._queries, now)
         texts = None if self._is_live else self._busy_texts(now, lookups)  # a database is asked in the first read
         if not late and not lookups and not texts:
-            return Answer(now, ())
+            return 0
         answer = self._ask(late, lookups, texts)
         self._lookups.learn(lookups, answer.sections[len(late) : len(late) + len(lookups)], now)
-        return answer
+        if self._asked.of_poll(self._number, Session) is listed:
+            return answer.round_trips
+        self._remember(now)  # the list of sessions was due only by the source's clock
+        return answer.round_trips + self._look_up_named(now)
 
     def _requested(self, now: datetime | None) -> list[Query]:
         """Return the queries that were requested for this poll, except those that rest after a failure."""
@@ -436,8 +446,13 @@ class Poller:
         return answer
 
     def _learn(self, query: Query, section: Section, at: datetime) -> None:
-        """Store the answer `section`; after a timeout the earlier rows stay."""
+        """Store the answer `section`; after a timeout the earlier rows stay.
+
+        Once V$SESSION answers again, its idle sessions are counted again, too.
+        """
         before = self._asked.get(query.record)
+        if query.record is Session and before is not None and before.late and section.problem is None:
+            self._asked.pop(SessionCount, None)
         if section.problem is None or not section.problem.late:
             answer = LastAnswer(at, self._number, section if section.at else replace(section, at=at))
         elif before is None or not self._keep_late or (before.section.problem and not before.late):

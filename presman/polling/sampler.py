@@ -71,7 +71,7 @@ def no_room(error: Exception) -> SourceLost:
 
     A monitor of several databases goes on with the others.
     """
-    out = ran_out(error, foreseen=False) or one_line(str(error), 500)
+    out = ran_out(error, expected=False) or one_line(str(error), 500)
     return SourceLost(out, "", None, datetime.now(UTC), has_run_out=True)
 
 
@@ -434,7 +434,7 @@ class Sampler:
         except InputError as error:
             lost = SourceError(str(error), retry=False)
         except Exception as error:
-            out = ran_out(error, foreseen=False)
+            out = ran_out(error, expected=False)
             if out and not self.polled.has_polled:  # at the start: a retry would not find more room
                 self.polled.close()
                 return no_room(error)

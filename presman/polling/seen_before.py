@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import RecordType
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import QUIESCE_STATES, is_quiescing, long_queues
-from presman.rows.snapshot import CriticalQueue, GoneInstance, Quiescer, Section
+from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance, Quiescer, Section
 
 REMEMBERED = timedelta(hours=1)
 """How long a missing instance is reported: it may have been removed from the cluster for good."""
@@ -16,29 +17,40 @@ REMEMBERED = timedelta(hours=1)
 class SeenBefore:
     """What earlier polls saw of one database.
 
-    Its open instances and when each was last seen, because V$INSTANCE has no row for one that is down. They survive
-    reconnections, but not a change of scope or database, or a clock that goes back. The session that quiesces the
-    database, because no view names it once all calls have ended, although the quiesce goes on. The parallel queues that
-    wait too long, because the limit is lower for those that already did (:func:`long_queues`).
+    Its open instances and when each was last seen, because V$INSTANCE has no row for one that is down, and those that
+    V$RSRC_PLAN showed, because V$INSTANCE may not answer just when one goes down. They survive reconnections, but not a
+    change of scope or database, or a clock that goes back. The session that quiesces the database, because no view
+    names it once all calls have ended, although the quiesce goes on. The parallel queues that wait too long, because
+    the limit is lower for those that already did (:func:`long_queues`).
     """
 
     def __init__(self) -> None:
         self._instances: dict[int, GoneInstance] = {}
+        self._planned: dict[int, MissingInstance] = {}
+        self._planned_at: datetime | None = None
         self._of: tuple[object, ...] = ()
         self._at: datetime | None = None
         self._quiescers: tuple[Quiescer, ...] = ()
         self._critical: tuple[CriticalQueue, ...] = ()
 
-    def note_instances(
-        self, rows: Collection[Instance], at: datetime, of: tuple[object, ...], targets: Mapping[int, int]
-    ) -> None:
-        """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`).
+    def begin(self, at: datetime, of: tuple[object, ...]) -> None:
+        """Begin the notes of a poll. `of` identifies the scope and database; if it changes, instances are forgotten."""
+        latest = max(filter(None, (self._at, self._planned_at)), default=at)
+        if self._of != of or at < latest:
+            self._instances, self._planned = {}, {}
+            self._at = self._planned_at = None
+        self._of = of
 
-        `of` identifies the scope and database; if it changes, the instances are forgotten.
-        """
-        if self._of != of or (self._at is not None and at < self._at):
-            self._instances = {}
-        self._of, self._at = of, at
+    def note_plans(self, targets: Mapping[int, int], at: datetime) -> None:
+        """Note the instances that V$RSRC_PLAN shows at an instant, with PARALLEL_SERVERS_TARGET."""
+        self._planned_at = at
+        self._planned |= {
+            inst_id: MissingInstance(inst_id, "", at, target or None) for inst_id, target in targets.items()
+        }
+
+    def note_instances(self, rows: Collection[Instance], at: datetime, targets: Mapping[int, int]) -> None:
+        """Note the rows of V$INSTANCE at an instant, and PARALLEL_SERVERS_TARGET by instance (`targets`)."""
+        self._at = at
         there = [row for row in rows if not row.status or row.status.startswith("OPEN")] or rows
         self._instances |= {
             row.inst_id: GoneInstance(row.inst_id, row.instance_name, at, targets.get(row.inst_id) or None)
@@ -62,5 +74,21 @@ class SeenBefore:
         """Return the sections that have rows; only instances that were missing when V$INSTANCE was last read."""
         kept = self._instances.values()
         gone = tuple(each for each in kept if each.last_seen != self._at and at - each.last_seen < REMEMBERED)
-        found = {GoneInstance: gone, Quiescer: self._quiescers, CriticalQueue: self._critical}
+        found: dict[RecordType, tuple[Any, ...]] = {
+            GoneInstance: gone,
+            MissingInstance: self._missing(at, {each.inst_id for each in gone}),
+            Quiescer: self._quiescers,
+            CriticalQueue: self._critical,
+        }
         return {record: Section(rows, at) for record, rows in found.items() if rows}
+
+    def _missing(self, at: datetime, gone: Collection[int]) -> tuple[MissingInstance, ...]:
+        """Return the instances of which nobody tells whether they are gone; none if V$INSTANCE or V$RSRC_PLAN does."""
+        if self._at == at or self._planned_at != at:
+            return ()
+        names = {each.inst_id: each.instance_name for each in self._instances.values()}
+        return tuple(
+            each._replace(instance_name=names.get(each.inst_id, ""))
+            for each in self._planned.values()
+            if each.last_seen != at and at - each.last_seen < REMEMBERED and each.inst_id not in gone
+        )

@@ -149,7 +149,7 @@ def _plausible(chains: list[Chain], store: Store, messages: list[str]) -> list[C
     most, most_chains = store.most_rows, store.most_bytes // _SMALLEST_CHAIN
     many = bisect_right(list(accumulate(each.polls for each in chains)), most)
     if many < len(chains):
-        messages.append(f"{store.name} is damaged: its blocks tell of more than {counted(most, 'poll')}")
+        messages.append(f"{store.name} is damaged: its blocks claim more than {counted(most, 'poll')}")
     elif most_chains < len(chains):
         messages.append(f"{store.name} is damaged: it has more than {counted(most_chains, 'block')}")
     return chains[: min(many, most_chains)]

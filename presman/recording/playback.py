@@ -133,7 +133,9 @@ class StoredRows:
     def each(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, /, **binds: Any
     ) -> list[T]:
-        """Query the polls between two instants in each store, as `made` does in one."""
+        """Query the polls between two instants, `:start` and `:end`, in each store, as `made` does in one."""
+        low, high = _bounds(start, end)
+        binds |= {"start": low, "end": high}
         return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
 
     def _timed(

@@ -12,7 +12,7 @@ from presman.base.release import Release
 from presman.recording.playback import Playback
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
-from presman.recording.time_words import TimeError, instant_of, span_of, spelled_instant, spelled_span
+from presman.recording.time_words import TimeError, instant_of, nothing_in, span_of, spelled_instant, spelled_span
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Section, Snapshot
 from presman.sources import Answer, Exhausted, Request, SourceError
@@ -88,8 +88,8 @@ class RecordingSource:
             self._first = self._next = indexes.start
             self._end = indexes.stop
             if not indexes:
-                whole = spelled_span(playback.first, playback.last)
-                raise self.refused(f"{self.name} has no polls {spelled_span(start, end)}: it is {whole}")
+                empty = nothing_in(self.name, spelled_span(start, end), playback.first, playback.last)
+                raise self.refused(str(empty))
             self.notes += _not_recorded(start, end, playback)
             first = self.readable(self._next)
             if first is None:

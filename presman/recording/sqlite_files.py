@@ -41,7 +41,7 @@ def other_than_a_recording(path: Path) -> str:
     if head[:16] != _MAGIC:
         return "is not a recording of presman"
     if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
-        return "is a SQLite file, but no recording of presman"
+        return "is a SQLite file, but not a recording of presman"
     return ""
 
 
@@ -156,7 +156,7 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
     return connection
 
 
-_RESCUED = "its schema or its end is damaged, what is left is looked for"
+_RESCUED = "its schema or its end is damaged: what is left is read"
 
 
 def connected_for_reading(path: Path, note: Callable[[str], None], limits: StatementLimits) -> ReadConnection:
@@ -226,7 +226,7 @@ def cut_short(path: Path) -> str:
     if len(header) < 32 or size >= whole:
         return ""
     missing = f"{size / 1e6:.1f} of {whole / 1e6:.1f} MB are there"
-    return f"it is cut short, {missing}: what is left is looked for"
+    return f"it is cut short, {missing}: what is left is read"
 
 
 _PIECE = 512

@@ -89,7 +89,7 @@ class StatementLimits:
     def _text(self, content: bytes) -> str:
         self._text_left -= len(content)
         if self._text_left < 0:
-            raise sqlite3.DataError("it unfolds to more text than a recording of its size has")
+            raise sqlite3.DataError("it decompresses to more text than a recording of its size has")
         return content.decode("utf-8", "replace")
 
 

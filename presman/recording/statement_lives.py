@@ -234,7 +234,7 @@ def forecaster_before(playback: Playback, previous: Snapshot | None, steps: floa
     return found
 
 
-def foreseen(playback: Playback, index: int) -> Reading | None:
+def with_forecasts(playback: Playback, index: int) -> Reading | None:
     """Return the reading of a poll with forecasts of its queue, None if it is damaged."""
     found: Reading | None = None
     forecaster: Forecaster | None = None

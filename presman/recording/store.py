@@ -265,7 +265,7 @@ class Store:
         while part := fetch(_FETCHED):
             many += len(part)
             if many > most:
-                raise DamagedStoreError(f"{self.name} is damaged: it unfolds to more than {counted(most, 'row')}")
+                raise DamagedStoreError(f"{self.name} is damaged: it decompresses to more than {counted(most, 'row')}")
             yield from part
 
     @contextmanager

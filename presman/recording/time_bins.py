@@ -298,8 +298,7 @@ def busiest_sql_ids(playback: Playback, start: datetime, end: datetime, most: in
 
     The statements themselves are not built: a forged file may have hundreds of thousands.
     """
-    binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
-    return playback.each(lambda row: str(row["sql_id"]), _BUSIEST, start, end, **binds)
+    return playback.each(lambda row: str(row["sql_id"]), _BUSIEST, start, end, most=most)
 
 
 def event_marks(playback: Playback, start: datetime, end: datetime, stretches: int) -> list[EventMark]:
@@ -329,21 +328,18 @@ def _mark(row: Row) -> EventMark:
 
 def first_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
     """Return the first events between two instants, at most `most`; `calm` omits beginnings and ends of queues."""
-    binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
-    return sorted(playback.each(event_of, statement, start, end, **binds))[:most]
+    return sorted(playback.each(event_of, statement, start, end, most=most))[:most]
 
 
 def events_of_kind(playback: Playback, kind: str, start: datetime, end: datetime, most: int) -> list[DatabaseEvent]:
     """Return the first events of a kind between two instants, at most `most` of each store."""
-    binds = {"start": microseconds(start), "end": microseconds(end), "kind": kind, "most": most}
-    return sorted(playback.each(event_of, _OF_KIND, start, end, **binds))
+    return sorted(playback.each(event_of, _OF_KIND, start, end, kind=kind, most=most))
 
 
 def count_of_kind(playback: Playback, kind: str, start: datetime, end: datetime) -> int:
     """Return the number of events of a kind between two instants."""
-    binds = {"start": microseconds(start), "end": microseconds(end), "kind": kind}
-    return sum(playback.each(lambda row: int(row["many"]), _COUNTED, start, end, **binds))
+    return sum(playback.each(lambda row: int(row["many"]), _COUNTED, start, end, kind=kind))
 
 
 def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
@@ -356,8 +352,7 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
 
 def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int) -> list[StatementLife]:
     """Return the statements that wanted or held the most servers x time between two instants, at most `most`."""
-    binds = {"start": microseconds(start), "end": microseconds(end), "most": most}
-    found = whole(playback.each(life_of, _MOST, start, end, **binds))
+    found = whole(playback.each(life_of, _MOST, start, end, most=most))
 
     def work(life: StatementLife) -> float:
         return life.servers * (min(life.gone, end) - max(life.came, start)).total_seconds()

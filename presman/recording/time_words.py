@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from presman.base.axis import instants_of
 from presman.base.errors import InputError
 from presman.base.formats import seconds_of
+from presman.recording.store_errors import RecordingError
 
 _AGO = re.compile(r"-?\s*(\d+(?:\.\d+)?\s*[smhd])(?:\s+ago)?", re.IGNORECASE)
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?(Z|[+-]\d\d:?\d\d)?", re.IGNORECASE)
@@ -25,6 +26,10 @@ Note = Callable[[str], None]
 
 class TimeError(InputError):
     """Words that do not name an instant; the text is one line."""
+
+
+class EmptyWindowError(RecordingError):
+    """A recording has no poll in a window; the text is one line."""
 
 
 _PLAIN = re.compile(r"-\s*[\d.]+\s*[smhd]|[\d.]+\s*[smhd]\s+ago|\d\d:\d\d\S*|\d{4}-\d\d-\d\d.*", re.IGNORECASE)
@@ -89,10 +94,11 @@ def span_of(
     """Return the first and the last instant that `start` and `end` mean; None for "", an open end. Raises TimeError.
 
     If the window begins on the day of the last poll, its end may be a later time of that day: in a recording up to
-    21:30, the window from 20:00 to 23:00 does not end at yesterday's 23:00.
+    21:30, the window from 20:00 to 23:00 does not end at yesterday's 23:00. Nor does a window from 22:00 begin
+    yesterday if nothing was recorded by then, and the recording ends sooner before 22:00 than it begins after it.
     """
     notes: list[str] = []
-    begins = _begin_meant(start, first, last, zone, note) if start else None
+    begins = _window_begin(start, first, last, zone, note) if start else None
     since = first if begins is None else begins
     ends = instant_of(end, first, last, zone, notes.append, since) if end else None
     clock = _CLOCK.fullmatch(end.strip())
@@ -106,6 +112,21 @@ def span_of(
         window, whole = spelled_span(begins, ends), spelled_span(first, last)
         raise TimeError(f"the window {window} ends before it begins; the recording is {whole}")
     return begins, ends
+
+
+def _window_begin(start: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None) -> datetime:
+    """Return the begin of a window: of a time of day that was not recorded, the occurrence nearer to the recording."""
+    found, clock = _begin_meant(start, first, last, zone, note), _CLOCK.fullmatch(start.strip())
+    if clock is None or found >= first:
+        return found
+    zone = _zone_of(clock) or zone
+    today = _chosen_instant(_naive(last.astimezone(zone).date(), clock), zone, first, last, None)
+    return today if first - found > today - last > timedelta(0) else found
+
+
+def nothing_in(name: str, window: str, first: datetime | None, last: datetime | None) -> EmptyWindowError:
+    """Return the error that a recording from `first` to `last` has no poll in a window, which is in words."""
+    return EmptyWindowError(f"{name} has no polls {window}: it is {spelled_span(first, last)}")
 
 
 def spelled_span(start: datetime | None, end: datetime | None) -> str:

@@ -24,7 +24,7 @@ from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, Stat
 from presman.base.release import Release
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
-from presman.forecast.statement_history import Durations, Lasted, durations
+from presman.forecast.statement_history import Durations, ObservedDuration, kaplan_meier
 from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
 from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
@@ -327,7 +327,7 @@ def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
                 load.arrivals[n] if at < 0 else _again(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)
                 for at, n in drawn
             ],
-            frozenset(place for place, (_, n) in enumerate(drawn) if n in load.whole.free),
+            frozenset(number for number, (_, n) in enumerate(drawn) if n in load.whole.free),
         )
 
 
@@ -343,20 +343,22 @@ def _drawn(
     ring = [*came[section[0] : section[1]], *(at + spans[1] - begin for at in came[section[0] : section[1]])]
     known = [random.uniform(*spans) for _ in range(_STRETCHES)]
     found = []
-    for place in range(ceil(length / size)):
+    for number in range(ceil(length / size)):
         start = random.choice(known)
         for index in range(bisect_left(ring, start), bisect_left(ring, start + size)):
-            found.append((place * size + ring[index] - start, section[0] + index % (section[1] - section[0])))
+            found.append((number * size + ring[index] - start, section[0] + index % (section[1] - section[0])))
     return sorted(each for each in found if each[0] <= length)
 
 
 def _run_times(arrivals: Iterable[Arrival]) -> dict[str, Durations | None]:
     """Return how long each group's statements run; those still running count as censored."""
-    found: dict[str, list[Lasted]] = {}
+    found: dict[str, list[ObservedDuration]] = {}
     for each in arrivals:
         if each.ran is not None:
-            found.setdefault(each.group, []).append(Lasted(each.ran, each.outcome is not ArrivalOutcome.RUNNING))
-    return {group: durations(lasted) for group, lasted in found.items()}
+            found.setdefault(each.group, []).append(
+                ObservedDuration(each.ran, each.outcome is not ArrivalOutcome.RUNNING)
+            )
+    return {group: kaplan_meier(lasted) for group, lasted in found.items()}
 
 
 def _again(each: Arrival, at: datetime, lasting: Mapping[str, Durations | None], random: Random) -> Arrival:

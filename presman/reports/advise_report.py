@@ -30,14 +30,14 @@ from presman.reports.whatif_replay import COURSES, error, is_longer, observed
 from presman.reports.whatif_text import titled
 
 ASSUMPTIONS = (
-    "statements come when they came, whatever happens to earlier ones",
-    "a run time does not depend on what runs beside it: with more servers at once on the same CPUs it would be longer, "
+    "statements arrive at the observed times, whatever happens to earlier ones",
+    "run times do not depend on what else runs: with more servers at once on the same CPUs they would be longer, "
     "and presman cannot say by how much",
     "with a lower degree limit a statement is taken to run longer, servers times seconds being the same; its servers "
     "are taken for two sets, twice the degree",
-    "levels and shares divide CPU, too: that is told where CPU was seen, not of a file of arrivals, and by what groups "
-    "wanted under the present plan",
-    "limits of containers stay as they were, and are not replayed",
+    "levels and shares divide CPU, too: the effect is shown if CPU was observed (a file of arrivals has none), and is "
+    "based on what groups wanted under the present plan",
+    "limits of containers stay as they were; they are not replayed",
     "a statement that timed out counts as one that never started; one that came before the observation began is "
     "replayed, but is not counted",
 )
@@ -226,7 +226,7 @@ def _judged(is_met: bool, kinds: Sequence[str], error_now: float | None, *, can_
     """Return the verdict on the best choice, and its message."""
     if not can_tell:
         off = "" if error_now is None else f", on average by {duration(error_now)}"
-        return "unsure", f"whether a choice meets the goals cannot be told: the replay misses what was observed{off}"
+        return "unsure", f"whether a choice meets the goals is not known: the replay misses what was observed{off}"
     unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
     return ("advised", "") if is_met else ("unmet", unmet)
 
@@ -359,7 +359,7 @@ def _on_no_more_cpu(load: ObservedLoad, best: Choice) -> Iterable[str]:
     for group, percent in advise_load.short_of_cpu(load, best):
         yield (
             f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of the "
-            "CPUs as before: where it needs more its statements run longer, which no replay tells"
+            "CPUs as before: if it needs more, its statements run longer, which no replay shows"
         )
 
 
@@ -371,7 +371,7 @@ def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         )
     elif not load.plan.is_ordered and {"levels", "shares"} & set(kinds):
         yield (
-            "levels and shares are not tried: groups stand in subplans or several containers, divide by shares, or one "
+            "levels and shares are not tried: groups are in subplans or several containers, divide by shares, or one "
             "queue serves all of them"
         )
     if load.plan.instances > 1:

@@ -184,6 +184,9 @@ _ENDLESS = 20.0
 _UNSTARTED = 6.0
 """The loss if none of a group's statements starts that started before."""
 
+_FAR = 0.3
+"""What each doubling of the wait of a missed goal counts when a choice is chosen to be varied."""
+
 
 def _loss(before: float, after: float) -> float:
     """Return the loss from a longer delay: 1 for twice as long; a minute more counts little if hours are usual."""
@@ -191,12 +194,17 @@ def _loss(before: float, after: float) -> float:
 
 
 def _missed(goal: Goal, wait: float) -> float:
-    return 1.0 if wait <= goal.seconds else _MISSED + min(_ENDLESS, log2(max(1.0, wait / max(1.0, goal.seconds))))
+    return 1.0 if wait <= goal.seconds else _MISSED + _excess(goal, wait)
+
+
+def _excess(goal: Goal, wait: float) -> float:
+    """Return how often the wait of a goal would have to be halved to meet it."""
+    return min(_ENDLESS, log2(max(1.0, wait / max(1.0, goal.seconds))))
 
 
 # ---- The search. It changes one directive at a time: first of the present plan, then of a plan that favours the groups
-# with a goal in everything, then of one that limits all other groups, and then of the best choices found. Choices that
-# could not be the best whatever their result are not replayed.
+# with a goal in everything, then of one that limits all other groups, and then of choices found that cost little and
+# meet the goals or nearly do. Choices that could not be the best whatever their result are not replayed.
 
 
 class Search:
@@ -312,12 +320,20 @@ class Search:
         return found
 
     def _next(self) -> Choice | None:
-        """Return the best choice not varied yet that more changes could make the best; None if there is none.
+        """Return the choice not varied yet that one more change is likeliest to make the best; None if there is none.
 
-        A choice comes last if its result equals that of a choice with fewer changes or with other values.
+        That is one with little cost whose goals are met or nearly so: what costs much is made cheaper only by undoing
+        it. A choice comes last if its result equals that of a choice with fewer changes or with other values.
         """
         left = [each for each in self.scored if each not in self._tried and self._may_be_best(each)]
-        return min(left, key=lambda each: (self._is_like_another(each), self._rank(each)), default=None)
+        return min(
+            left, key=lambda each: (self._is_like_another(each), self._hope(each), self._rank(each)), default=None
+        )
+
+    def _hope(self, choice: Choice) -> tuple[bool, float]:
+        """Return a figure that is small for choices with little cost whose goals are met or nearly so."""
+        found = self.scored[choice]
+        return not found.keeps, found.cost + _FAR * sum(map(_excess, self.goals, found.waits))
 
     def _is_like_another(self, choice: Choice) -> bool:
         found = self.scored[choice]

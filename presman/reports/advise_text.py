@@ -76,7 +76,7 @@ def _level(curve: WaitCurve) -> str:
 def _choices(advice: Advice) -> Iterable[str]:
     if not advice.choices:
         return
-    yield "choices, none of which another beats in everything; waits before -> after"
+    yield "choices, none better than another in every respect; waits before -> after"
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>20} {'p95':>20} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
         changes = "; ".join(choice.changes) or "as it is"
@@ -90,7 +90,7 @@ def _choices(advice: Advice) -> Iterable[str]:
 
 def _judged(choice: ReplayedChoice) -> str:
     if choice.meets is None:
-        return "whether it would have met the goals cannot be told"
+        return "whether it would have met the goals is not known"
     return f"would have {'met' if choice.meets else 'missed'} the goals"
 
 

@@ -95,13 +95,13 @@ def _under(branch: Branch, changes: CpuChanges, above: float | None) -> Branch:
     change = changes.get(branch.name)
     if change is None:
         return branch
-    place = next((index for index, part in enumerate(branch.parts) if part > 0), 0)
-    part = change.get("shares", branch.parts[place])
-    place = int(change.get("levels", place + 1)) - 1
+    level = next((index for index, part in enumerate(branch.parts) if part > 0), 0)
+    part = change.get("shares", branch.parts[level])
+    level = int(change.get("levels", level + 1)) - 1
     limit = branch.limit
     if (percent := change.get("cpu")) is not None:
         limit = above if percent >= 100 else percent / 100 * (1.0 if above is None else above)
-    parts = tuple(part if index == place else 0.0 for index in range(len(branch.parts)))
+    parts = tuple(part if index == level else 0.0 for index in range(len(branch.parts)))
     return replace(branch, parts=parts, limit=limit)
 
 

@@ -16,11 +16,11 @@ from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, StartForecast
 from presman.base.formats import number
-from presman.figures.statement_figures import NO_START, why_unforeseen
+from presman.figures.statement_figures import NO_START, why_no_forecast
 from presman.forecast import forecaster
 from presman.forecast.calibration import Interval
-from presman.forecast.course import HORIZON, Came, Draw, Played, QueueNow, draw, play
-from presman.forecast.forecaster import ONE_LOOK, PENDING, Foresight
+from presman.forecast.course import HORIZON, Draw, PastArrival, Played, QueueNow, draw, play
+from presman.forecast.forecaster import ONE_LOOK, PENDING, ForecastBasis
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
 from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
@@ -90,7 +90,7 @@ class PresentLimits(Struct, frozen=True):
     def limits(self, first: Group | None) -> Iterator[PlanLimit]:
         """Yield the limits that can be changed: of the `first` group, the target, then of other groups by activity."""
         plan, target = self.load.plan, self.load.rules.target
-        places = {group: place for place, group in enumerate(self.titles)}
+        places = {group: index for index, group in enumerate(self.titles)}
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
         limits = [limit for group in groups for limit in self._of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
@@ -235,14 +235,14 @@ class ChangedStart(NamedTuple):
     then_beyond: float | None = None
 
 
-def why_unknown(reading: Reading, foresight: Foresight | None) -> str:
+def why_unknown(reading: Reading, forecast_basis: ForecastBasis | None) -> str:
     """Return why a queue cannot be forecast under other limits, "" if it can, or if it is empty."""
     record = None if reading.forecast is None else reading.forecast.record
     if not reading.queue:
         return ""
     if record is not None and record.is_poor():
         return f"{record.in_words()}: too few to say"
-    return "" if foresight else why_unforeseen(reading).removeprefix(NO_START) or PENDING.why_none
+    return "" if forecast_basis else why_no_forecast(reading).removeprefix(NO_START) or PENDING.why_none
 
 
 class _Start(NamedTuple):
@@ -255,17 +255,17 @@ class _Start(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, played: Played, place: int) -> _Start:
-        return cls(played.starts[place], min(played.starts[place], played.until))
+    def of(cls, played: Played, index: int) -> _Start:
+        return cls(played.starts[index], min(played.starts[index], played.until))
 
 
 _Pair = tuple[_Start, _Start]
 """The start of one statement in a course without and with the changes."""
 
 
-def _starts_at(pairs: Sequence[tuple[Played, Played]], place: int | None) -> list[_Pair]:
+def _starts_at(pairs: Sequence[tuple[Played, Played]], index: int | None) -> list[_Pair]:
     """Return the starts of the waiting statement with this index; none if the model does not have it."""
-    return [] if place is None else [(_Start.of(now, place), _Start.of(then, place)) for now, then in pairs]
+    return [] if index is None else [(_Start.of(now, index), _Start.of(then, index)) for now, then in pairs]
 
 
 class _Starts(NamedTuple):
@@ -283,15 +283,15 @@ class _Starts(NamedTuple):
 
 
 class QueueCourses:
-    """Courses of the queue, drawn once for a foresight."""
+    """Courses of the queue, drawn once for a forecast_basis."""
 
-    def __init__(self, foresight: Foresight) -> None:
-        self.foresight = foresight
+    def __init__(self, forecast_basis: ForecastBasis) -> None:
+        self.forecast_basis = forecast_basis
         self._drawn: list[tuple[Draw, Played]] = []
         steps = 0
         while len(self._drawn) < forecaster.COURSES and (steps < ONE_LOOK / 2 or len(self._drawn) < forecaster.ENOUGH):
-            drawn = draw(foresight.model.now, f"{foresight.seed}/what if/{len(self._drawn)}")
-            played = play(foresight.model.now, drawn)
+            drawn = draw(forecast_basis.model.now, f"{forecast_basis.seed}/what if/{len(self._drawn)}")
+            played = play(forecast_basis.model.now, drawn)
             steps += played.steps
             self._drawn.append((drawn, played))
 
@@ -301,9 +301,9 @@ class QueueCourses:
         Statements that came together share one forecast, as without changes. Each course draws which of them is first,
         so the latest of their medians would only be that of an unlucky draw.
         """
-        model = self.foresight.model
+        model = self.forecast_basis.model
         pairs = self._pairs(under(model.now, load, choice))
-        places = {each.executing(): place for place, each in enumerate(model.waiting)}
+        places = {each.executing(): index for index, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
         for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None
@@ -316,7 +316,7 @@ class QueueCourses:
 
     def _pairs(self, other: QueueNow) -> list[tuple[Played, Played]]:
         """Return the courses without and with the changes; fewer if the queue is long in the changed ones."""
-        if other is self.foresight.model.now:
+        if other is self.forecast_basis.model.now:
             return [(now, now) for _, now in self._drawn]
         pairs: list[tuple[Played, Played]] = []
         for drawn, now in self._drawn:
@@ -354,7 +354,7 @@ class QueueCourses:
         """Return the start in the courses: its interval, or `shown` in place of it, or why there is none."""
         raw = starts.interval
         reached = raw.median if isfinite(raw.median) else starts.reach
-        if row.timeout_left is not None and reached >= row.timeout_left - self.foresight.least:
+        if row.timeout_left is not None and reached >= row.timeout_left - self.forecast_basis.least:
             return StartForecast(timeout=True)
         if raw.median == inf:
             return forecaster.not_within(reached)
@@ -367,7 +367,9 @@ class QueueCourses:
         times = sorted(each.seconds for each in starts) or [inf]
         raw = Interval.of(times)
         if raw.median < inf:
-            raw = raw._replace(high=min(raw.high, HORIZON)).widened(self.foresight.factor, self.foresight.least)
+            raw = raw._replace(high=min(raw.high, HORIZON)).widened(
+                self.forecast_basis.factor, self.forecast_basis.least
+            )
         return _Starts(raw, reach)
 
 
@@ -388,17 +390,17 @@ def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
     if not choice:
         return now
     caps = {each.group: 2 * each.value for each in choice if each.kind == "degree"}
-    came = tuple(_capped(each, caps.get(each.group, each.servers)) for each in now.came) if caps else now.came
-    return now._replace(limits=_limits(now.limits, load, choice), came=came)
+    arrivals = [_capped(each, caps.get(each.group, each.servers)) for each in now.arrivals] if caps else now.arrivals
+    return now._replace(limits=_limits(now.limits, load, choice), arrivals=arrivals)
 
 
-def _capped(each: Came, most: int) -> Came:
+def _capped(each: PastArrival, most: int) -> PastArrival:
     """Return an arrival with fewer servers and a longer run: its work, servers times seconds, stays the same."""
     if each.servers <= most:
         return each
-    times, lasts = each.servers / most, each.lasts
-    longer = Durations(tuple(times * one for one in lasts.times), lasts.lasts, times * lasts.mean)
-    return each._replace(servers=most, lasts=longer)
+    times, lasts = each.servers / most, each.duration
+    longer = Durations(tuple(times * one for one in lasts.times), lasts.survival, times * lasts.mean)
+    return each._replace(servers=most, duration=longer)
 
 
 def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:

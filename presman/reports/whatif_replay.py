@@ -254,11 +254,11 @@ class _Play:
         self._begin = min(each.first for each in arrivals)
         self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
         groups = sorted({Group(each.con_id, each.group) for each in arrivals})
-        self._queue = scheduler.StatementQueue(_limits(rules, groups), scheduler.Chance(seed))
+        self._queue = scheduler.StatementQueue(_limits(rules, groups), scheduler.SeededRandom(seed))
         self._mean = _mean_runs(arrivals)
         self._free = free
         self._events: list[tuple[float, int, int, int]] = []
-        self._tickets: dict[int, scheduler.QueueEntry] = {}
+        self._entries: dict[int, scheduler.QueueEntry] = {}
         self._left: set[int] = set()
         self._statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
         self._peak = 0
@@ -276,8 +276,8 @@ class _Play:
             if now == timeout:
                 self._expire(now)
             self._pump(now)
-        for number, ticket in self._tickets.items():
-            if number not in self._left and not ticket.running:
+        for number, entry in self._entries.items():
+            if number not in self._left and not entry.running:
                 self._waited(number, self._end, is_cut=True)
         return Replayed(tuple(self._statements), self._peak)
 
@@ -285,28 +285,28 @@ class _Play:
         while self._events and self._events[0][0] <= now:
             _, kind, _, number = heappop(self._events)
             if kind == 0:
-                self._queue.release(self._tickets[number])
+                self._queue.release(self._entries[number])
             else:
                 self._arrive(number, now)
 
     def _expire(self, now: float) -> None:
-        for ticket, outcome in self._queue.expire(now):
-            self._waited(ticket.number, now, timed_out=True)
+        for entry, outcome in self._queue.expire(now):
+            self._waited(entry.number, now, timed_out=True)
             if outcome is scheduler.QueueOutcome.FORCED:
-                self._start(ticket.number, now)
+                self._start(entry.number, now)
 
     def _pump(self, now: float) -> None:
-        for ticket in self._queue.pump():
-            self._waited(ticket.number, now)
-            self._start(ticket.number, now)
+        for entry in self._queue.pump():
+            self._waited(entry.number, now)
+            self._start(entry.number, now)
 
     def _arrive(self, number: int, now: float) -> None:
         each = self._arrivals[number]
         came = min(now, (each.at - self._begin).total_seconds())
-        ticket = scheduler.QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
-        ticket.queues = number not in self._free
-        self._tickets[number] = ticket
-        if self._queue.submit(ticket):
+        entry = scheduler.QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
+        entry.queues = number not in self._free
+        self._entries[number] = entry
+        if self._queue.submit(entry):
             self._start(number, now)
 
     def _start(self, number: int, now: float) -> None:
@@ -324,9 +324,9 @@ class _Play:
         return max(0.0, each.ran - max(0.0, started_before))
 
     def _waited(self, number: int, now: float, *, timed_out: bool = False, is_cut: bool = False) -> None:
-        ticket = self._tickets[number]
+        entry = self._entries[number]
         self._left.add(number)
-        self._statements[number] = ReplayedStatement(ticket.group, max(0.0, now - ticket.submitted), timed_out, is_cut)
+        self._statements[number] = ReplayedStatement(entry.group, max(0.0, now - entry.submitted), timed_out, is_cut)
 
 
 def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, int]]:

@@ -17,7 +17,7 @@ ASSUMPTIONS = (
     "statements that already ran at the start, or started above a limit, are not queued",
     "statements that were there before the start are replayed, and not counted: no setting of then changes how long "
     "they had waited",
-    "statements still queued at the end waited at least that long: a wait with ≥ may be longer, by what nobody knows",
+    "statements still queued at the end waited at least that long: a wait with ≥ may be longer, how much is not known",
     "a statement that timed out or was cancelled in the queue leaves at its group's timeout",
 )
 

@@ -91,6 +91,7 @@ class GroupMetricHistory(NamedTuple):
     end_time: datetime | None
     intsize_csec: int
     consumer_group_name: str
+    num_cpus: int | None
     avg_running_sessions: float
     avg_waiting_sessions: float
     io_megabytes: int

@@ -167,6 +167,18 @@ class GoneInstance(NamedTuple):
     servers_target: int | None = None
 
 
+class MissingInstance(NamedTuple):
+    """An instance that V$RSRC_PLAN listed within the last hour and lists no more while V$INSTANCE does not answer.
+
+    It may be gone; added by the poller. The fields are those of an instance that is gone.
+    """
+
+    inst_id: int
+    instance_name: str
+    last_seen: datetime
+    servers_target: int | None = None
+
+
 class Quiescer(NamedTuple):
     """A session that was seen to quiesce the database, which is still quiesced; added by the poller."""
 
@@ -185,5 +197,5 @@ class CriticalQueue(NamedTuple):
     consumer_group: str
 
 
-REMEMBERED = (GoneInstance, Quiescer, CriticalQueue)
+REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue)
 """Records that no query fills: the poller adds them from earlier polls."""

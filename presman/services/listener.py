@@ -1,7 +1,7 @@
 """Listener of `presman serve` and `presman metrics`: sockets, connections, their limits and deadlines, TLS.
 
 Connections are accepted here so that strangers cannot take all of them. A client that is not known has a limited time
-for one request. When no place is left, the connection that has been silent for longest is closed: a client that is
+for one request. When no slot is left, the connection that has been silent for longest is closed: a client that is
 known gets in even from an address that has taken all other places.
 """
 
@@ -18,7 +18,7 @@ from aiohttp import web
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError
-from presman.base.listeners import MINUTE, TURN, WAITING, Places, RateLimited, Standing
+from presman.base.listeners import MINUTE, TURN, WAITING, ConnectionSlots, RateLimited, Standing
 
 SILENCE = 10.0
 """Seconds in which a whole request must arrive. aiohttp limits the idle time between two requests."""
@@ -54,8 +54,8 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     except (OSError, OverflowError, UnicodeError) as error:
         for each in made:
             each.close()
-        why = getattr(error, "strerror", None) or "it is no address"
-        raise InputError(f"cannot listen at {place(host, port)}: {why}") from None
+        why = getattr(error, "strerror", None) or "it is not an address"
+        raise InputError(f"cannot listen at {host_and_port(host, port)}: {why}") from None
     return made
 
 
@@ -73,7 +73,7 @@ def _listening(made: socket.socket, address: str, port: int) -> socket.socket:
     return made
 
 
-def place(host: str, port: int) -> str:
+def host_and_port(host: str, port: int) -> str:
     """Return host and port as a URL has them."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -132,7 +132,7 @@ class Connections:
         certificates: Certificates | None = None,
         is_known: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self._places: Places[_Connection] = Places(most, of_one)
+        self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one)
         self._open: set[_Connection] = set()
         self._at_once = at_once
         self._longest = longest
@@ -145,7 +145,7 @@ class Connections:
         """Record how far a connection that has sent a request is trusted."""
         for each in self._open:
             if each.protocol is request.protocol:
-                self._places.rise(each, standing, asyncio.get_running_loop().time())
+                self._slots.rise(each, standing, asyncio.get_running_loop().time())
                 each.deadline = None if self._longest is None else each.begun + self._longest
                 break
 
@@ -180,24 +180,24 @@ class Connections:
 
     def _must_read_first(self, accepted: int) -> bool:
         """Return whether the new connections must be read before others take their places."""
-        return self._is_known is None and self._places.should_read_now(accepted)
+        return self._is_known is None and self._slots.should_read_now(accepted)
 
     def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
-        """Return a connection; it is in `_open` if there was a place for it."""
+        """Return a connection; it is in `_open` if there was a slot for it."""
         connection = _Connection(line, now)
-        has_place, replaced = self._places.take(connection, address, now)
+        has_slot, replaced = self._slots.take(connection, address, now)
         if replaced is not None:
             self._open.discard(replaced)
             replaced.cut()
             self._full.note("web server: all connections are in use: the longest idle ones are closed")
-        if not has_place:
+        if not has_slot:
             line.close()
             return connection
         self._open.add(connection)
         if self._is_known is not None:
             with suppress(OSError):  # nothing has come yet
                 if self._is_known(line.recv(LONGEST_HEAD, socket.MSG_PEEK)):
-                    self._places.rise(connection, Standing.SAFE, now)
+                    self._slots.rise(connection, Standing.SAFE, now)
         return connection
 
     async def _make(self, connection: _Connection, server: Callable[[], asyncio.Protocol]) -> None:
@@ -212,7 +212,7 @@ class Connections:
                 lambda: protocol, connection.line, ssl=context, ssl_handshake_timeout=SILENCE if context else None
             )
             if context is not None:
-                self._places.rise(connection, Standing.ASKED, loop.time())  # a handshake takes as long for the client
+                self._slots.rise(connection, Standing.ASKED, loop.time())  # a handshake takes as long for the client
 
     async def close_late(self) -> None:
         """Close connections that are past their deadline, until this is cancelled."""
@@ -228,7 +228,7 @@ class Connections:
         """Forget connections that have ended."""
         for connection in [each for each in self._open if each.line.fileno() < 0]:
             self._open.remove(connection)
-            self._places.leave(connection)
+            self._slots.leave(connection)
 
 
 def _waiting(listening: socket.socket, most: int) -> Iterator[tuple[socket.socket, tuple[str, int]]]:

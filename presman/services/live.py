@@ -28,7 +28,7 @@ from presman.sources import Source
 if TYPE_CHECKING:
     from presman.analysis.caches import RowCache
     from presman.analysis.readings.reading import Reading
-    from presman.forecast.forecaster import Forecaster, Foresight
+    from presman.forecast.forecaster import ForecastBasis, Forecaster
 
 INTERVAL = 5.0
 """The default number of seconds between two polls."""
@@ -127,13 +127,13 @@ class HeadStart:
 class ReadingCame(Struct, frozen=True):
     """A poll, its reading, and the previous poll from which its rates are computed, None if there is none.
 
-    `foresight` is what its forecasts are computed from, None if it has none.
+    `forecast_basis` is what its forecasts are computed from, None if it has none.
     """
 
     reading: Reading
     snapshot: Snapshot
     previous: Snapshot | None = None
-    foresight: Foresight | None = None
+    forecast_basis: ForecastBasis | None = None
 
 
 class Preview(Struct, frozen=True):
@@ -152,7 +152,7 @@ class NotUnderstood(Struct, frozen=True):
     def line(self) -> str:
         """The resource that has run out, or else the internal error, in one line."""
         fault = f"internal error: {type(self.error).__name__}: {self.error}"
-        return one_line(clean(ran_out(self.error, foreseen=False) or fault), 500)
+        return one_line(clean(ran_out(self.error, expected=False) or fault), 500)
 
 
 LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | poll_events.ActionResult
@@ -162,14 +162,14 @@ LiveEvent = ReadingCame | Preview | NotUnderstood | SourceLost | SourceEnded | p
 class Readings:
     """Interpretation of a sampler's events: a snapshot becomes a reading with its alerts.
 
-    It runs in the sampler's thread, so that the screen does not wait for the analysis. While `foresees` is set, which
-    any thread may do, readings have forecasts of the queue, from the next poll on. They come from `forecaster`, which
+    It runs in the sampler's thread, so that the screen does not wait for the analysis. While `with_forecasts` is set
+    (any thread may set it), readings have forecasts of the queue from the next poll on. `forecaster` makes them; it
     may already know earlier polls. `previous` is the poll from which the rates of the next one are computed.
     """
 
-    def __init__(self, notifier: Notifier | None = None, *, foresees: bool = False) -> None:
+    def __init__(self, notifier: Notifier | None = None, *, with_forecasts: bool = False) -> None:
         self._notifier = notifier
-        self.foresees = foresees
+        self.with_forecasts = with_forecasts
         self.forecaster: Forecaster | None = None
         self.previous: Snapshot | None = None
         self._reading: Reading | None = None
@@ -194,13 +194,14 @@ class Readings:
 
     def read(self, snapshot: Snapshot) -> ReadingCame:
         """Return the reading of the next poll."""
+        from presman.analysis.advice.to_do import with_unchecked
         from presman.analysis.assemble import analyse
         from presman.analysis.caches import RowCache, prepare
 
         self._cache = self._cache or RowCache()
         previous, self.previous = self.previous, snapshot
         reading = analyse(previous, snapshot, self._cache)
-        if self.foresees:
+        if self.with_forecasts:
             from presman.forecast.forecaster import Forecaster
 
             self.forecaster = self.forecaster or Forecaster()
@@ -210,13 +211,14 @@ class Readings:
 
             self.forecaster = None
             reading = as_shown(reading, snapshot)
+        reading = with_unchecked(self._reading, reading)
         if self._notifier is not None:
             reading = self._notifier.read(reading)
         before, self._reading = self._reading or reading, reading
         prepare(before.sessions, reading.sessions)
         prepare(before.histograms, reading.histograms)
-        foresight = None if self.forecaster is None else self.forecaster.foresight
-        return ReadingCame(reading, snapshot, previous, foresight)
+        forecast_basis = None if self.forecaster is None else self.forecaster.forecast_basis
+        return ReadingCame(reading, snapshot, previous, forecast_basis)
 
     def _preview(self, event: FirstLook | PreviewCame) -> Preview:
         from presman.analysis.assemble import analyse

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.fleet import (
-    NO_ANSWER,
     ConnectionState,
     KeyFigures,
     Member,
@@ -20,7 +19,7 @@ from presman.analysis.fleet import (
     is_late,
     key_figures_of,
 )
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost
 from presman.polling.sampler import PATIENCE, stop_all
@@ -127,7 +126,7 @@ class WatchedDatabase:
         """Pass all events to `listener`, beginning with the latest ones, and poll every `interval` seconds."""
         with self._lock:
             self._listener = listener
-            self._readings.foresees = True
+            self._readings.with_forecasts = True
             if self._latest is not None:
                 listener(self._latest)
             if self._lost is not None:
@@ -147,7 +146,7 @@ class WatchedDatabase:
         """Remove the listener, and return to the earlier low detail and interval."""
         with self._lock:
             self._listener = None
-            self._readings.foresees = False
+            self._readings.with_forecasts = False
         self.sampler.focus(None)
         self.sampler.forget_requests()
         self.set_detail_level(DetailLevel.NARROW)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import select
 
+from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
@@ -247,7 +248,8 @@ class DatabaseRecorder:
         for at, text in losses:
             writer.note(lost(at, text))
         if self._read is None or self._read[0] is not snapshot:  # a poll that could not be written comes again
-            reading = analyse(previous, snapshot, self._cache)
+            before = self._read[1] if self._read is not None else None
+            reading = with_unchecked(before, analyse(previous, snapshot, self._cache))
             self._read = snapshot, self._forecaster.read(reading, previous, snapshot, self._cache)
         reading = self._read[1]
         writer.append(with_shown(snapshot, reading), reading)

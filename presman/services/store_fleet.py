@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from presman.analysis.fleet import NO_ANSWER, ConnectionState, Member, Past, further, is_late, is_silent
+from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
+from presman.analysis.readings.reading import NO_ANSWER
 from presman.base.formats import duration
 from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line

@@ -13,7 +13,7 @@ from presman.base.release import Release
 from presman.base.text import clean
 from presman.rows.queries import Scope
 from presman.rows.snapshot import Problem, Section
-from presman.sources import USUAL_BINDS, Answer, Request, SourceError
+from presman.sources import USUAL_BINDS, Answer, InvalidSourceError, Request, SourceError
 
 if TYPE_CHECKING:
     from presman.sources.embedded import EmbeddedDatabase
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _FAST = 10.0
 """Speed above which the simulation samples activity in longer steps."""
+
+_NO_WAIT = "views that do not answer are simulated: presman did not wait for them"
 
 
 class SimulatorSource:
@@ -79,9 +81,7 @@ class SimulatorSource:
 
         for word, value, most in (("speed", self._speed, 10_000.0), ("size", self._size, 100.0)):
             if value is not None and not 0 < value <= most:
-                raise SourceError(
-                    f"{self.name}: {word} must be more than 0 and at most {most:g}, not {value}", retry=False
-                )
+                raise InvalidSourceError(f"{self.name}: {word} must be more than 0 and at most {most:g}, not {value}")
         try:
             scenario = load_scenario(self._scenario)
             scenario = scenario.sized(scenario.header.size if self._size is None else self._size)
@@ -89,7 +89,7 @@ class SimulatorSource:
             if scenario.pdbs and release < Release(12, 1):
                 raise ScenarioError(f"{self.name}: release {release} has no pluggable databases; use 12.1 or later")
         except ScenarioError as error:
-            raise SourceError(str(error), retry=False) from error
+            raise InvalidSourceError(str(error)) from error
         seed = scenario.header.seed if self._seed is None else self._seed
         start = (self._start or datetime.now(UTC)).astimezone(UTC)
         simulation = warmed(
@@ -119,13 +119,14 @@ class SimulatorSource:
         for request in requests:
             view = request.query.view_in(self.scope)
             if any(each.hits(view, simulation.now) for each in simulation.scenario.outages):
-                problem = Problem("", "no answer in time (simulated, without waiting)", view, late=True)
+                problem = Problem("", "no answer in time", view, late=True)
                 sections.append(Section(at=at, problem=problem))
                 continue
             self._publisher.refresh(request.query.sql(self.scope))
             section = self._database.run(request.query, self.scope, {**binds, **request.binds})
             sections.append(Section(section.rows, at, section.seconds, section.problem))
-        return Answer(at, tuple(sections))
+        notes = (_NO_WAIT,) if any(each.problem and each.problem.late for each in sections) else ()
+        return Answer(at, tuple(sections), notes=notes)
 
     def container(self) -> int | None:
         """Return the container that presman is connected to: 1 (the root), or 0 without containers."""

@@ -1,9 +1,10 @@
 """Line of alerts: problems, the link to the database, and what is not known."""
 
 import re
+from collections.abc import Iterable
 
 from presman.analysis.alerts.alert_rules import all_clear, is_wrong, not_known, worst_first, wrong
-from presman.analysis.readings.reading import Alert, Evidence, Reading
+from presman.analysis.readings.reading import AS_OF, Alert, Evidence, Reading, UnansweredQuery
 from presman.base.formats import counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
@@ -27,8 +28,18 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
 
 def availability_notes(reading: Reading) -> tuple[str, ...]:
     """Return sentences on which problems are known to be absent and what is not known, with the views."""
-    clear = [] if is_wrong(wrong(reading)) else all_clear(reading)
-    return tuple(alert.text for alert in clear + not_known(reading))
+    return tuple(alert.text for alert in clear_now(reading) + not_known(reading))
+
+
+def clear_now(reading: Reading) -> list[Alert]:
+    """Return which problems are known to be absent, nothing if anything is wrong."""
+    return [] if is_wrong(wrong(reading)) else all_clear(reading)
+
+
+def untold(reading: Reading, told: Iterable[str]) -> list[UnansweredQuery]:
+    """Return the queries without an answer whose views no sentence of `told` names, or that have a cure; else none."""
+    text = " ".join(told)
+    return [each for each in reading.troubles if each.cure or not (reading.is_silent() or each.view in text)]
 
 
 def no_queue(reading: Reading) -> Line:
@@ -42,7 +53,7 @@ def no_queue(reading: Reading) -> Line:
     return ((f" ● Nothing is queued (by {', '.join(basis.views)}).", "good"),)
 
 
-def unseen_queue(reading: Reading) -> str:
+def queue_unavailable(reading: Reading) -> str:
     """Return why the queued statements cannot be seen, "" if they can."""
     basis = next((each for each in reading.basis if each.what == "queue"), None)
     return f"Not known{_because(basis)}." if basis is None or basis.lacking else ""
@@ -54,7 +65,16 @@ def _because(basis: Evidence | None) -> str:
 
 def _trouble(view: str, text: str, cure: str) -> Alert:
     line = f"{view}: {text}" if view not in text else text
-    return Alert("note", "!", one_line(f"{line}{' – ' + cure if cure else ''}", 400), one_line(line, 60))
+    shorter = (line, _ASIDE.sub("", line), _ASIDE.sub("", line).partition(";")[0])
+    short = next((each for each in shorter if len(each) <= _SHORT), line)
+    return Alert("note", "!", one_line(f"{line}{' – ' + cure if cure else ''}", 400), one_line(short, _SHORT))
+
+
+_SHORT = 60
+"""Characters of the short words on a view that did not answer."""
+
+_ASIDE = re.compile(r" \([^()]*\)")
+"""What these words may lose."""
 
 
 QUIET = 60.0
@@ -65,8 +85,8 @@ _PLURAL = re.compile(r"\b(\w+?)s?\b")
 
 
 def kind_of(alert: Alert) -> tuple[str, str]:
-    """Return the subject of an alert without its figures; names that contain digits are kept."""
-    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short))
+    """Return the subject of an alert without its figures and its age; names that contain digits are kept."""
+    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short.partition(f" ({AS_OF}")[0]))
 
 
 class AlertNews:

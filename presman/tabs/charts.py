@@ -116,20 +116,15 @@ def chart_data(moment: Moment, measure: str, title: str, capacity: float | None)
     ticks = _ticks(start, width, count, now=not (choices.behind or choices.recorded))
     changes = plan_changes(moment, start, width, count)
     title = f"{title}, {choices.window} min"
-    there = () if capacity is None else _carried(moment.series.buckets(CPUS, start, width, count), capacity)
+    there = () if capacity is None else _carried(moment.series.buckets(CPUS, start, width, count))
     return ChartData(title, areas, ticks, count, capacity, there, cursor, changes, start, width)
 
 
-def _carried(seen: Sequence[float | None], now: float) -> tuple[float | None, ...]:
-    """Return the value of each stretch; stretches without a poll keep the value before them.
-
-    Stretches before the first poll get the value of now if all polls had that value; otherwise they are not known.
-    """
+def _carried(seen: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return the value of each stretch; one without a value keeps the one before it, None before the first."""
     found: list[float | None] = []
-    last = now if {each for each in seen if each is not None} <= {now} else None
     for each in seen:
-        last = last if each is None else each
-        found.append(last)
+        found.append(each if each is not None or not found else found[-1])
     return tuple(found)
 
 

@@ -36,7 +36,7 @@ from presman.rows.queries import DetailLevel
 from presman.rows.session_rows import SessionCount
 from presman.rows.session_state import POOL_WAIT
 from presman.tabs import title, top
-from presman.tabs.alerts import unseen_queue
+from presman.tabs.alerts import queue_unavailable
 from presman.tabs.choices import DrillScope, breadcrumb
 from presman.tabs.parts import Lines, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.sessions import folded_and_not_listed, without_blockers
@@ -173,7 +173,7 @@ def groups(moment: Moment) -> tuple[GroupReading, ...]:
     return contents(moment).groups
 
 
-def unseen_groups(moment: Moment) -> str:
+def groups_unavailable(moment: Moment) -> str:
     """Return why the groups of an instance or a container cannot be seen, "" if they can or if none are listed."""
     scope = moment.choices.scope
     return unavailable("V$RSRC_CONSUMER_GROUP")(moment) if scope is not None and scope.is_location else ""
@@ -295,7 +295,7 @@ TAB = Tab(
             note=lambda _: CPU_LEGEND,
             least=servers_scale,
             optional=True,
-            unavailable=unseen_groups,
+            unavailable=groups_unavailable,
         ),
         Rows(
             QUEUE,
@@ -304,7 +304,7 @@ TAB = Tab(
             lambda moment: statements_folded(queue(moment)),
             measure="queue",
             optional=True,
-            unavailable=lambda moment: unseen_queue(moment.reading),
+            unavailable=lambda moment: queue_unavailable(moment.reading),
         ),
         Rows(
             RUNNING,

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, Latency
-from presman.base.formats import number
-from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS, HISTOGRAMS
+from presman.figures.histogram_figures import BUCKETS, EVENTS, FACTS, HISTOGRAMS, span_text
 from presman.rows.queries import DetailLevel
 from presman.tabs.parts import Key, Moment, Rows, Tab
 
@@ -22,7 +21,7 @@ def alike(moment: Moment) -> set[str]:
 
 def over(moment: Moment) -> str:
     """Return the time that the rates of events cover."""
-    return "" if moment.reading.interval is None else f"in the last {number(moment.reading.interval)} s"
+    return "" if moment.reading.interval is None else f"in the last {span_text(moment.reading.interval)}"
 
 
 def longest_over(moment: Moment) -> dict[str, str]:
@@ -31,7 +30,7 @@ def longest_over(moment: Moment) -> dict[str, str]:
     between = moment.reading.interval
     if seconds is None or between is None or abs(seconds - between) < 1:
         return {}
-    return {"longest_us": f"longest of the last {number(seconds)} s"}
+    return {"longest_us": f"longest of the last {span_text(seconds)}"}
 
 
 def latencies(moment: Moment) -> list[Latency]:

@@ -23,8 +23,8 @@ from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS, held_servers
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
 from presman.figures.instance_figures import DOWNGRADES, SERVERS
-from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_unforeseen
-from presman.tabs.alerts import unseen_queue
+from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record, why_no_forecast
+from presman.tabs.alerts import queue_unavailable
 from presman.tabs.parts import Key, Moment, Rows, Tab, alike_in_groups, alike_on_one_instance, servers_scale
 from presman.tabs.table_notes import statements_folded, unavailable
 
@@ -90,7 +90,7 @@ def _named(statements: Sequence[RunningStatement], last: str) -> str:
 
 def forecasts_note(moment: Moment) -> Mapping[str, str]:
     """Return how good the forecasts of this queue have been, or why there are none, as the note beside them."""
-    note = forecast_record(moment.reading) or why_unforeseen(moment.reading)
+    note = forecast_record(moment.reading) or why_no_forecast(moment.reading)
     return {"starts_in_s": note} if note else {}
 
 
@@ -220,7 +220,7 @@ TAB = Tab(
             column_notes=forecasts_note,
             measure="queue",
             news=True,
-            unavailable=lambda moment: unseen_queue(moment.reading),
+            unavailable=lambda moment: queue_unavailable(moment.reading),
         ),
         Rows(
             RUNNING,
@@ -258,24 +258,24 @@ TAB = Tab(
         Rows(GOALS, lambda moment: moment.reading.goals),
     ),
     notes=(
-        "WHY says why the head of a queue waits; TO START IT whose end is proven to let it start: statements that "
+        "WHY says why the head of a queue waits. TO START IT names what is proven to let it start: statements that "
         "should end by themselves within 30 seconds (or may, with the step at work), else idle holders, else up to "
         "three that lose least work (in hours of a server) and hold fewest servers. Statements joined by + must end "
-        "together. Where nobody's end is proven to help, as where several queues want the same servers, it says so. "
-        "The queue of the row under the cursor comes first.",
+        "together. If ending a session is not proven to help, as when several queues want the same servers, it says "
+        "so. The queue of the row under the cursor comes first.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
         "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
-        "start or cancel the waiting statement, and the sessions of others who hold servers, with the reason why there "
+        "start or cancel the waiting statement, and the other sessions that hold servers, with the reason why there "
         "is no command for them. Nothing is run. Where you can only wait, it says so.",
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
-        "commands are about the head of the row's queue, folded or not.",
-        "Starts in says between when and when a statement should start, in 8 cases of 10; half of the possible "
+        "commands are for the head of the row's queue, folded or not.",
+        "Starts in is the range in which a statement should start, in 8 cases of 10; half of the possible "
         "courses of the queue start it before the middle, which its page names, half later. `41 of 50 started in the "
-        "range forecast, half within 0:22 of its middle`: of the last 50 statements so many started in the range "
-        "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md tells what "
+        "range forecast, half within 0:22 of its middle`: 41 of the last 50 statements started in the range "
+        "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md says what "
         "is assumed.",
-        "W tries other limits of the plan, first the one that holds up the head of the row's queue: when each "
+        "W tries other limits of the plan, first the one that holds back the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "
         "a taller block.",

@@ -10,6 +10,9 @@ from presman.figures.drawing.lines import Line
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.parts import Key, Moment, Rows, Tab
 
+INTERNAL_PLAN = "INTERNAL_PLAN"
+"""The plan that is in force where none is set: it divides no CPU, and its directives are in no view."""
+
 
 def _numbers(instances: Iterable[int]) -> str:
     return ", ".join(map(str, instances))
@@ -24,6 +27,8 @@ def plan_line(view: PlanView) -> Line:
         facts.insert(1, f"on instance {_numbers(view.instances)} ({others}: v shows it)")
     if view.doubt:
         facts.append(f"percent or shares? ({view.doubt})")
+    elif view.plan == INTERNAL_PLAN:
+        facts.append("which V$RSRC_PLAN shows where no plan is set")
     elif not view.lines:
         facts.append("what it leaves unallocated is not known" if view.plan else "")
     elif view.unallocated >= 0.0005:

@@ -103,10 +103,6 @@ class Tally:
         self.counts, self.bits = Counter(), bits
         self._add_rounded(counts, count_over=first)
 
-    def percentile(self, permille: int) -> int | None:
-        """Return the nearest-rank percentile in microseconds, None without waits."""
-        return self.percentiles((permille,))[0]
-
     def percentiles(self, permilles: Sequence[int] = PERMILLES) -> tuple[int | None, ...]:
         """Return several percentiles, `permilles` ascending, from one pass over the sorted values."""
         if not self.waits:

@@ -1,7 +1,5 @@
 """Trace files as blocks of bytes: recognised, decompressed, and rejected in one line if they are something else."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -37,7 +37,7 @@ _EVENTS = tomllib.loads(Path(__file__).with_name("events.toml").read_text(encodi
 IDLE: dict[str, str] = {event: reason for reason, events in _EVENTS["idle"].items() for event in events}
 """Idle events and why they say nothing about the system's speed: the process had nothing to do."""
 
-BLOCKS: dict[str, int] = {event: int(place) for place, events in _EVENTS["blocks"].items() for event in events}
+BLOCKS: dict[str, int] = {event: int(parameter) for parameter, events in _EVENTS["blocks"].items() for event in events}
 """The position of the parameter with the number of blocks, among the three of an event."""
 
 

@@ -168,7 +168,7 @@ class MonitorApp(FrameApp):
             yield SystemCommand(f"{key.label} ({key.shown})", key.help, run)
         if self.view_saver is not None:
             yield SystemCommand(
-                "forget the kept settings", "Forget the settings kept for the next start: sorting, columns, colours.",
+                "forget the saved settings", "Forget the settings saved for the next start: sorting, columns, colours.",
                 self._forget_view,
             )  # fmt: skip
 
@@ -245,7 +245,7 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     if tour:
         from presman.tui.tour import Tour
 
-        Tour().attend(app)
+        Tour().attach(app)
     return shown(app, fixed, home=home, ascii_only=ascii_only)
 
 

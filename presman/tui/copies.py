@@ -74,7 +74,7 @@ def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
     found = [Copyable("", each.kind.value, each.text, command=each, affects=affected) for each, affected in offered]
     if not old:
         found += [_without_command(each) for each in not_offered(row, reading)]
-    why = f"no command is offered while {old}" if old else why_no_command(row, reading)
+    why = f"no command is offered: {old}" if old else why_no_command(row, reading)
     if why:
         why = why.removeprefix("Nothing copied: ").rstrip(".")
         found.insert(0, Copyable("", "command", "", why))

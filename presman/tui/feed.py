@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from presman.analysis.readings.reading import Reading
-    from presman.forecast.forecaster import Foresight
+    from presman.forecast.forecaster import ForecastBasis
     from presman.polling.poll_events import CarryOut, Event
     from presman.polling.sampler import Sampler
     from presman.rows.commands import Command
@@ -30,7 +30,7 @@ class Arrived(Message):
 
     A part of the very first poll may arrive before it is `whole`, as soon as there is something to show; that poll
     started `age` seconds ago. In a replay, `keys` counts the keys that asked for a poll until this one was shown.
-    `foresight` is the basis of its forecasts.
+    `forecast_basis` is the basis of its forecasts.
     """
 
     reading: Reading
@@ -39,7 +39,7 @@ class Arrived(Message):
     whole: bool = True
     age: float = 0.0
     keys: int = 0
-    foresight: Foresight | None = None
+    forecast_basis: ForecastBasis | None = None
 
 
 @dataclass(eq=False)
@@ -157,7 +157,7 @@ class SamplerFeed(Feed):
         """Analyse an event and post the result. Runs in the sampler's thread, so that the screen does not wait."""
         from presman.services.live import Readings
 
-        self._readings = self._readings or Readings(self._notifier, foresees=True)
+        self._readings = self._readings or Readings(self._notifier, with_forecasts=True)
         self._post(message_of(self._readings.of(event)))
 
 
@@ -167,7 +167,7 @@ def message_of(live_event: LiveEvent, lasting: float = 0.0) -> Message:
     from presman.services import live
 
     if isinstance(live_event, live.ReadingCame):
-        return Arrived(live_event.reading, live_event.snapshot, foresight=live_event.foresight)
+        return Arrived(live_event.reading, live_event.snapshot, forecast_basis=live_event.forecast_basis)
     if isinstance(live_event, live.Preview):
         return Arrived(live_event.reading, whole=False, age=live_event.age)
     if isinstance(live_event, live.NotUnderstood):

@@ -9,8 +9,8 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from presman.analysis.fleet import NO_ANSWER, ConnectionState, Member, by_trouble, counts, rank
-from presman.analysis.readings.reading import Alert, Severity
+from presman.analysis.fleet import ConnectionState, Member, by_trouble, counts, rank
+from presman.analysis.readings.reading import NO_ANSWER, Alert, Severity
 from presman.base.formats import count, counted, duration, number, percent
 from presman.figures.drawing.lines import Line, Run, length, merge
 from presman.figures.fleet_figures import FLEET, past, why

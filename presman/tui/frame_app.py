@@ -142,7 +142,7 @@ class FrameApp(KeyedApp):
             return
         first = monitor.cost is None
         monitor.arrive(event.reading, event.snapshot)
-        monitor.foresight = event.foresight
+        monitor.forecast_basis = event.forecast_basis
         self.moments.arrive(event.reading, event.snapshot)
         if monitor.is_frozen:
             self.paint_lines()
@@ -164,7 +164,7 @@ class FrameApp(KeyedApp):
             self.set_timer(PACE, self.panels.mount_ahead)
             self.set_timer(2 * PACE, self.bind_tab_keys)
             self.set_timer(SETTLED, self.settle)
-            self.set_interval(TIDY, self.panels.forget_unseen)
+            self.set_interval(TIDY, self.panels.forget_hidden)
 
     def _follow(self, following: FollowedStatement, reading: Reading) -> None:
         """Keep the cursor on the followed statement; notify the user when it starts and when it ends."""

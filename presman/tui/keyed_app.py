@@ -202,7 +202,7 @@ class KeyedApp(TerminalApp):
             return
         others = "Esc goes back" if self.typed_in or len(self.screen_stack) > 1 else "? lists the keys"
         shown = self.get_key_display(Binding(event.key, ""))
-        self.notify(self.where_key_works(event.key) or f"{shown} is no key here: {others}.")
+        self.notify(self.where_key_works(event.key) or f"{shown} is not a key here: {others}.")
 
     def on_clicked(self, event: Clicked) -> None:
         """Run the action that was clicked on the line of tabs or of keys."""

@@ -20,8 +20,9 @@ from presman.tabs.parts import Moment
 from presman.tui.timeline import Timeline
 
 if TYPE_CHECKING:
+    from presman.analysis.advice.steady_step import SteadyStep
     from presman.analysis.advice.step import ToDo
-    from presman.forecast.forecaster import Foresight
+    from presman.forecast.forecaster import ForecastBasis
 
 _COSTS = 9
 """Polls that the usual cost is taken from."""
@@ -44,7 +45,8 @@ class Monitor:
         self.reading: Reading | None = None
         self.alerts: tuple[Alert, ...] = ()
         self.to_do: ToDo | None = None
-        self.foresight: Foresight | None = None
+        self._steady: SteadyStep | None = None
+        self.forecast_basis: ForecastBasis | None = None
         """The basis of the forecasts of the newest reading, None if it has none."""
         self._costs: list[float] = []
         self.events: Sequence[DatabaseEvent] = ()
@@ -109,7 +111,7 @@ class Monitor:
 
     def jump(self, timeline: Timeline, reading: Reading, snapshot: Snapshot) -> None:
         """Take a reading of another time, with the polls and charts before it."""
-        self.timeline = timeline
+        self.timeline, self._steady = timeline, None
         self.choose(behind=0, paused=None)
         self.arrive(reading, snapshot)
 
@@ -171,10 +173,11 @@ class Monitor:
 
     def assess(self) -> None:
         """Compute the alerts and the to-do of the instant on screen; no command is offered for old data."""
-        from presman.analysis.advice.to_do import to_do
+        from presman.analysis.advice.steady_step import SteadyStep
 
         self.alerts = alerts(self.reading, self.link)
-        self.to_do = to_do(self.reading) if self.reading is not None else None
+        self._steady = self._steady or SteadyStep()
+        self.to_do = self._steady.take(self.reading).step if self.reading is not None else None
         if self.to_do is not None and self.why_no_command:
             self.to_do = self.to_do._replace(commands=(), affects="")
 
@@ -280,7 +283,7 @@ class Moments:
         """Go to the next (1) or previous (-1) event."""
         event = self.event(direction)
         if event is None:
-            self.notify("Nothing else happened after this." if direction > 0 else self._no_earlier_event())
+            self.notify("There is no event after this." if direction > 0 else self._no_earlier_event())
         else:
             self.show(event)
 
@@ -299,5 +302,5 @@ class Moments:
         return beside(self.monitor.events, reading.at, direction, span[0])
 
     def _no_earlier_event(self) -> str:
-        first = "" if self.span is None else f" The oldest poll kept is from {clock(self.span[0])}."
-        return f"Nothing happened before this.{first}"
+        first = "" if self.span is None else f" The oldest poll is from {clock(self.span[0])}."
+        return f"There is no event before this.{first}"

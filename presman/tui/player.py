@@ -20,7 +20,7 @@ from presman.tui.monitor import beyond
 if TYPE_CHECKING:
     from presman.analysis.readings.reading import Reading
     from presman.analysis.trends.database_events import DatabaseEvent
-    from presman.forecast.forecaster import Forecaster, Foresight
+    from presman.forecast.forecaster import ForecastBasis, Forecaster
     from presman.recording.playback import Pair, Playback
     from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
@@ -56,7 +56,7 @@ class Jumped(Message):
     snapshot: Snapshot
     message: str = ""
     keys: int = 0
-    foresight: Foresight | None = None
+    forecast_basis: ForecastBasis | None = None
 
 
 @dataclass(eq=False)
@@ -410,7 +410,10 @@ class Player(Feed):
             if jumped or self._forecaster is None:
                 self._forecaster = forecaster_before(playback, previous)
             reading = self._forecaster.read(reading, previous, current, None)
-            reading, foresight = with_recorded_goals(playback, source.goals, reading), self._forecaster.foresight
+            reading, forecast_basis = (
+                with_recorded_goals(playback, source.goals, reading),
+                self._forecaster.forecast_basis,
+            )
         except RecordingError as error:  # a lost store may come back: following continues
             self._shown = wanted
             if jumped or not self._follow:
@@ -424,9 +427,9 @@ class Player(Feed):
         self._at_end = index + 1 == len(playback)
         keys = self._keys
         if timeline is None:
-            self._post(Arrived(reading, current, keys=keys, foresight=foresight))
+            self._post(Arrived(reading, current, keys=keys, forecast_basis=forecast_basis))
         else:
-            self._post(Jumped(timeline, reading, current, message, keys, foresight))
+            self._post(Jumped(timeline, reading, current, message, keys, forecast_basis))
         if index != wanted:
             self._post(Passed(_passed(wanted, index)))
 

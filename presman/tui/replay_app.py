@@ -112,7 +112,7 @@ class RecordedMoments(Moments):
         return None if at is None else beside(self.monitor.events, at, direction)
 
     def _no_earlier_event(self) -> str:
-        return "Nothing happened before this."
+        return "There is no event before this."
 
 
 class ReplayApp(MonitorApp):
@@ -166,11 +166,11 @@ class ReplayApp(MonitorApp):
         """Show another time."""
         first = self.monitor.latest is None
         self.monitor.jump(event.timeline, event.reading, event.snapshot)
-        self.monitor.foresight = event.foresight
+        self.monitor.forecast_basis = event.forecast_basis
         if event.message:
             self.notify(event.message, timeout=8)
         if first:
-            super().on_arrived(Arrived(event.reading, None, foresight=event.foresight))
+            super().on_arrived(Arrived(event.reading, None, forecast_basis=event.forecast_basis))
             if not self.player.playing:
                 self.notify("Stopped at the time that was named: Space plays from here.", timeout=8)
         self.say_state(paint=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import asdict, replace
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 LARGEST = 65_536
 """Most bytes of the file that are read."""
+
+SAVED = "Saved for the next start, for all databases. ^P and `forget` undo it."
+"""What the user is told when a setting is saved for the first time."""
 
 _MOST = 100
 """Most tables and columns that are accepted."""
@@ -69,7 +72,7 @@ def load() -> tuple[SavedView, str]:
     except FileNotFoundError:
         return SavedView(), ""
     except OSError as error:
-        return SavedView(), f"The kept settings are not used: {error.filename or 'its file'}: {error.strerror}."
+        return SavedView(), f"The saved settings are not used: {error.filename or 'its file'}: {error.strerror}."
     import json  # only if there is a file: the first frame need not wait for it
 
     try:
@@ -79,7 +82,7 @@ def load() -> tuple[SavedView, str]:
         problem = f"{where[1]} is not valid" if where else "it has no object"
     except (ValueError, RecursionError):
         problem = "it is not JSON"
-    return SavedView(), f"The kept settings are not used: {path()}: {problem}."
+    return SavedView(), f"The saved settings are not used: {path()}: {problem}."
 
 
 def save_changes(before: SavedView, now: SavedView) -> SavedView:
@@ -136,7 +139,7 @@ class ViewSaver:
         self._fixed = frozenset(fixed)
         self.saved, self.trouble = load()
         self._noted: SavedView | None = None
-        self._complained = False
+        self._told: set[str] = set()
 
     def put_back_colours(self, app: TerminalApp) -> None:
         """Restore the saved theme and signs of an app."""
@@ -152,17 +155,22 @@ class ViewSaver:
         return {name: value for name, value in found.items() if value is not None and name not in self._fixed}
 
     def note(self, app: TerminalApp, now: SavedView) -> None:
-        """Save the changes since the last call; the first call saves nothing. A failure is reported once."""
+        """Save the changes since the last call; the first call saves nothing. The user is told once what happens."""
         before, self._noted = self._noted, now
         if before is None or now == before:
             return
         try:
             self.saved = save_changes(before, now)
         except OSError as error:
-            if not self._complained:
-                why = f"{error.filename or 'its file'}: {error.strerror}"
-                app.notify(f"Settings are not kept: {why}", severity="warning")
-            self._complained = True
+            why = f"{error.filename or 'its file'}: {error.strerror}"
+            self._tell(app, f"Settings are not saved: {why}", "warning")
+        else:
+            self._tell(app, SAVED, "information")
+
+    def _tell(self, app: TerminalApp, text: str, severity: Literal["information", "warning"]) -> None:
+        if text not in self._told:
+            app.notify(text, severity=severity)
+        self._told.add(text)
 
     def forget(self) -> str:
         """Delete the saved view and return a notice; the screen does not change."""
@@ -170,5 +178,5 @@ class ViewSaver:
         try:
             path().unlink()
         except OSError:
-            return "Nothing was kept."
-        return "Settings are forgotten: the next start is as config.ini says."
+            return "Nothing was saved."
+        return "Settings are forgotten: the next start uses config.ini."

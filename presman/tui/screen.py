@@ -26,7 +26,7 @@ def too_small(size: Size, leaving: str = "quits") -> list[Line]:
     return [
         (("terminal too small", "bad"),),
         ((f"presman needs {LEAST[0]} x {LEAST[1]}", ""),),
-        ((f"this one has {size.width} x {size.height}", ""),),
+        ((f"this one is {size.width} x {size.height}", ""),),
         ((f"enlarge it, or q {leaving}", "dim"),),
     ]
 
@@ -87,7 +87,7 @@ class MonitorScreen(PatientScreen, PlainBackground):
         width = self.app.size.width
         link = monitor.link
         if monitor.reading is None and link.state is LinkState.LOST:
-            again = "F5 tries again now." if link.retry_at else "presman does not retry by itself; F5 retries."
+            again = "Press F5 to try again now." if link.retry_at else "presman does not retry by itself: press F5."
             texts = ((link.text, ""), (f"{again} q {leaving}.", "dim"))
             lines = [((f"  {line}", style),) for text, style in texts for line in wrap(text, width - 3)]
             return [(), (("  ✕ No data", "bad"),), *lines]

@@ -163,7 +163,7 @@ class TabPanels:
             self._app.screen_stack[0].query_one("#body").mount(panel)
             self._app.set_timer(PACE, self.mount_ahead)
 
-    def forget_unseen(self) -> None:
+    def forget_hidden(self) -> None:
         """Clear the caches of painted lines of the hidden tabs."""
         present = self._monitor.choices.panel
         for name in self._painted - {present}:

@@ -257,7 +257,7 @@ class TerminalApp(App[None]):
 
     def _handle_exception(self, error: Exception) -> None:
         """End with one line and a log, without the values of variables, which may be confidential."""
-        if limit := ran_out(error, foreseen=False):
+        if limit := ran_out(error, expected=False):
             note_fault(self, error, CODE)
             self.panic(Text(f"presman: {limit}"))
             return

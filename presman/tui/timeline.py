@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from presman.analysis.caches import RowCache
 from presman.analysis.goals import GoalReading
 from presman.analysis.latency.latency_history import LatencyHistory
 from presman.analysis.readings.forecast_readings import QueueForecast
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import Executing, StartForecast
 from presman.analysis.trends import Watch
 from presman.analysis.trends.series import Series
@@ -36,6 +36,14 @@ _SAME = 5e-7
 """Rounding error of seconds since 1970 as a float; two polls differ by at least a microsecond."""
 
 
+class _Assessed(NamedTuple):
+    """What a reading has from those before it: see :class:`Reading`."""
+
+    alerts: tuple[Alert, ...] | None = None
+    goals: tuple[GoalReading, ...] = ()
+    unchecked: tuple[UncheckedAlert, ...] = ()
+
+
 class Timeline:
     """Snapshots, and the readings rebuilt from them when the user looks back."""
 
@@ -48,10 +56,8 @@ class Timeline:
         """The times of the snapshots that are kept, and of some that no longer are, in seconds since 1970."""
         self._history: History | None = None
         self._readings: OrderedDict[tuple[int, int], Reading] = OrderedDict()
-        self._assessed: OrderedDict[tuple[int, int], tuple[tuple[Alert, ...] | None, tuple[GoalReading, ...]]] = (
-            OrderedDict()
-        )
-        self._foreseen: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
+        self._assessed: OrderedDict[tuple[int, int], _Assessed] = OrderedDict()
+        self._forecasts: OrderedDict[tuple[int, int], tuple[Starts, QueueForecast | None]] = OrderedDict()
 
     def __len__(self) -> int:
         return 0 if self._history is None else len(self._history)
@@ -71,13 +77,14 @@ class Timeline:
 
                 containers = pdbs(reading, *self._history.pair(-1))
             self._keep((snapshot.epoch, snapshot.number), reading)
-            if reading.alerts is not None or reading.goals:  # snapshots do not contain how long these had lasted
-                self._assessed[snapshot.epoch, snapshot.number] = reading.alerts, reading.goals
+            assessed = _Assessed(reading.alerts, reading.goals, reading.unchecked)
+            if assessed != _Assessed():  # snapshots do not contain how long these had lasted, nor earlier alerts
+                self._assessed[snapshot.epoch, snapshot.number] = assessed
                 _keep_newest(self._assessed, len(self._history))
             if reading.forecast is not None:  # nor do they contain forecasts
                 starts = {row.executing(): row.starts for row in reading.queue if row.starts is not None}
-                self._foreseen[snapshot.epoch, snapshot.number] = starts, reading.forecast
-                _keep_newest(self._foreseen, min(_KEPT_FORECASTS, len(self._history)))
+                self._forecasts[snapshot.epoch, snapshot.number] = starts, reading.forecast
+                _keep_newest(self._forecasts, min(_KEPT_FORECASTS, len(self._history)))
         self.series.add(reading, containers)
         self.watch.add(reading)
         self.latencies.add(reading)
@@ -123,9 +130,9 @@ class Timeline:
         if key not in self._readings:
             from presman.analysis.assemble import analyse
 
-            alerts, goals = self._assessed.get(key, (None, ()))
-            found = replace(analyse(previous, current, self._cache), alerts=alerts, goals=goals)
-            self._keep(key, found.foreseen(*self._foreseen[key]) if key in self._foreseen else found)
+            assessed = self._assessed.get(key, _Assessed())
+            found = replace(analyse(previous, current, self._cache), **assessed._asdict())
+            self._keep(key, found.with_forecast(*self._forecasts[key]) if key in self._forecasts else found)
         return self._readings[key]
 
     def _pair(self, behind: int) -> tuple[Snapshot | None, Snapshot] | None:

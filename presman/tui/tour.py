@@ -66,7 +66,7 @@ class Tour:
         self._line: LineView | None = None
         self._over = False
 
-    def attend(self, app: FrameApp) -> None:
+    def attach(self, app: FrameApp) -> None:
         """Make an app show the tour once it has data, and give it a key that ends the tour."""
         app.show_around = partial(self.follow, app)
         key = Key("end_tour", "x", "x", "end the tour", "End the tour of the demo.")

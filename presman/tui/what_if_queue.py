@@ -21,13 +21,13 @@ from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
 from presman.figures.statement_figures import between, forecast_record, when
-from presman.forecast.forecaster import PENDING, Foresight
+from presman.forecast.forecaster import PENDING, ForecastBasis
 from presman.reports.advise_load import Choice, observed_arrivals
 from presman.reports.advise_report import AdviceFound, AdviceWanted, advise
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Scored
 from presman.reports.whatif_queue import ChangedStart, PresentLimits, QueueCourses, why_unknown
-from presman.tabs.alerts import unseen_queue
+from presman.tabs.alerts import queue_unavailable
 from presman.tabs.parts import Pair
 from presman.tui.feed import Failed, Post
 from presman.tui.monitor import Monitor
@@ -112,16 +112,16 @@ class WhatIfAnswers:
         self._limits: tuple[Pair, PresentLimits] | None = None
         self._courses: QueueCourses | None = None
 
-    def of(self, reading: Reading, pair: Pair, foresight: Foresight | None, choice: Choice) -> WhatIfAnswer:
+    def of(self, reading: Reading, pair: Pair, forecast_basis: ForecastBasis | None, choice: Choice) -> WhatIfAnswer:
         """Return the answer for a reading, made from two snapshots, under a choice."""
         if self._limits is None or self._limits[0][1] is not pair[1]:
             self._limits = pair, PresentLimits.of(reading, *pair, self._cache)
-        limits, why_none = self._limits[1], why_unknown(reading, foresight)
+        limits, why_none = self._limits[1], why_unknown(reading, forecast_basis)
         choice = limits.possible(choice)
         starts: Sequence[ChangedStart] = ()
-        if foresight is not None and not why_none:
-            if self._courses is None or self._courses.foresight is not foresight:
-                self._courses = QueueCourses(foresight)
+        if forecast_basis is not None and not why_none:
+            if self._courses is None or self._courses.forecast_basis is not forecast_basis:
+                self._courses = QueueCourses(forecast_basis)
             starts = self._courses.compare(reading, limits.load, choice)
         return WhatIfAnswer(reading, choice, limits, starts, why_none)
 
@@ -174,7 +174,7 @@ class LiveAdvice:
 _OLD = 10.0
 """Age in seconds from which the panel shows how old its figures are."""
 
-_WORKING = "The change is being worked out"
+_WORKING = "The change is being calculated"
 _NO_SCRIPT = "No limit is changed: there is no script."
 
 
@@ -250,7 +250,7 @@ def last_words(answer: WhatIfAnswer) -> str:
         return f"When the last of the {len(rows)} queued starts is not known: {why}."
     what_if = f", what if: {then.no}{then.words}" if answer.choice and not then.why else ""
     came = len(answer.starts) - len(rows)
-    late = f" {counted(came, 'more')} just came: not worked out yet." if came else ""
+    late = f" {counted(came, 'more')} just came: not calculated yet." if came else ""
     return f"The last of the {len(rows)} queued {now.verb} {now.words}{what_if}.{late}"
 
 
@@ -320,7 +320,7 @@ class QueueOnShow:
         if answer is None:
             return
         hidden = () if choice else ("then", "then_between", "sooner")
-        why = f"Nothing is foreseen: {answer.why_none}." if answer.why_none else unseen_queue(answer.reading)
+        why = f"No forecast: {answer.why_none}." if answer.why_none else queue_unavailable(answer.reading)
         record = forecast_record(answer.reading)
         note = _WORKING.lower() if is_busy and not self.is_about(choice) else record
         newest = self._monitor.reading or answer.reading

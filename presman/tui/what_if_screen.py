@@ -166,7 +166,7 @@ class WhatIfScreen(ModalScreen[None]):
         pair = None if moment is None else moment.snapshots
         if moment is not None and pair is not None:
             self._asked, self._is_busy = (moment.reading, choice), True
-            about = moment.reading, pair, monitor.foresight, choice
+            about = moment.reading, pair, monitor.forecast_basis, choice
             in_background(self.post_message, lambda: WhatIfAnswered(self._answers.of(*about), choice))
 
     def on_failed(self, _event: Failed) -> None:

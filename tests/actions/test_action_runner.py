@@ -1,4 +1,4 @@
-"""One command carried out: identity read again, sent as shown, written down."""
+"""Running one command: the session is checked again, the command is sent, and the outcome is logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialog shows the exact statement, and sends it for a typed y only."""
+"""The dialog shows the exact statement and sends it only after a typed y."""
 
 from __future__ import annotations
 
@@ -172,9 +172,7 @@ async def test_it_tells_what_has_changed_while_it_asks() -> None:
             await acting.keys(*press)
             assert "Meanwhile" not in acting.screen
             await acting.show(replace(waits, queue=waits.queue[1:], running=(runs,)))
-            assert (
-                "Meanwhile it is not queued any more, and it holds servers now: nothing would be sent." in acting.screen
-            )
+            assert "Meanwhile it has left the queue, and it holds servers now: nothing would be sent." in acting.screen
             await acting.show(waits)
             assert "Meanwhile" not in acting.screen
             await acting.keys("escape")
@@ -190,6 +188,6 @@ def test_what_changed_is_told_only_where_the_views_tell() -> None:
     unseen = replace(gone, unseen=(*gone.unseen, UnavailableView("GV$SESSION", "ORA-00942")))
     assert "holds 32 servers with another statement" in " ".join(remarks(row, both))
     assert "and it holds no servers now" in " ".join(remarks(row, gone, waits))
-    assert "it is queued, with another statement" in " ".join(remarks(row, waits, gone))
+    assert "it is queued with another statement" in " ".join(remarks(row, waits, gone))
     assert not any("Meanwhile" in each for each in remarks(row, unseen, waits))
     assert not any("Meanwhile" in each for each in remarks(row, waits, waits))

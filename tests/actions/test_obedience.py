@@ -1,4 +1,4 @@
-"""The simulated instance obeys the very statements that presman would send to a database."""
+"""The simulated instance obeys the same statements that presman would send to a database."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_held_cursor_of_a_killed_session_is_not_closed_twice(tmp_path: Path)
     for _ in range(3):
         play.reading(100.0)
     queue = play.source.simulation.workload.queue
-    assert queue.in_use == sum(ticket.servers for ticket in queue.running()) >= 0
+    assert queue.in_use == sum(entry.servers for entry in queue.running()) >= 0
 
 
 @pytest.mark.parametrize("state", ["running", "queue"])

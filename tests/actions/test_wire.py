@@ -1,4 +1,4 @@
-"""Actions through the real driver: what is sent over the wire arrives, and the simulated instance obeys."""
+"""Actions through the real driver: the simulated instance receives and obeys what is sent over the wire."""
 
 from __future__ import annotations
 

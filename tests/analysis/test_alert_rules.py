@@ -1,4 +1,4 @@
-"""Rules of CPU, quiescing, session pools and plans: when they speak, of whom, how severely; worked out by hand."""
+"""Rules of CPU, quiescing, session pools and plans: when they fire, for which group, how severe; by hand."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_cpu_without_a_plan_is_told_of_each_instance_in_the_sum_of_its_groups() 
     first, second = cpu_without_plan(on(reading(groups, instances=2), cpu_managed="OFF"))
     assert (first.subject, second.subject) == ("1", "2")
     assert second.text == (
-        "CPU: 16.0 of 16.0 CPUs used on instance 2, no plan divides them: whoever asks for more gets more"
+        "CPU: 16.0 of 16.0 CPUs used on instance 2, no plan divides them: sessions that ask for most get most"
     )
     (alone,) = cpu_without_plan(on(reading([using(16.0)]), cpu_managed="OFF"))
     assert alone.short == "16.0 of 16.0 CPUs used, no plan divides them"
@@ -156,7 +156,7 @@ def test_other_instances_of_the_database_are_no_strangers_on_its_host() -> None:
         ),
         (
             {"verdict": Verdict.ZERO_SHARE},
-            "CPU: BATCH no share while others run, 2.5 CPUs; wants 4.0", "cpu_zero_share", "bad", 37.5,
+            "CPU: BATCH gets only what others leave, 2.5 CPUs; wants 4.0", "cpu_zero_share", "bad", 37.5,
         ),
         (
             {"verdict": Verdict.CAPPED, "limit": 2.5},

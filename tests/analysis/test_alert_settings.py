@@ -1,4 +1,4 @@
-"""Thresholds, hysteresis and durations: what settings make of what the rules find, and which changes are told."""
+"""Thresholds, hysteresis and durations: how settings change alerts, and which changes are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of alerts over courses of all kinds: whoever reads them knows how bad it is, a minute later at most."""
+"""Turns of alerts over all kinds of courses: within a minute the event list shows how severe an alert is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole: anything a source may answer gives a reading."""
+"""Analysis as a whole: any answer of a source gives a reading."""
 
 from __future__ import annotations
 
@@ -154,6 +154,13 @@ def test_instances_with_different_plans_are_told() -> None:
     assert [each.share for each in reading.groups if each.inst_id] == [1.0, 0.4]
 
 
+def test_an_instance_that_does_not_answer_runs_no_other_plan() -> None:
+    header = analyse(None, snapshot(instance(1), instance(2), active_plan("DAY", 1, target=32))).header
+    assert [each.plan for each in header.instances] == ["DAY", ""]
+    assert not header.mixed_plans
+    assert (header.target, header.servers.target) == ("32 + ?", None)
+
+
 def server(sid: int, inst_id: int, **values: Any) -> PxSession:
     given = {
         "qcsid": 9,
@@ -233,7 +240,7 @@ def test_servers_without_a_coordinator_are_nobodys_and_that_is_said() -> None:
     reading = analyse(None, snapshot(instance(), *rows))
     assert reading.running == ()
     assert reading.header.servers.in_use == 4
-    assert "4 sessions of V$PX_SESSION have no QCSID: whose parallel servers they are is not known" in reading.notes
+    assert "4 sessions of V$PX_SESSION have no QCSID: which statements they work for is not known" in reading.notes
 
 
 def test_waits_and_histograms_and_downgrades_by_delta() -> None:

@@ -1,4 +1,4 @@
-"""The cache of what was made of rows that are read seldom."""
+"""The cache of results computed from rows that are rarely read."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def doing(requests: float, mb: float) -> IoRates:
         (
             Limited(doing(499, 4), 8.26, 500, 80, held_by="MAX_IOPS"),
             IoVerdict.THROTTLED,
-            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): MAX_IOPS throttled it: each I/O waited "
+            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): MAX_IOPS throttled it; each I/O waited "
             "8.3 ms on average in the last full minute.",
         ),
         (
@@ -53,7 +53,7 @@ def doing(requests: float, mb: float) -> IoRates:
         (
             Limited(doing(499, 4), 2.0, 500, 80),
             IoVerdict.THROTTLED,
-            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): one of them throttled it: each I/O waited "
+            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): one of them throttled it; each I/O waited "
             "2.0 ms on average in the last full minute.",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Who else may take the servers that are freed for a head, and whose end is chosen: worked out by hand."""
+"""Other statements that may take the servers freed for a head, and which session is chosen; by hand."""
 
 from __future__ import annotations
 

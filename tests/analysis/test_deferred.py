@@ -1,4 +1,4 @@
-"""Rows that are worked out at the first look: not before it, once, and equal to what they would have been."""
+"""Rows that are computed on first access: not before, only once, and equal to what they would have been."""
 
 from __future__ import annotations
 

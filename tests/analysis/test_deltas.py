@@ -1,4 +1,4 @@
-"""What may be subtracted from what, between two polls."""
+"""Which values may be subtracted from which between two polls."""
 
 from __future__ import annotations
 

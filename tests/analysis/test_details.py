@@ -1,4 +1,4 @@
-"""A close look at one statement: worked out by hand, and through poller and simulator."""
+"""Details of one statement: calculated by hand, and through poller and simulator."""
 
 from __future__ import annotations
 

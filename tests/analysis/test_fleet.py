@@ -52,7 +52,9 @@ def test_where_nothing_is_wrong_it_says_by_which_views_and_what_was_not_seen() -
     seen = tuple(Evidence(what, (view,), "") for what, view in zip(("queue", "downgrade"), views, strict=True))
     assert key_figures_of(replace(quiet(), basis=seen)).worst == "Nothing is wrong now (by V$SESSION, V$SYSSTAT)"
     half = (seen[0], seen[1]._replace(lacking="no grant"))
-    assert key_figures_of(replace(quiet(), basis=half)).worst == "not known: a downgrade; No queue (by V$SESSION)"
+    assert key_figures_of(replace(quiet(), basis=half)).worst == (
+        "not known: whether there is a downgrade (no grant); No queue (by V$SESSION)"
+    )
 
 
 def test_one_where_something_cannot_be_seen_stands_before_those_that_are_well() -> None:
@@ -66,7 +68,7 @@ def test_one_where_something_cannot_be_seen_stands_before_those_that_are_well() 
     ]  # fmt: skip
     assert [is_seen(each) for each in found] == [True, False, False, True]
     assert found[2].key_figures is not None
-    assert found[2].key_figures.worst.startswith("no answer in time: V$PX_SESSION; ")
+    assert found[2].key_figures.worst.startswith("not known: V$PX_SESSION: no answer in time; ")
 
 
 def test_trouble_comes_first_and_equals_stand_by_name() -> None:

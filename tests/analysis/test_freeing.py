@@ -1,4 +1,4 @@
-"""Whose end is chosen under two limits at once: what each frees of the first and of the second, by hand."""
+"""The choice of sessions under two limits: how many servers each frees under either limit; by hand."""
 
 from __future__ import annotations
 

@@ -5,16 +5,21 @@ from math import ceil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import OPEN_FROM, PERMILLES, HistogramSpan
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.wait_readings import EventWaits, Histogram
+from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
 from presman.figures.drawing.lines import plain
 from presman.figures.histogram_figures import HISTOGRAMS, brief, figures
 from presman.rows.instance_rows import EventHistogram, SystemEvent, WatchedHistogram
+from presman.tabs import latency as tab_latency
+from presman.tabs.choices import Choices
+from presman.tabs.parts import Moment
 from tests.analysis.make import instance, row, snapshot
+from tests.output.readings import reading
 
 PLACE = (1, "log file parallel write")
 TEN_MINUTES = {1000: 2460371, 2000: 6605, 4000: 1702, 8000: 1774, 16000: 726}
@@ -283,3 +288,13 @@ def test_a_long_average_is_a_duration_and_no_count_of_milliseconds() -> None:
     assert short["average, estimated"].startswith("0.768 ms")  # 0.75 x 1,024 us
     mean = HISTOGRAMS.column("mean_ms").unit.text
     assert (mean(1.2874), mean(141_723.345), mean(None)) == ("1.287", "2:21", "-"), "was 141,723.345"
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(5.3, "5.3 s"), (59.9, "59.9 s"), (60.2, "1:00"), (125.0, "2:05")])
+def test_one_and_the_same_time_is_written_in_one_way(seconds: float, words: str) -> None:
+    """It was `last 5.3 s` and `0:05 of 15 min` beside each other, and `60.2 s` above them."""
+    counted = histograms.now(Histogram(1, "e", (Bucket(1024, 4, 4),), seconds=seconds))
+    (over, *_) = figures(counted, counted, None, 15)
+    assert (over.now, over.window) == (f"last {words}", f"{words} of 15 min")
+    moment = Moment(replace(reading(), interval=seconds, histograms=()), Choices())
+    assert tab_latency.over(moment) == f"in the last {words}"

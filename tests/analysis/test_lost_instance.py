@@ -1,4 +1,4 @@
-"""An instance is lost: what it ran does not run, wherever it is told of; what to do names the instance."""
+"""A lost instance: nothing shows its statements as running, and DO names the instance."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_queue_behind_what_is_gone_says_so_once() -> None:
     *_, (_, reading) = polled("lost", 6, step=2.0)
     assert [(each.orphaned, each.servers) for each in reading.running] == [(True, 12), (True, 8)]
     (found,) = unblock(reading)
-    assert found.sentence == "what is gone with instance 2 still has 20 servers, and there is no session to end"
+    assert found.sentence == "statements lost with instance 2 still hold 20 servers, and there is no session to end"
     assert not any(each.commands for each in found.candidates)
 
 

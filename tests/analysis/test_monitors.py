@@ -1,4 +1,4 @@
-"""Servers of GV$ queries on a cluster: told from those of statements, counted apart, and no statement anywhere."""
+"""Servers of GV$ queries on a cluster: recognised, counted separately, and not listed as statements."""
 
 from __future__ import annotations
 

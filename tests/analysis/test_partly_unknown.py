@@ -1,4 +1,4 @@
-"""Nothing is well where a part of it is not known: an instance that has just come back, in every verdict over all."""
+"""No verdict over the whole database is good while a part is unknown, such as an instance that just came back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot says of plans: each lookup by itself, worked out by hand."""
+"""Facts about plans in a snapshot: each lookup separately, calculated by hand."""
 
 from __future__ import annotations
 

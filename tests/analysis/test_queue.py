@@ -16,7 +16,7 @@ from presman.analysis.parallel.queue import degree, server_sets
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, DopStory, QueueHead, Servers, WantsSource
+from presman.analysis.readings.statement_readings import Cause, DopStory, NotKnown, QueueHead, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
 from presman.rows.group_rows import GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import PxSession, Session, SessionInfo
@@ -254,7 +254,7 @@ def test_among_equals_the_order_is_not_known() -> None:
 
 def test_between_groups_the_plan_chooses() -> None:
     rows = [active_plan(active=10, target=128), *waiting(8, 7, "A", 50), *waiting(8, 8, "B", 90)]
-    rows += [*twin(3, "sql7", 8, 2), *twin(4, "sql8", 8, 2)]
+    rows += [*twin(3, "sql7", 8, 2), *twin(4, "sql8", 8, 2), *(directive("DAY", name, 50) for name in "AB")]
     heads = {head.group: head for head in analyse(None, snapshot(*rows)).heads}
     assert heads["A"].cause is Cause.NOT_CHOSEN
     assert (
@@ -323,6 +323,7 @@ def state(in_use: int | None = 50, target: int | None = 64, *limits: ServerLimit
     return QueueState(ServerBudget(in_use, target), limits, **more)
 
 
+HELD = NotKnown("how many servers HR may hold", "V$X")
 GROUP = ServerLimit("BATCH", 20, 32, " (50 % of 64)", 0, "BATCH")
 
 
@@ -373,8 +374,13 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
          " and 14 are free; the plan chooses between it and A, B"),
         (Servers(14, 14), state(rivals=("A",), containers=("HR",)), Cause.NOT_CHOSEN, 0,
          " and 14 are free; the CDB plan chooses between its container and HR, then the plan between it and A"),
-        (Servers(14, 14), state(unknown_container="HR"), Cause.NOT_CHOSEN, None,
-         " and 14 are free; how many HR may have is not known, so presman cannot say whether it starts"),
+        (Servers(14, 14), state(not_known=(HELD,)), Cause.UNKNOWN, None,
+         " and 14 are free as far as is known; how many servers HR may hold is not known (V$X), so presman cannot say "
+         "whether it starts"),
+        (Servers(32, 32), state(not_known=(HELD,)), Cause.SYSTEM, None,
+         "; 50 of the target's 64 are in use; short by 18 servers; how many servers HR may hold is not known (V$X)"),
+        (Servers(14, 14), state(ahead=1, not_known=(HELD,)), Cause.BEHIND, 0,
+         " and 14 are free; one queue for all groups, 1 statement of other groups ahead of it"),
     ],
 )  # fmt: skip
 def test_every_cause_with_its_servers_and_words(
@@ -483,7 +489,7 @@ def test_published_case_of_four_trees_with_degree_eight_that_were_admitted_as_si
 def test_one_set_stays_a_range_whoever_tells() -> None:
     assert wanted(*ONE_SET) == Servers(8, 16, WantsSource.PLAN)
     assert wanted(*execution((1, 1))) == Servers(8, 16, WantsSource.RUNNING)
-    (head,) = read(*ONE_SET).heads
+    (head,) = read(*ONE_SET, directive("DAY", "BATCH", 50)).heads
     assert head.sentence == (
         "wants 8 to 16 servers (DOP 8, one set by its plan, counted once or twice); 60 of the target's 64 are in use; "
         "short by 4 to 12 servers"

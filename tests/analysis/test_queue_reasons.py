@@ -1,4 +1,4 @@
-"""Why statements wait, out of the closed set: of heads by what binds, of the others that they are behind."""
+"""Reasons why statements wait: for heads the limit that binds, for others that they are behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reading's rows say of themselves: worked out by hand, each near its border."""
+"""Properties of a reading's rows: calculated by hand, each near its threshold."""
 
 from __future__ import annotations
 

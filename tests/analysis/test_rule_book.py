@@ -1,4 +1,4 @@
-"""Rules that speak when they are asked: their amounts worked out by hand, and why there is none."""
+"""Rules that fire only with a threshold: their amounts by hand, and why there is no amount."""
 
 from __future__ import annotations
 

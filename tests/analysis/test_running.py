@@ -1,4 +1,4 @@
-"""Who holds parallel servers, how many sets and degrees, and what is told of the statement: worked out by hand."""
+"""Holders of parallel servers: sets, degrees and the statement; by hand."""
 
 from __future__ import annotations
 

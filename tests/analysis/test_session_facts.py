@@ -1,4 +1,4 @@
-"""What a snapshot says of sessions: each lookup by itself."""
+"""Facts about sessions in a snapshot: each lookup separately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of what sessions do, their averages over time, and the tree of who waits for whom."""
+"""Samples of active sessions, their averages over time, and the tree of blocked sessions."""
 
 from __future__ import annotations
 

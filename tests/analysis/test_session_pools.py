@@ -1,4 +1,4 @@
-"""The active session pool of a group: how many may work, who waits, how long, what ends that."""
+"""The active session pool of a group: how many sessions may be active, which wait, how long, and the timeout."""
 
 from __future__ import annotations
 

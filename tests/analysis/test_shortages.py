@@ -1,4 +1,4 @@
-"""What runs short or holds back is an alert: CPU, session pools, time in the queue, servers, I/O limits, a new plan."""
+"""Shortages and limits as alerts: CPU, session pools, queue waits, servers, I/O limits, a new plan."""
 
 from __future__ import annotations
 

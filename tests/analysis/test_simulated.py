@@ -78,7 +78,7 @@ def truth(source: SimulatorSource, head: QueueHead) -> QueueHold:
     workload = source.simulation.workload
     who = head.statement
     session = next(each for each in workload.executions if (each.inst_id, each.sid) == (who.inst_id, who.sid))
-    return why_of(workload.queue, workload.executions[session].ticket)
+    return why_of(workload.queue, workload.executions[session].entry)
 
 
 def _twins(reading: Reading, head: QueueHead) -> bool:
@@ -124,7 +124,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
         for each in reading.queue:
             assert each.wants is not None
             told[each.wants.source] += 1
-            needs = executions[each.inst_id, each.sid].ticket.needs
+            needs = executions[each.inst_id, each.sid].entry.needs
             assert (each.wants.low, each.wants.high) == (needs, needs)
     assert set(told) == sources
 
@@ -133,6 +133,7 @@ def nothing_is_called_well_that_is_not(reading: Reading) -> None:
     """Of a full machine the fleet said "Nothing is wrong now" beside 73 % throttled, of a missed minimum nothing."""
     missed = reading.missed_minimums
     assert not missed or not any("gets its due" in each.sentence for each in conformance(reading))
+    assert len(missed) == sum(each.key == "cpu_minimum" for each in wrong(reading))
     now = totals(reading)
     if now.used is None or now.waiting is None or now.cpus is None or is_wrong(wrong(reading)):
         return
@@ -140,8 +141,7 @@ def nothing_is_called_well_that_is_not(reading: Reading) -> None:
     (clear,) = all_clear(reading)
     assert clear.state == ("note" if full else "good")
     if full:
-        busy = f"all {now.cpus:.0f} CPUs are in use, {now.waiting:.1f} more are waited for"
-        assert clear.short == (f"{missed[0].words}; {busy}" if missed else f"A{busy[1:]}")
+        assert clear.short == f"All {now.cpus:.0f} CPUs are in use, sessions wait for {now.waiting:.1f} more"
         assert clear.text.startswith(f"{clear.short}; ")
     assert key_figures_of(reading).worst.startswith(clear.short if full else "Nothing is wrong now")
 

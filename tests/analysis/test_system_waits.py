@@ -1,4 +1,4 @@
-"""What was waited for between two polls: worked out by hand."""
+"""Waits between two polls, calculated by hand."""
 
 from __future__ import annotations
 

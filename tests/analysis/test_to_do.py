@@ -1,4 +1,4 @@
-"""The one thing to do: who is named to be ended, who is waited for, and that nothing is said where nothing is wrong."""
+"""The one thing to do: which session DO names, what it waits for, and that it is silent when nothing is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from presman.analysis.readings.group_readings import (
     UsageTotals,
     Verdict,
 )
-from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
@@ -158,14 +158,14 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
     [
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH lacks 32, so its end alone starts nobody now; wait, or "
+            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH lacks 32, so ending it alone is not enough now; wait, or "
             f"decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
             running(526, group="ETL", **IDLE),  # BATCH is at its own limit
             "MARTIN 1:526 (idle 15:00) keeps 32 servers, but ending it would not let the head of BATCH start: it is in "
-            f"ETL, and the own limit of BATCH leaves too few servers; wait, or decide {cancel(144)}",
+            f"ETL, and BATCH's own limit leaves too few servers; wait, or decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
@@ -176,7 +176,7 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
-            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH lacks 32, so its end alone starts nobody now; wait, or "
+            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH lacks 32, so ending it alone is not enough now; wait, or "
             f"decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
@@ -195,7 +195,7 @@ def test_an_idle_holder_who_is_not_the_answer_is_told_of_with_the_reason(holder:
             {"group": "ETL"},
             Shortage(32, group="BATCH"),
             32,
-            "it is in ETL, and the own limit of BATCH leaves too few servers",
+            "it is in ETL, and BATCH's own limit leaves too few servers",
         ),
         (
             {"con_id": 3, "container": "SALES"},
@@ -260,7 +260,7 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
         ({"io_limited": (limited(IoVerdict.THROTTLED),)}, "raise MAX_MBPS in SALES if it needs more I/O"),
         (
             {"running": (running(526, **IDLE),)},
-            "nothing yet: MARTIN 1:526 is idle with 32 servers, but nobody waits for them",
+            "nothing yet: MARTIN 1:526 is idle with 32 servers, but no statement wants them",
         ),
     ],
 )
@@ -320,8 +320,8 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
-    assert slowed.text.startswith("MAX_MBPS slows down what runs in SALES; no idle session")
-    assert slowed.short.startswith("MAX_MBPS slows down what runs in SALES; wait, or cancel MARTIN 1:526")
+    assert slowed.text.startswith("MAX_MBPS throttles SALES; no idle session")
+    assert slowed.short.startswith("MAX_MBPS throttles SALES; wait, or cancel MARTIN 1:526")
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:
@@ -355,7 +355,7 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     third, nowhere = second._replace(level=3), second._replace(level=None)
     assert asked(third, system, web) == "give BATCH 5 % or more on a level before level 3, of the 90 % of WEB"
     assert asked(nowhere, system, web) == "give BATCH 5 % or more, of the 90 % of WEB"
-    free = "give BATCH 5 % or more, of the 20 % that the plan gives to nobody"
+    free = "give BATCH 5 % or more, of the 20 % that the plan leaves unallocated"
     assert asked(nowhere, system, web._replace(share=0.7)) == free
     capped = second._replace(name="CAPPED")
     both = told(replace(quiet(), groups=(capped, second, system, web)))
@@ -421,7 +421,7 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
     assert (second.wait, second.rivals) == (None, ("BATCH",))
     assert first.sentence == (
         "wait: it may start in about 0:10, with 32 servers freed then; ETL wants the same "
-        "servers: the plan decides who is first, and no view tells"
+        "servers: the plan decides which is first, and no view shows it"
     )
     both = unblock(storm(ending(526, 10.0, servers=64)))
     assert [(each.wait, each.rivals) for each in both] == [(10.0, ()), (10.0, ())], "64 are enough for both"
@@ -435,11 +435,23 @@ def step(sid: int, left: float, **facts: Any) -> Any:
 
 def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
     """V$SESSION and V$PX_SESSION show that a session is idle and holds servers; the other views count for limits."""
-    assert refusal(running(1, outdated="GV$SESSION")) == "GV$SESSION has not answered now, so this may be over"
-    assert refusal(running(1, outdated="V$PX_SESSION")) == "V$PX_SESSION has not answered now, so this may be over"
+    assert refusal(running(1, outdated="GV$SESSION")) == "GV$SESSION did not answer, so this may be over"
+    assert refusal(running(1, outdated="V$PX_SESSION")) == "V$PX_SESSION did not answer, so this may be over"
     for view in ("GV$RSRC_CONSUMER_GROUP", "V$RSRC_PLAN"):
-        known = f"{view} has not answered now, so what the limits count is not known"
+        known = f"{view} did not answer, so what the limits count is not known"
         assert refusal(running(1, outdated=view)) == known
+
+
+def test_no_work_is_offered_to_be_lost_while_nothing_shows_what_ends_soon() -> None:
+    busy = one_queue(running(144, elapsed=9.0))
+    assert unblock(busy)[0].answers
+    silent = UnansweredQuery("session_longops", "GV$SESSION_LONGOPS", "no answer in time", "")
+    (way,) = unblock(replace(busy, troubles=(silent,)))
+    assert not way.answers
+    why = "whether one that works ends by itself soon is not known (GV$SESSION_LONGOPS)"
+    assert [each.why_not for each in way.candidates] == [why]
+    assert way.sentence.endswith(f"; but {why}") or why in way.sentence
+    assert told(replace(busy, troubles=(silent,))).text.endswith("wait, or decide whose work to end")
 
 
 def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
@@ -531,9 +543,10 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     both = storm(running(526, **IDLE))  # keeps the 32 that each of the two heads is short of
     etl = replace(both.heads[1], wants=Servers(48, 48), shortages=(Shortage(48, everybody=True),))
     larger = replace(both, heads=(both.heads[0], etl))
-    whoever = "if it is ended, at least one of their heads starts, and the plan decides which"
+    whoever = "ending it starts at least one of their heads, and the plan decides which"
     unknown = "what ending it would do is not known"
-    for reading, effect in ((both, whoever), (larger, unknown), (one_of_them_may_want_more(both), unknown)):
+    some = "ending it is enough for BATCH, but ETL lacks 48; the plan decides which is first"
+    for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):
         assert told(reading).commands == ()
         assert told(reading).text == (
             f"MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH and ETL want: {effect}; wait, or decide whether "
@@ -544,11 +557,11 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
         "that BATCH and ETL want: ending it should save less than 0:30; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
-        "that BATCH and ETL want: if it is ended, the last now queued should start 2:13-4:26 sooner: "
+        "that BATCH and ETL want: ending it should start the last queued statement 2:13-4:26 sooner: "
         "in 11:40 instead of 15:00, which is not proven; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
-        "if it is ended, the last now queued should start 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "
+        "ending it should start the last queued statement 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "
         "decide whether to end it"
     )
     proven = foreseen(both, 0, 700.0, 900.0, proven=True)
@@ -556,7 +569,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     assert told(proven).proven == (Proof.QUEUE_SOONER,), "who of the two starts is not proven"
     assert [each.proven for way in unblock(proven) for each in way.candidates] == [(Proof.QUEUE_SOONER,)] * 2
     assert proven.forecast is not None
-    proven = replace(proven, heads=larger.heads)
+    proven = one_of_them_may_want_more(proven)
     poor = replace(proven, forecast=QueueForecast(ForecastRecord(5, 2, 30.0)))
     assert "2 of 5 started in the range forecast: too few to say what ending it would do" in told(poor).text
     early = [replace(proven, forecast=QueueForecast(ForecastRecord(judged, judged, 30.0))) for judged in (1, 3)]
@@ -572,6 +585,10 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     alone = storm(running(526, **IDLE))
     alone = replace(alone, heads=alone.heads[:1], queue=alone.queue[:1])
     assert told(replace(alone, groups=(group("ETL", px_queued_minute=0.0), group("REPORTS")))).step is Step.END
+    silent = replace(alone, troubles=(UnansweredQuery("group_metric", "GV$RSRCMGRMETRIC", "no answer in time", ""),))
+    assert told(silent).commands == (), "whether ETL was there is not known"
+    why = "whether other queues wanted these servers a minute ago is not known (GV$RSRCMGRMETRIC)"
+    assert [each.why_not for each in unblock(silent)[0].candidates] == [why]
     lately = replace(
         alone, groups=(group("ETL", px_queued_minute=0.4), group("BATCH", px_servers=32, px_queued_minute=3.0))
     )
@@ -581,10 +598,10 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     (way,) = unblock(lately)
     assert not way.answers
     keeps = "MARTIN 1:526 (idle 15:00) keeps 32 servers that BATCH wants, and ETL did a minute ago: "
-    assert way.sentence == f"{keeps}the plan decides who is first, and no view tells"
+    assert way.sentence == f"{keeps}the plan decides which is first, and no view shows it"
     little = replace(lately, running=(running(526, **IDLE, servers=16), running(900, **IDLE, servers=16)))
     assert unblock(little)[0].sentence == (
-        f"{keeps.replace('32', '16')}BATCH lacks 32, so its end alone starts nobody now"
+        f"{keeps.replace('32', '16')}BATCH lacks 32, so ending it alone is not enough now"
     ), "whatever ETL would want: it has nobody queued"
     works = replace(lately, running=(running(144, group="ETL"),))
     (way,) = unblock(works)
@@ -635,11 +652,11 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
-    lacks = "BATCH lacks 32 and ETL lacks 32, so its end alone starts nobody now"
-    brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; its end alone starts nobody now"
+    lacks = "BATCH lacks 32 and ETL lacks 32, so ending it alone is not enough now"
+    brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
     assert told(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
-    assert unknown.why == "why is not known", "it stands beside how long the head has waited"
+    assert unknown.why == "why it waits is not known", "it stands beside how long the head has waited"
     judged = replace(both, forecast=QueueForecast(ForecastRecord(3, 3, 30.0)))
     for reading in (both, judged):
         assert told(reading).text == f"{keeps}{lacks}; wait, or decide whether to end it"
@@ -647,12 +664,14 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
         assert sentence == f"{keeps}{lacks}"
     enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
     ranged = replace(both.heads[1], wants=Servers(16, 32))
-    for etl in (enough, ranged):
+    some = "ending it is enough for ETL, but BATCH lacks 32; the plan decides which is first"
+    order = "the plan decides which is first, and no view shows it"
+    for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
-        assert told(other).text == f"{keeps}what ending it would do is not known; wait, or decide whether to end it"
-        assert unblock(other)[1].sentence == f"{keeps}the plan decides who is first, and no view tells"
+        assert told(other).text == f"{keeps}{known}; wait, or decide whether to end it"
+        assert unblock(other)[1].sentence == f"{keeps}{told_of_it}"
     foretold = foreseen(both, 0, 700.0, 900.0)
-    assert "if it is ended, the last now queued should start" in told(foretold).text, "that is more than now"
+    assert "ending it should start the last queued statement" in told(foretold).text, "that is more than now"
 
 
 def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
@@ -662,14 +681,14 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     reading = one_queue(idle, running(144), running(145), shortages=both)
     assert told(reading).text == (
         "MARTIN 1:526 (idle 15:00) keeps 8 servers, but ending it would not let the head of BATCH start: it is in ETL, "
-        f"and the own limit of BATCH leaves too few servers; wait, or decide {cancel(144)}"
+        f"and BATCH's own limit leaves too few servers; wait, or decide {cancel(144)}"
     )
     assert told(reading).short == "wait, or cancel MARTIN 1:144: you decide"
     (way,) = unblock(reading)
     assert idle.sid not in {each.statement.sid for each in way.candidates}
     asked = as_text(reading, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
     assert (
-        "ending MARTIN 1:526,60805 (idle 15:00, 8 servers) does not help: it is in ETL, and the own limit of" in asked
+        "ending MARTIN 1:526,60805 (idle 15:00, 8 servers) does not help: it is in ETL, and BATCH's own limit" in asked
     )
     with_it = one_queue(idle, running(144, servers=16), shortages=both)
     together = as_text(with_it, AskedStatement(sid=reading.heads[0].statement.sid), ReasonHistory())
@@ -677,7 +696,7 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     assert "does not help" not in together, "it is one of the two that do together"
 
 
-WAITS = "; for BATCH, whose head has waited longest, one can only wait"
+WAITS = "; for BATCH, whose head has waited longest, you can only wait"
 """Why DO is about another queue than the first."""
 
 
@@ -711,7 +730,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
         "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
-        "BATCH and ETL want the next servers that come free",
+        "BATCH and ETL want the next free servers",
     ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))
     assert unblock(replace(held, heads=(ranged, etl)))[1].turns == ("BATCH", "ETL"), "BATCH may want 16 fewer"
@@ -729,7 +748,7 @@ def test_do_names_the_holders_own_queue_where_it_is_short_of_the_target_alone() 
     """A limit that holds nobody back is no matter, whoever it counts: BATCH wants these servers as ETL does."""
     both = storm(running(526, **IDLE), running(144))
     found = told(replace(both, groups=(group("BATCH", servers_limit=64, px_servers=32),)))
-    assert "keeps 32 servers that BATCH and ETL want: if it is ended, at least one of" in found.text
+    assert "keeps 32 servers that BATCH and ETL want: ending it starts at least one of" in found.text
     assert found.short == "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 32 servers"
 
 
@@ -784,7 +803,7 @@ def test_nobody_is_ended_for_one_that_has_just_come(waited: float | None, step: 
     assert found.step is step
     if step is Step.WAIT:
         assert found.text == (
-            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; the head has waited for 0:29 only"
+            "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; the head has waited only 0:29"
         )
 
 
@@ -805,7 +824,7 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
     found = told(foreseen(little, 0, 1500.0, 2470.0, proven=True))
     assert found.text == (
         "end MARTIN 1:526 (idle 15:00, keeps 8 servers): "
-        f"the last now queued starts 10:46-21:33 sooner: at {through} instead of {otherwise}"
+        f"the last queued statement starts 10:46-21:33 sooner: at {through} instead of {otherwise}"
     )
     assert found.short == "end MARTIN 1:526: the queue empties sooner"
     assert told(foreseen(little, 0, 1500.0, 2470.0)).step is Step.WAIT, "it is no proof"
@@ -815,8 +834,8 @@ def test_who_keeps_less_is_ended_where_the_queue_is_through_sooner() -> None:
 def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     half = one_queue(running(526, servers=16, **IDLE), running(144))
     assert told(foreseen(half, 0, 900.0, 900.0)).text == (
-        "MARTIN 1:526 (idle 15:00) keeps 16 servers; nobody should start sooner if it is ended, so waiting is as "
-        f"good; wait, or decide {cancel(144)}"
+        "MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it should not let any statement start sooner, so waiting "
+        f"is as good; wait, or decide {cancel(144)}"
     )
     contested = foreseen(storm(running(526, **IDLE)), 0, 900.0, 900.0)
     assert "ending it should save less than 0:30" in told(contested).text

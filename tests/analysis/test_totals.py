@@ -1,4 +1,4 @@
-"""Totals of a reading: what is none, and what is not known."""
+"""Totals of a reading: what is zero and what is not known."""
 
 from __future__ import annotations
 

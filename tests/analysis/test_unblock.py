@@ -1,4 +1,4 @@
-"""What would let a head start: worked out by hand."""
+"""What would let a head start: calculated by hand."""
 
 from __future__ import annotations
 
@@ -161,8 +161,8 @@ def test_who_may_pause_between_two_fetches_is_not_offered_nor_who_is_enough_with
 @pytest.mark.parametrize(
     ("killed", "sentence"),
     [
-        ((), "those that can be ended are not known to free enough, so nobody is named"),
-        ((1,), "those that can be ended are not known to free enough, so nobody is named"),
+        ((), "the sessions that can be ended may not free enough, so none is named"),
+        ((1,), "the sessions that can be ended may not free enough, so none is named"),
         ((1, 2), "; ".join(
             f"{who} holds {servers} servers: it is already marked for kill and is being cleaned up"
             for who, servers in (("U2 1:2", 6), ("U1 1:1", 4)))),

@@ -1,4 +1,4 @@
-"""Why a head waits and what is said to let it start, against the simulator's scheduler: ended there, it starts."""
+"""Advice against the simulator's scheduler: if the named sessions are ended there, the head starts."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ def execution_of(source: SimulatorSource, who: RunningStatement) -> Execution:
 def ends(source: SimulatorSource, found: Unblock, number: int) -> bool:
     """Whether the head would fit if the first `number` candidates ended: asked of the scheduler, then undone."""
     queue = source.simulation.workload.queue
-    tickets = [execution_of(source, each.statement).ticket for each in found.candidates[:number]]
-    head = execution_of(source, found.head.statement).ticket  # type: ignore[arg-type]
+    entries = [execution_of(source, each.statement).entry for each in found.candidates[:number]]
+    head = execution_of(source, found.head.statement).entry  # type: ignore[arg-type]
     saved = queue.in_use, dict(queue.held._held), dict(queue._running)
-    for ticket in tickets:
-        queue.release(ticket)
+    for entry in entries:
+        queue.release(entry)
     hold = why_of(queue, head)
     queue.in_use, queue.held._held, queue._running = saved
-    for ticket in tickets:
-        ticket.running = True
+    for entry in entries:
+        entry.running = True
     return not (hold.system_binds or hold.group_binds)
 
 
 def starts_somebody(source: SimulatorSource, found: Unblock, way: tuple[RunningStatement, ...]) -> bool:
     """Whether the first of the head's queue would fit if these ended: the scheduler knows which one that is."""
     queue = source.simulation.workload.queue
-    head = execution_of(source, found.head.statement).ticket  # type: ignore[arg-type]
+    head = execution_of(source, found.head.statement).entry  # type: ignore[arg-type]
     first = next(each for each in queue.queued() if each.group == head.group and queue.is_first(each))
     saved = queue.in_use, dict(queue.held._held), dict(queue._running)
-    tickets = [execution_of(source, each).ticket for each in way]
-    for ticket in tickets:
-        queue.release(ticket)
+    entries = [execution_of(source, each).entry for each in way]
+    for entry in entries:
+        queue.release(entry)
     hold = why_of(queue, first)
     queue.in_use, queue.held._held, queue._running = saved
-    for ticket in tickets:
-        ticket.running = True
+    for entry in entries:
+        entry.running = True
     return not (hold.system_binds or hold.group_binds)
 
 

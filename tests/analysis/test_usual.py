@@ -1,4 +1,4 @@
-"""Is the queue worse than usual: worked out by hand."""
+"""Whether the queue is worse than usual: calculated by hand."""
 
 from __future__ import annotations
 

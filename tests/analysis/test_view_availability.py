@@ -1,4 +1,4 @@
-"""What may be said not to be there: only what the views it rests on have told."""
+"""All-clear sentences: they name only what the available views can rule out."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_it_says_on_which_instances_all_cpus_are_in_use(busy: tuple[int, ...], w
         return snapshot(*rows, after=seconds)
 
     (found,) = all_clear(analyse(poll(0), poll(10)))
-    assert found.short == f"All {4 * len(busy)} CPUs{words} are in use, {2 * len(busy)}.0 more are waited for"
+    assert found.short == f"All {4 * len(busy)} CPUs{words} are in use, sessions wait for {2 * len(busy)}.0 more"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where clocks change: the ticks of a chart, and in which zone a page says that its times are."""
+"""Clock changes: ticks of charts, and the time zone that a page names."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from presman import __version__
 from presman.base.markup import Markup, drawing, element, joined, label, level, picture, safe
 
 
@@ -37,6 +38,7 @@ from presman.base.markup import Markup, drawing, element, joined, label, level, 
             picture([[Markup("<a/>")], [Markup("<b/>"), Markup("<c/>")]], 50),
             '<svg xmlns="http://www.w3.org/2000/svg" width="1000" height="100" viewBox="0 0 1000 100"'
             ' font-family="DejaVu Sans, Liberation Sans, Noto Sans, Helvetica, Arial, sans-serif" font-size="13">'
+            f'<metadata>presman {__version__}</metadata>'
             '<rect width="1000" height="100" fill="#ffffff"/><g transform="translate(0 0)"><a/></g>'
             '<g transform="translate(0 50)"><b/><c/></g></svg>\n',
         ),

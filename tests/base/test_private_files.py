@@ -1,4 +1,4 @@
-"""Whether something is there is answered by yes, by no, or by why nobody can tell."""
+"""Whether a file exists: yes, no, or the reason why it cannot be known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases: those that are supported, how they are read and written, in which order they came."""
+"""Oracle releases: which are supported, how they are read and written, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What presman takes as so: each check is one SELECT that every release from its own on can run, and is read right."""
+"""Checks of assumptions: each is one SELECT that runs on every release from its own on, and is judged right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from docs.make import assumptions
 from presman.base.release import SUPPORTED, Release
-from presman.config.doctor import ASSUMPTIONS, Assumption, Observation, check, unseen
+from presman.config.doctor import ASSUMPTIONS, Assumption, Observation, check, why_no_answer
 from presman.config.targets import parse_target
 from presman.rows.queries import Scope, columns_of
 from presman.rows.session_state import QUEUE_WAITS
@@ -46,7 +46,7 @@ def answered(key: str, **views: tuple[str, list[tuple[object, ...]]]) -> str:
         database.replace(f"GV${view.upper()}", columns.split(), rows)
     section = database.run(each.query(), Scope.CLUSTER, {})
     database.close()
-    return unseen(section) or each.judge(section.rows)
+    return why_no_answer(section) or each.judge(section.rows)
 
 
 PROCESSES = "INST_ID SERVER_NAME IS_GV"

@@ -1,4 +1,4 @@
-"""`presman bundle` of a recording: how much of it, what is said, and where nothing is written."""
+"""`presman bundle` of a recording: the period, the messages, and when nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`presman check` and `presman alerts`: one line, an exit code, and never more certainty than there is."""
+"""`presman check` and `presman alerts`: one line, an exit code, and no more certainty than there is."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_as_a_process_of_its_own(tmp_path: Path) -> None:
     done = presman("check", target("throttled"), "--interval", "0.05", "-v", cwd=tmp_path)
     first, *more = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (2, "")
-    assert first.startswith("PRESMAN CRITICAL - OLTP1: BATCH no share while others run")
+    assert first.startswith("PRESMAN CRITICAL - OLTP1: BATCH gets only what others leave")
     assert any(line.startswith("WARNING session_pool: BATCH: ") for line in more)
     assert not any("|" in line for line in more)
 

@@ -1,4 +1,4 @@
-"""What `presman connect` makes of each answer, question by question, without a terminal or a database."""
+"""`presman connect`, question by question, without a terminal or a database."""
 
 from __future__ import annotations
 

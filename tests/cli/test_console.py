@@ -1,4 +1,4 @@
-"""What a command takes its output for: how wide it is, and whether screens can run there."""
+"""The console as a command sees it: how wide it is, and whether screens can run."""
 
 from __future__ import annotations
 

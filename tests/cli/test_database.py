@@ -1,4 +1,4 @@
-"""The whole way: presman, where it matters as a process, the real driver, a server that speaks Oracle's protocol."""
+"""End to end: presman, as a process where that matters, the real driver, a server that speaks Oracle's protocol."""
 
 from __future__ import annotations
 

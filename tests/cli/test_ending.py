@@ -1,4 +1,4 @@
-"""Hanging up, and waiting for nobody: each ends as it should."""
+"""SIGHUP, and exits that wait for nothing."""
 
 from __future__ import annotations
 

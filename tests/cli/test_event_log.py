@@ -1,4 +1,4 @@
-"""Logs of what runs for long: JSON lines or text, to a file that the system may rotate."""
+"""Logs of long-running commands: JSON lines or text, in a file that may be rotated."""
 
 from __future__ import annotations
 

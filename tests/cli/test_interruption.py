@@ -1,4 +1,4 @@
-"""A signal while a database answers: the source is told, and what the signal means comes afterwards."""
+"""A signal while a database answers: the source is cancelled first, then the signal takes effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that an answer may make presman ask for is bounded, where a server answers."""
+"""Bounds on the memory that a server's answer may take."""
 
 from __future__ import annotations
 

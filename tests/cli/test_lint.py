@@ -44,7 +44,7 @@ def test_json_names_every_part_of_a_finding(inside: Run) -> None:
 
 def test_a_spool_that_tells_no_plan_is_no_all_clear(inside: Run) -> None:
     done = inside("lint", QUEUEING)
-    assert done.returncode == exit_codes.BLIND
+    assert done.returncode == exit_codes.NOT_JUDGED
     assert "Cannot judge the plans: GV$RSRC_PLAN, DBA_RSRC_PLAN_DIRECTIVES" in done.stdout
     assert inside("lint", QUEUEING, "--fail-on", "never").returncode == exit_codes.OK
     sight = json.loads(inside("lint", QUEUEING, "--format", "json").stdout)["sight"]

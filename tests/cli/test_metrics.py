@@ -37,7 +37,7 @@ def options(*words: str) -> Namespace:
         (("demo", "--listen", "9730"), "argument --listen: '9730' is not HOST:PORT, such as 127.0.0.1:9730 or"),
         (("demo", "--listen", "127.0.0.1:99999"), "argument --listen: '127.0.0.1:99999' is not HOST:PORT"),
         (("demo", "--listen", "::1:9730"), "argument --listen: '::1:9730' is not HOST:PORT"),
-        (("demo", "--listen", "0.0.0.0:9730"), "anybody could read the figures at 0.0.0.0: metrics_user in config.ini"),
+        (("demo", "--listen", "0.0.0.0:9730"), "anyone could read the metrics at 0.0.0.0: metrics_user in config.ini"),
         (("demo", "--key", "x.pem"), "--key goes with --certificate"),
         (("demo", "--client-ca", "x.pem"), "--client-ca goes with --certificate"),
         (("demo", "--certificate", "away.pem"), "cannot read away.pem: No such file or directory"),
@@ -89,7 +89,7 @@ def test_strangers_are_refused_beyond_this_machine() -> None:
     for host in ("127.0.0.1", "127.9.9.9", "localhost", "[::1]"):
         refuse_strangers(options("--listen", f"{host}:1"), None)
     for host in ("0.0.0.0", "[::]", "192.0.2.1", "db.example.com", "[::ffff:192.0.2.1]"):
-        with pytest.raises(Failure, match="anybody could read the figures"):
+        with pytest.raises(Failure, match="anyone could read the metrics"):
             refuse_strangers(options("--listen", f"{host}:1"), None)
         with pytest.raises(Failure, match=r"the password would go to .* unencrypted"):
             refuse_strangers(options("--listen", f"{host}:1"), known)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Whatever is wrong is told in one line that says where, and steers no terminal."""
+"""Errors: one line that says what and where, without control sequences."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_scenario_with_infinite_work_is_refused(inside: Run, tmp_path: Path) -
     key = next(line for line in text.splitlines() if line.startswith("mb ="))
     (tmp_path / "mine.toml").write_text(text.replace(key, "mb = inf", 1))
     done = inside("once", "demo:mine.toml")
-    assert done.returncode == exit_codes.SOURCE
+    assert done.returncode == exit_codes.USAGE
     assert one_line(done.stderr).endswith(".mb: must be finite and at most 1e+15, got inf")
 
 

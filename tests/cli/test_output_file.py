@@ -1,4 +1,4 @@
-"""Files that commands write with -o: what is something else is not replaced, and neither is what they read."""
+"""Files written with -o: neither foreign files nor the input are overwritten."""
 
 from __future__ import annotations
 

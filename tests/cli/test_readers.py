@@ -1,4 +1,4 @@
-"""What options read: sizes, ages, addresses, counts, groups with a number, at and beyond their bounds."""
+"""Values of options: sizes, ages, addresses, counts, groups with a number, at and beyond their bounds."""
 
 from __future__ import annotations
 

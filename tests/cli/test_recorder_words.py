@@ -1,4 +1,4 @@
-"""What a recorder says while it runs: held back at first, then line by line, and one line about all databases."""
+"""Messages of a recorder: held back at first, then line by line, and one line about all databases."""
 
 from __future__ import annotations
 

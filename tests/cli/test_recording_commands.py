@@ -1,4 +1,4 @@
-"""Commands that read recordings, given what they cannot use: one line that says why, and the documented exit code."""
+"""Commands that read recordings, with unusable arguments: one line with the reason, and the documented exit code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ def recorded_file(whole: Path, tmp_path: Path) -> Path:
     [
         (("report", "a.presman", "--from", "last", "--to", "first", "-o", "-"), 2, "ends before it begins"),
         (("once", "a.presman", "--from", "last", "--to", "first"), 2, "ends before it begins"),
-        (("report", "a.presman", "--at", "2020-01-01", "-o", "-"), 2, "--at 2020-01-01 is not in recording:a.presman"),
+        (("report", "a.presman", "--at", "2020-01-01", "-o", "-"), 3, "has no polls at 2020-01-01 00:00:00: it is"),
+        *(((*command, "--from", "2020-01-01", "--to", "2020-01-02"), 3, "has no polls from 2020-01-01 00:00:00 to ")
+          for command in (("once", "a.presman"), ("watch", "a.presman"), ("replay", "a.presman"),
+                          ("export", "a.presman", "-o", "-"), ("report", "a.presman", "-o", "-"),
+                          ("bundle", "a.presman", "-o", "new.presman"), ("whatif", "a.presman", "--target", "9"))),
+        (("compare", "a.presman@2020-01-01..2020-01-02", "a.presman"), 3, "has no polls from 2020-01-01 00:00:00 to "),
         (("replay", "a.presman", "--at", "1999-01-01 03:00"), 3, "has no polls up to 1999-01-01 03:00:00"),
         (("report", "a.presman", "-o", "."), 4, "cannot write .: Is a directory"),
         (("report", "b.presman", "-o", "-"), 3, "b.presman is not a recording of presman"),

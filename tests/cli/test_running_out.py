@@ -1,4 +1,4 @@
-"""What the machine refuses: one line that names the limit, exit code 3, and nothing that is left behind."""
+"""Exhausted resources: one line that names the limit, exit code 3, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_library_that_was_refused_memory_and_does_not_say_so(limited: dict[int
 
 def test_what_nobody_foresaw_in_a_full_memory_means_that(limited: dict[int, int]) -> None:
     limited[resource.RLIMIT_AS] = 1 << 20  # less than this process has
-    assert ran_out(KeyError(), foreseen=False) == "memory has run out: the limit is 1 MB (ulimit -v)"
+    assert ran_out(KeyError(), expected=False) == "memory has run out: the limit is 1 MB (ulimit -v)"
     assert ran_out(KeyError()) == ""
 
 
@@ -128,10 +128,10 @@ def test_without_a_descriptor_left_sqlite_and_what_nobody_foresaw_mean_that(
     limited: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqlite = OSError("unable to open database file")
-    assert (ran_out(sqlite), ran_out(KeyError(), foreseen=False)) == ("", "")
+    assert (ran_out(sqlite), ran_out(KeyError(), expected=False)) == ("", "")
     limited[resource.RLIMIT_NOFILE] = len(os.listdir("/proc/self/fd")) + running_out.FEW - 1  # noqa: PTH208
     assert ran_out(sqlite).startswith("open files have run out: ")
-    assert ran_out(KeyError(), foreseen=False).startswith("open files have run out: ")
+    assert ran_out(KeyError(), expected=False).startswith("open files have run out: ")
     assert ran_out(KeyError()) == ""
 
 

@@ -1,4 +1,4 @@
-"""`presman serve`: what it refuses, what it says at its start, what monitors are told. See tests/services/serve."""
+"""`presman serve`: what it refuses, its first messages, the monitors' arguments. See tests/services/serve."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def serves(inside: Run, monkeypatch: pytest.MonkeyPatch) -> Serves:
 def test_on_loopback_there_is_no_token_unless_it_is_wanted(serves: Serves) -> None:
     said, serving = serves(QUIET, "--viewers", "2")
     assert said[0] == "presman: serving demo:quiet to at most 2 viewers; Ctrl-C ends it"
-    assert "anybody logged in to this machine" in said[1]
+    assert "anyone logged in to this machine" in said[1]
     assert said[2].startswith("presman: open http://127.0.0.1:")
     assert serving.access.token is None
     assert serving.access.only_loopback
@@ -131,7 +131,7 @@ def test_a_token_of_a_file_is_not_said(serves: Serves, tmp_path: Path) -> None:
     file.chmod(0o604)
     said, serving = serves(QUIET, "--token-file", "token")
     assert serving.access.token == Secret("correct horse battery")
-    assert "warning: everybody on this machine may read token: chmod 600 token" in said[0]
+    assert "warning: every user of this machine may read token: chmod 600 token" in said[0]
     file.chmod(0o600)
     said, _ = serves(QUIET, "--token-file", "token")
     assert len(said) == 2

@@ -1,4 +1,4 @@
-"""Settings of a run: an option before the section, that before [presman], that before the default."""
+"""Precedence of settings: options, then the section, then [presman], then defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole program on a terminal: keys, being stopped and going on, quitting."""
+"""The whole program on a terminal: keys, suspending and resuming, quitting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever becomes of presman, the terminal is as it was before, and one line says what happened."""
+"""The terminal is restored however presman ends, and one line says what happened."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ OFF = [b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?100
 PATIENCE = 0.6
 """Seconds in place of those that the terminal guard gives a presman that does not react."""
 
-DEAF_AFTER = 0.8
-"""Seconds after presman was told to hear nothing: nobody can tell when it does not any more."""
-
 DEAF = f"""
 import ctypes, os, re, sys, time
 from presman.base import terminal_guard
@@ -41,8 +38,12 @@ terminal_guard.BEGIN = terminal_guard.BEGIN.replace(
 )
 from presman.tui.feed import SamplerFeed
 def spin(self, event):
-    while not os.path.exists(os.environ["XDG_STATE_HOME"] + "/begun"):
+    here = os.environ["XDG_STATE_HOME"]
+    while not os.path.exists(here + "/begun"):
         time.sleep(0.01)
+    sys.setswitchinterval(3600)
+    time.sleep(0.05)  # who has been waiting for the lock until now has it meanwhile; no other thread asks for it again
+    ctypes.PyDLL(None).creat((here + "/deaf").encode(), 0o600)
     SPIN
 SamplerFeed._receive = spin
 sys.argv = ["presman", "demo:quiet"]
@@ -131,7 +132,7 @@ def deaf(watched: Callable[..., Watched], spin: str) -> Watched:
     monitor.begin(b"Overview")
     until(lambda: monitor.guard.cmdline()[:1] not in ([], ["sh"]), "the guard is begun")
     (monitor.folder / "begun").touch()
-    time.sleep(DEAF_AFTER)
+    until((monitor.folder / "deaf").exists, "it hears nothing", lambda: monitor.screen._read(0.01))
     return monitor
 
 

@@ -1,4 +1,4 @@
-"""Answers to `presman connect`: what a section is called, what an address lacks, what is written; by hand."""
+"""Answers to `presman connect`: names of sections, incomplete addresses, the section written; by hand."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_config_ini_or_cannot_be_written_stays(tmp_path: Path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in path.parent.iterdir()] == ["config.ini"]
     path.write_text("#" * (LARGEST + 1))
-    with pytest.raises(ConfigError, match=r"that is no config\.ini"):
+    with pytest.raises(ConfigError, match=r"that is not a config\.ini"):
         write_section(path, "a", {"dsn": "x"}, secret=False)
     path.write_text("#" * LARGEST)
     write_section(path, "a", {"dsn": "x"}, secret=False)

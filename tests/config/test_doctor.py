@@ -1,4 +1,4 @@
-"""Lines of the doctor that are worked out: how long a round trip takes, whether the clocks agree; by hand."""
+"""Calculated lines of the doctor: round trip time and clock difference; by hand."""
 
 from __future__ import annotations
 

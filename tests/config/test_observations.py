@@ -1,4 +1,4 @@
-"""How the answers to the doctor's checks of assumptions are read, and told; by hand."""
+"""Observations of the doctor's checks of assumptions: how they are judged and shown; by hand."""
 
 from __future__ import annotations
 

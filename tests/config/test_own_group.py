@@ -1,4 +1,4 @@
-"""What the plan may do to presman itself."""
+"""How the plan may affect presman's own session."""
 
 from __future__ import annotations
 

@@ -183,8 +183,18 @@ def test_a_mistyped_recording_is_offered_by_its_name(tmp_path: Path, monkeypatch
 def test_a_file_that_is_no_recording_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("n1.log").touch()
-    with pytest.raises(TargetError, match=r"no target 'n1.log': that file is no recording of presman"):
+    with pytest.raises(
+        TargetError, match=r"no target 'n1.log': a file of another name than \*.presman is recording:n1.log"
+    ):
         parse_target("n1.log", Config())
+    Path("logs").mkdir()
+    for text, words in (
+        ("./n1.log", "recording:./n1.log"),
+        ("./logs", "spool:./logs"),
+        ("/dev/null", "not a regular file"),
+    ):
+        with pytest.raises(TargetError, match=rf"^no target '{text}': .*{words}"):
+            parse_target(text, Config())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The pages that somebody reads: README.md and those of the book, read once."""
+"""The pages for readers: README.md and those of the book, read once."""
 
 from __future__ import annotations
 

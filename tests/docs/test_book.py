@@ -1,4 +1,4 @@
-"""The book is whole: every page has its place, its title and its description, and every link leads somewhere."""
+"""The book is complete: every page is listed and has a title and a description, and every link works."""
 
 from __future__ import annotations
 

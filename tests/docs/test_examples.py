@@ -1,4 +1,4 @@
-"""The examples in the documents are true: commands parse, files are read, SELECTs run."""
+"""Examples in the documents: commands parse, files can be read, SELECTs run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The triage handbook: a page for each rule, the same questions answered, exercises that show what they say."""
+"""The triage handbook: a page for each rule with the same headings, and exercises that show what they claim."""
 
 from __future__ import annotations
 

@@ -35,20 +35,20 @@ class QueueHold(NamedTuple):
     never_fits: bool
 
 
-def why_of(queue: StatementQueue, ticket: QueueEntry) -> QueueHold:
-    """Explain why `ticket` waits."""
-    limits, needs = queue.limits, ticket.needs
-    rule = limits.rule(ticket.group)
-    system, group = _exceeds(needs, queue.in_use, limits.target), queue.held.binds(ticket, rule)
+def why_of(queue: StatementQueue, entry: QueueEntry) -> QueueHold:
+    """Explain why `entry` waits."""
+    limits, needs = queue.limits, entry.needs
+    rule = limits.rule(entry.group)
+    system, group = _exceeds(needs, queue.in_use, limits.target), queue.held.binds(entry, rule)
     tightest = min(rule.pools, key=lambda pool: pool.limit - queue.held.of(pool.name), default=None)
     first = min(queue.queued(), key=lambda other: (other.submitted, other.number))
-    if queue._queues[ticket.group][0] is not ticket:
+    if queue._queues[entry.group][0] is not entry:
         cause = HoldReason.BEHIND
     elif group or system:
         cause = HoldReason.GROUP if group else HoldReason.SYSTEM
     else:
         fifo = limits.queueing is Queueing.FIFO
-        cause = HoldReason.BEHIND if fifo and first is not ticket else HoldReason.NOT_CHOSEN
+        cause = HoldReason.BEHIND if fifo and first is not entry else HoldReason.NOT_CHOSEN
     return QueueHold(
         cause,
         needs,

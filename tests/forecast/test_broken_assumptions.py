@@ -1,4 +1,4 @@
-"""Where the world breaks what a forecast assumes, none is shown that rests on it, and none is held against it."""
+"""Broken assumptions: no forecast that rests on one is shown, or judged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, Runnin
 from presman.base.formats import clock
 from presman.forecast.forecaster import Forecaster
 from presman.forecast.queue_now import QueueRules
-from tests.forecast.test_forecaster import RULES, foreseen, reading, statement, waiting, watched
+from tests.forecast.test_forecaster import RULES, forecast_of, reading, statement, waiting, watched
 from tests.tui.readings import AT, running
 
 STEP = 5
@@ -105,9 +105,12 @@ def test_nothing_is_said_that_rests_on_what_is_no_more(broken: Broken, begin: in
             if row.starts.median is not None:
                 assert plain.quiesce is None
                 assert not plain.unseen
-                assert forecaster.foresight is not None
-                assert (forecaster.foresight.at, forecaster.foresight.model.now.limits.target) == (plain.at, target)
-                assert forecaster.foresight.model.now.came, "what came before a gap comes again"
+                assert forecaster.forecast_basis is not None
+                assert (forecaster.forecast_basis.at, forecaster.forecast_basis.model.now.limits.target) == (
+                    plain.at,
+                    target,
+                )
+                assert forecaster.forecast_basis.model.now.arrivals, "what came before a gap comes again"
                 told.setdefault(row.sid, (plain.at, row.starts.high or 0.0))
             elif row.starts.why_none.startswith("it should have started by "):
                 assert row.sid in told, f"{row.sid}: that was said of another world"
@@ -124,21 +127,21 @@ def record_of(found: Reading) -> ForecastRecord:
 @pytest.mark.parametrize("broken", [{"quiesce": QUIESCED}, {}])
 def test_who_is_held_by_a_quiesce_or_waits_for_less_than_was_foreseen_is_not_late(broken: dict[str, Quiesce]) -> None:
     forecaster = watched()
-    first = foreseen(forecaster, 310.0, waiting(310.0))
+    first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.high is not None
     other = RULES if broken else RULES._replace(target=63)
     late = 310.0 + first.high
     for second in range(315, int(late) + 30, STEP):
         now, soon = reading(second, (waiting(second),), (statement(605, 300.0, second),)), second < late - 10.0
         found = forecaster.add(now if soon else replace(now, **broken), lambda soon=soon: RULES if soon else other)
-    after = foreseen(forecaster, second + 5.0, waiting(second + 5.0), rules=other)
+    after = forecast_of(forecaster, second + 5.0, waiting(second + 5.0), rules=other)
     assert record_of(found) == ForecastRecord()
     assert after.median is not None
 
 
 def test_whoever_started_in_a_gap_is_not_judged_for_nobody_saw_when() -> None:
     forecaster = watched()
-    foreseen(forecaster, 310.0, waiting(310.0))
+    forecast_of(forecaster, 310.0, waiting(310.0))
     started = running(501, elapsed=None, serial=7, sql_id="9md3ukh000j58")
     found = forecaster.add(reading(600.0, (waiting(600.0, sid=502, since=590.0),), (started,)), lambda: RULES)
     assert record_of(found) == ForecastRecord()

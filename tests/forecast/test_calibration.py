@@ -36,7 +36,7 @@ def test_it_is_never_narrower_than_polls_can_tell_nor_begins_before_now() -> Non
 
 def test_a_miss_makes_the_next_hold_more() -> None:
     held = judged(*[65.0] * 18, 70.0, 80.0)
-    # Twenty distances, 0.25 eighteen times, 0.5, 1.0: 0.8 came down by 0.002 for each to 0.76 of 21, the 16th.
+    # Twenty scores, 0.25 eighteen times, 0.5, 1.0: 0.8 came down by 0.002 for each to 0.76 of 21, the 16th.
     assert held.widened(RAW, 1.0).high == 65.0
     # Two misses: 0.8 - 18 x 0.002 + 2 x 0.008 = 0.78, of 21 the 17th; with twenty more 0.94 of 41, the 39th of 40.
     assert judged(*[65.0] * 18, *[100.0] * 2).widened(RAW, 1.0).high == 65.0
@@ -47,7 +47,7 @@ def test_an_interval_far_off_is_never_narrower_than_loads_drift() -> None:
     far = Interval(2300.0, 2250.0, 3300.0)
     # 0.3 of what is beyond 300 s: 600 s below, where the courses say 50, and 1,000 above, which is more.
     assert far.widened(1.0, 1.0) == Interval(2300.0, 1700.0, 3300.0)
-    assert far.distance(2000.0, 1.0) == 0.5
+    assert far.score(2000.0, 1.0) == 0.5
     assert Interval(300.0, 290.0, 310.0).widened(1.0, 1.0) == Interval(300.0, 290.0, 310.0)
 
 
@@ -61,7 +61,7 @@ def test_a_late_start_takes_the_place_of_what_it_counted_as_before() -> None:
     late = found.judge(RAW, RAW, 100.0, 1.0)
     found.judge(RAW, RAW, 140.0, 1.0, late)
     assert found.record() == ForecastRecord(5, 4, 5.0)
-    # 0.8 - 4 x 0.002 + 0.008 = 0.8 of 6 is the fifth of five distances: (140 - 60) / 20 half widths.
+    # 0.8 - 4 x 0.002 + 0.008 = 0.8 of 6 is the fifth of five scores: (140 - 60) / 20 half widths.
     assert found.widened(RAW, 1.0).high == 60.0 + 4 * 20.0
 
 

@@ -1,4 +1,4 @@
-"""Courses of the queue, each worked out by hand: who starts when, what comes, what the end of one does."""
+"""Courses of the queue, each by hand: which statement starts when, what arrives, what ending one does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from presman.forecast import scheduler
-from presman.forecast.course import Came, Holder, QueueNow, Waiting, draw, play
+from presman.forecast.course import Holder, PastArrival, QueueNow, Waiting, draw, play
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
 
@@ -18,9 +18,9 @@ TEN = Durations((10.0, 10.000001), (1.0, 1e-9), 1e-9)
 RULES = {A: QueueRule((ServerPoolLimit("A", 32),)), B: QueueRule()}
 
 
-def now(*holders: Holder, waiting: tuple[Waiting, ...], came: tuple[Came, ...] = (), watched: float = 0.0,
+def now(*holders: Holder, waiting: tuple[Waiting, ...], arrivals: tuple[PastArrival, ...] = (), watched: float = 0.0,
         rules: dict[Group, QueueRule] | None = None) -> QueueNow:  # fmt: skip
-    return QueueNow(Limits(64, 1000, Queueing.FIFO, rules or RULES), holders, waiting, came, watched)
+    return QueueNow(Limits(64, 1000, Queueing.FIFO, rules or RULES), holders, waiting, arrivals, watched)
 
 
 def starts(queue: QueueNow, seed: str = "1", ended: tuple[int, ...] = ()) -> list[float]:
@@ -87,7 +87,7 @@ def test_who_came_before_comes_again_and_together() -> None:
     queue = now(
         Holder(B, 64, 0.0, None),
         waiting=(wants(A, 64, 1.0),),
-        came=(Came(30.0, B, 32, TEN), Came(30.0, B, 32, TEN)),
+        arrivals=(PastArrival(30.0, B, 32, TEN), PastArrival(30.0, B, 32, TEN)),
         watched=100.0,
     )
     played = play(queue, draw(queue, "1"))
@@ -97,7 +97,7 @@ def test_who_came_before_comes_again_and_together() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_those_that_come_are_behind_in_one_queue(seed: int) -> None:
-    queue = now(Holder(B, 64, 4.0, TEN), waiting=(wants(A, 32),), came=(Came(1.0, B, 64, TEN),), watched=2.0)
+    queue = now(Holder(B, 64, 4.0, TEN), waiting=(wants(A, 32),), arrivals=(PastArrival(1.0, B, 64, TEN),), watched=2.0)
     assert starts(queue, str(seed)) == [6.0]
 
 

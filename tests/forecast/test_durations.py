@@ -6,15 +6,15 @@ from statistics import fmean
 
 import pytest
 
-from presman.forecast.statement_history import Durations, Lasted, durations
+from presman.forecast.statement_history import Durations, ObservedDuration, kaplan_meier
 
-FIVE = [Lasted(seconds) for seconds in (10.0, 20.0, 30.0, 40.0, 50.0)]
+FIVE = [ObservedDuration(seconds) for seconds in (10.0, 20.0, 30.0, 40.0, 50.0)]
 
 
 def test_each_of_five_ends_takes_two_parts_of_eleven_and_one_is_left() -> None:
-    found = durations(FIVE)
+    found = kaplan_meier(FIVE)
     assert found is not None
-    assert found.lasts == pytest.approx((9 / 11, 7 / 11, 5 / 11, 3 / 11, 1 / 11))
+    assert found.survival == pytest.approx((9 / 11, 7 / 11, 5 / 11, 3 / 11, 1 / 11))
     assert found.mean == 30.0  # 150 seconds, five ends
 
 
@@ -22,47 +22,47 @@ def test_each_of_five_ends_takes_two_parts_of_eleven_and_one_is_left() -> None:
 def test_the_mean_is_that_of_those_seen(number: int) -> None:
     """Were it longer, each who waits would seem to wait longer, by as much for each that is before it."""
     seen = [10.0 * 1.3**each for each in range(number)]
-    found = durations(map(Lasted, seen))
+    found = kaplan_meier(map(ObservedDuration, seen))
     assert found is not None
     drawn = fmean(found.left(0.0, (each + 0.5) / 20_000) for each in range(20_000))
     assert drawn == pytest.approx(fmean(seen), rel=0.003)
 
 
 def test_four_ends_tell_nothing_and_those_that_still_run_are_no_ends() -> None:
-    assert durations(FIVE[:4]) is None
-    assert durations([*FIVE[:4], Lasted(60.0, ended=False)]) is None
+    assert kaplan_meier(FIVE[:4]) is None
+    assert kaplan_meier([*FIVE[:4], ObservedDuration(60.0, ended=False)]) is None
 
 
 def test_one_that_still_runs_counts_for_as_long_as_it_has_run() -> None:
-    found = durations([*FIVE, Lasted(25.0, ended=False)])
+    found = kaplan_meier([*FIVE, ObservedDuration(25.0, ended=False)])
     assert found is not None
     # Six are at risk at 10 s, five at 20 s; at 30 s three, without the one that has run for 25 s.
     two = 11 / 13 * 9 / 11
-    assert found.lasts == pytest.approx((11 / 13, two, *(two * part / 7 for part in (5, 3, 1))))
+    assert found.survival == pytest.approx((11 / 13, two, *(two * part / 7 for part in (5, 3, 1))))
     assert found.mean == 35.0  # 175 seconds, five ends
 
 
 def test_one_that_was_seen_late_is_not_at_risk_before() -> None:
-    found = durations([*FIVE, Lasted(45.0, first_age=35.0)])
+    found = kaplan_meier([*FIVE, ObservedDuration(45.0, entry_age=35.0)])
     assert found is not None
     # Five are at risk at 10 s, three at 30 s; at 40 s three again: the late one is there.
-    assert found.lasts[:3] == pytest.approx((9 / 11, 7 / 11, 5 / 11))
-    assert found.lasts[3:] == pytest.approx((5 / 11 * 5 / 7, 5 / 11 * 5 / 7 * 3 / 5, 5 / 11 * 5 / 7 * 3 / 5 / 3))
+    assert found.survival[:3] == pytest.approx((9 / 11, 7 / 11, 5 / 11))
+    assert found.survival[3:] == pytest.approx((5 / 11 * 5 / 7, 5 / 11 * 5 / 7 * 3 / 5, 5 / 11 * 5 / 7 * 3 / 5 / 3))
     assert found.mean == pytest.approx(160 / 6)
 
 
 def test_ends_at_the_same_time_are_so_many_steps_there() -> None:
-    found = durations([Lasted(40.0)] * 5)
+    found = kaplan_meier([ObservedDuration(40.0)] * 5)
     assert found is not None
     assert found.times == (40.0,) * 5
-    assert found.lasts == pytest.approx((9 / 11, 7 / 11, 5 / 11, 3 / 11, 1 / 11))
+    assert found.survival == pytest.approx((9 / 11, 7 / 11, 5 / 11, 3 / 11, 1 / 11))
     # Two in eleven end before 40 s, one after it, eight just then.
     assert [found.left(0.0, chance) for chance in (1 / 11, 0.25, 0.5, 0.9)] == pytest.approx([20.0, 40.0, 40.0, 40.0])
     assert found.longer_than(40.0) == pytest.approx(1 / 11)
 
 
 def test_one_that_ended_before_it_was_seen_tells_nothing() -> None:
-    assert durations([*FIVE[:4], Lasted(5.0, first_age=5.0)]) is None
+    assert kaplan_meier([*FIVE[:4], ObservedDuration(5.0, entry_age=5.0)]) is None
 
 
 HALVES = Durations((10.0, 20.0), (0.5, 0.25), 20.0)

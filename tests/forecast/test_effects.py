@@ -1,4 +1,4 @@
-"""Effects of ending somebody: worked out by hand from one queue, and as they are told."""
+"""Effects of ending a session: calculated by hand from one queue, and in words."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_it_stands_beside_the_candidate_where_there_is_room() -> None:
         forecast=QueueForecast(effects=(effect,)),
     )  # fmt: skip
     (just,) = unblock(one)
-    assert just.sentence == "it has waited for 0:10 only, so nobody is named to be ended for it"
+    assert just.sentence == "it has waited only 0:10: too early to end a session for it"
     head = replace(head, statement=replace(rows[0], waited=40.0))
     (found,) = unblock(replace(one, heads=(head,)))
     whole = "(2 of the queue start at once, the last queued perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00)"

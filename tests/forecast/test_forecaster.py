@@ -1,4 +1,4 @@
-"""The forecaster: what it learns from readings, what it says of the queue, and that it is judged."""
+"""The forecaster: what it learns from readings, its forecasts, and that they are judged."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.forecast import forecaster
 from presman.forecast.course import play
-from presman.forecast.forecaster import COURSES, ENOUGH, FRESH, MOST_STEPS, PENDING, Forecaster
+from presman.forecast.forecaster import COURSES, ENOUGH, FRESH, MOST_STEPS, PENDING, Forecaster, queue_of
 from presman.forecast.queue_now import QueueRules
 from tests.tui.readings import AT, busy, queued, running
 
 RULES = QueueRules(
-    target=64, in_use=None, one_queue=True, plan=None, limits={}, unknown_limit=frozenset(), confined=frozenset(),
+    target=64, in_use=None, one_queue=True, plan=None, limits={}, unknown_limits={}, confined=frozenset(),
     bypassing=frozenset(),
 )  # fmt: skip
 
@@ -58,7 +58,7 @@ def waiting(now: float, *, sid: int = 501, since: float = 300.0, **facts: object
     )  # fmt: skip
 
 
-def foreseen(
+def forecast_of(
     forecaster: Forecaster, now: float, *queue: QueuedStatement, rules: QueueRules = RULES, servers: int = 32
 ) -> StartForecast:
     found = forecaster.add(reading(now, queue, (statement(605, 300.0, now, servers),)), lambda: rules)
@@ -67,7 +67,7 @@ def foreseen(
 
 
 def test_it_starts_when_what_runs_should_end() -> None:
-    starts = foreseen(watched(), 310.0, waiting(310.0))
+    starts = forecast_of(watched(), 310.0, waiting(310.0))
     # Statements run for 57.5 seconds as polls see it; of eleven such two end before and one after the five.
     assert None not in (starts.median, starts.low, starts.high)
     assert starts.median == pytest.approx(47.5, abs=0.1)
@@ -77,7 +77,7 @@ def test_it_starts_when_what_runs_should_end() -> None:
 
 
 def test_fewer_than_five_ends_tell_nothing_and_it_says_so() -> None:
-    starts = foreseen(watched(ends=3), 190.0, waiting(190.0))
+    starts = forecast_of(watched(ends=3), 190.0, waiting(190.0))
     assert starts == StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 4")
 
 
@@ -100,11 +100,15 @@ def test_the_rules_are_asked_for_only_where_enough_have_ended() -> None:
         (waiting(310.0), RULES._replace(target=None), "the target is not known"),
         (waiting(310.0), RULES._replace(one_queue=None), "in which order the queues are served is not known"),
         (waiting(310.0), RULES._replace(confined=frozenset({(1, 501)})), "on which instances its servers may run"),
-        (waiting(310.0, con_id=3), RULES._replace(unknown_limit=frozenset({3})), "how many servers its container may"),
+        (
+            waiting(310.0, con_id=3),
+            RULES._replace(unknown_limits={queue_of(waiting(310.0, con_id=3)): "how many servers X may hold"}),
+            "how many servers X may hold",
+        ),
     ],
 )
 def test_what_the_model_does_not_know_is_not_foreseen(row: QueuedStatement, rules: QueueRules, why: str) -> None:
-    starts = foreseen(watched(), 310.0, row, rules=rules)
+    starts = forecast_of(watched(), 310.0, row, rules=rules)
     assert starts.median is None
     assert starts.why_none.startswith(why)
 
@@ -119,18 +123,18 @@ def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_w
         found = watched().add(reading(310.0, (waiting(310.0), small), held), lambda rules=rules: rules)
         told[allowed] = [each.starts.why_none for each in found.queue if each.starts is not None]
     more = "wants more than its limit allows, and whether that ever starts is not known"
-    assert told == {63: [f"it {more}", f"a statement before it {more}"], 64: ["", ""]}
+    assert told == {63: [f"it {more}", f"a statement ahead of it {more}"], 64: ["", ""]}
 
 
 def test_without_its_servers_nothing_is_foreseen() -> None:
     for wants in (None, Servers(16, 16, WantsSource.MEAN)):
-        starts = foreseen(watched(), 310.0, replace(waiting(310.0), wants=wants))
+        starts = forecast_of(watched(), 310.0, replace(waiting(310.0), wants=wants))
         assert starts.why_none == "how many servers it wants is not known"
 
 
 def test_its_timeout_may_come_before() -> None:
     row = replace(waiting(310.0), timeout_left=8.0, timeout_action="CANCEL")
-    assert foreseen(watched(), 310.0, row) == StartForecast(timeout=True)
+    assert forecast_of(watched(), 310.0, row) == StartForecast(timeout=True)
 
 
 def test_an_idle_holder_of_which_nothing_is_known_makes_it_uncertain() -> None:
@@ -144,22 +148,22 @@ def test_an_idle_holder_of_which_nothing_is_known_makes_it_uncertain() -> None:
 
 
 def test_servers_in_use_that_nobody_is_seen_to_hold_stay_in_use() -> None:
-    starts = foreseen(watched(), 310.0, waiting(310.0), rules=RULES._replace(in_use=40))
+    starts = forecast_of(watched(), 310.0, waiting(310.0), rules=RULES._replace(in_use=40))
     assert starts.why_none == "it does not start within 4 hours in most courses"
 
 
 def test_servers_of_a_group_that_nobody_is_seen_to_hold_stay_its_own() -> None:
     limit = ServerLimit("BATCH", 40, 64, "", 0, "BATCH")
-    starts = foreseen(watched(), 310.0, waiting(310.0), rules=RULES._replace(limits={(0, "BATCH"): (limit,)}))
+    starts = forecast_of(watched(), 310.0, waiting(310.0), rules=RULES._replace(limits={(0, "BATCH"): (limit,)}))
     assert starts.median is None
 
 
 def test_a_forecast_is_judged_when_its_statement_starts() -> None:
     forecaster = watched()
-    first = foreseen(forecaster, 310.0, waiting(310.0))
+    first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.median is not None
     for second in range(315, 355, 5):
-        foreseen(forecaster, second, waiting(second))
+        forecast_of(forecaster, second, waiting(second))
     started = running(501, elapsed=2.0, serial=7, sql_id="9md3ukh000j58")
     found = forecaster.add(reading(355.0, held=(started,)), lambda: RULES)
     assert found.forecast is not None
@@ -175,19 +179,19 @@ def test_who_has_waited_is_foreseen_as_widely_as_all_who_wait_need() -> None:
     forecaster.add(reading(315.0, five, (statement(605, 300.0, 315.0),)), lambda: RULES)
     started = [running(sid, elapsed=30.0, serial=7, sql_id="9md3ukh000j58") for sid in range(501, 506)]
     forecaster.add(reading(350.0, held=started), lambda: RULES)  # at 320: long before that was foreseen of most
-    first = foreseen(forecaster, 370.0, waiting(370.0, sid=510, since=360.0))
+    first = forecast_of(forecaster, 370.0, waiting(370.0, sid=510, since=360.0))
     assert forecaster._queue_calibration.factor is not None, "five outcomes are known"
     forecaster._queue_calibration.factor = 2 * forecaster._calibration.factor
-    later = foreseen(forecaster, 371.0, waiting(371.0, sid=510, since=360.0))
-    assert forecaster.foresight is not None
-    assert forecaster.foresight.factor == forecaster._queue_calibration.factor
+    later = forecast_of(forecaster, 371.0, waiting(371.0, sid=510, since=360.0))
+    assert forecaster.forecast_basis is not None
+    assert forecaster.forecast_basis.factor == forecaster._queue_calibration.factor
     above = [(each.high or 0.0) - (each.median or 0.0) for each in (first, later)]
     assert above[1] > 1.5 * above[0]
 
 
 def test_one_that_leaves_the_queue_without_starting_is_not_judged() -> None:
     forecaster = watched()
-    foreseen(forecaster, 310.0, waiting(310.0))
+    forecast_of(forecaster, 310.0, waiting(310.0))
     quiet = reading(315.0)
     assert forecaster.add(quiet, lambda: RULES) is quiet
 
@@ -256,7 +260,7 @@ def test_few_courses_are_played_anew_until_somebody_comes(monkeypatch: pytest.Mo
     numbers = []
     for now, sids in ((310.0, (501,)), (312.0, (501,)), (314.0, (501,)), (316.0, (501, 502)), (318.0, (502,))):
         played.clear()
-        foreseen(found, now, *(waiting(now, sid=sid) for sid in sids))
+        forecast_of(found, now, *(waiting(now, sid=sid) for sid in sids))
         numbers.append(len(played))
     assert numbers == [COURSES, FRESH, FRESH, COURSES, FRESH]
 
@@ -273,14 +277,14 @@ def test_the_last_few_courses_are_kept_until_they_are_old() -> None:
 
 def test_what_cannot_be_worked_out_in_five_minutes_is_said_to_be_so() -> None:
     forecaster, few = watched(), [40.0] * (ENOUGH - 1)
-    foreseen(forecaster, 310.0, waiting(310.0))
+    forecast_of(forecaster, 310.0, waiting(310.0))
 
     def told(second: float) -> StartForecast:
         at, before = AT + timedelta(seconds=second), StartForecast(0.0, 0.0, 0.0)
         return forecaster._start(waiting(310.0), few, before, RULES, at)
 
     assert told(310.0) == told(600.0) == PENDING
-    assert told(610.0).why_none == "the queue is so long that working it out takes more than 5 minutes"
+    assert told(610.0).why_none == "the queue is so long that the calculation takes more than 5 minutes"
     few.append(few[0])
     assert told(615.0).median == 40.0
     few.pop()
@@ -295,7 +299,7 @@ def test_statements_that_ended_when_they_were_first_seen_tell_nothing() -> None:
         for sid in range(9)
     ]  # fmt: skip
     forecaster.begin(AT + timedelta(seconds=305), timedelta(seconds=305), runs)
-    assert foreseen(forecaster, 310.0, waiting(310.0)).why_none.endswith("has seen 0")
+    assert forecast_of(forecaster, 310.0, waiting(310.0)).why_none.endswith("has seen 0")
 
 
 def test_what_was_seen_before_can_be_given() -> None:
@@ -306,21 +310,21 @@ def test_what_was_seen_before_can_be_given() -> None:
         for sid in range(5)
     ]  # fmt: skip
     forecaster.begin(AT + timedelta(seconds=305), timedelta(seconds=305), runs)
-    assert foreseen(forecaster, 310.0, waiting(310.0)).median is not None
+    assert forecast_of(forecaster, 310.0, waiting(310.0)).median is not None
 
 
 def test_an_earlier_reading_begins_anew() -> None:
     forecaster = watched()
-    starts = foreseen(forecaster, 100.0, waiting(100.0))
+    starts = forecast_of(forecaster, 100.0, waiting(100.0))
     assert starts.why_none.endswith("has seen 0")
 
 
 def test_one_that_should_have_started_and_did_not_is_foreseen_no_more_and_counts_as_missed() -> None:
     forecaster = watched()
-    first = foreseen(forecaster, 310.0, waiting(310.0))
+    first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.high is not None
     second = 310.0
-    while (now := foreseen(forecaster, second, waiting(second))).median is not None:
+    while (now := forecast_of(forecaster, second, waiting(second))).median is not None:
         second += 5.0
     assert first.high < second - 310.0 < first.high + 60.0
     assert now.why_none.startswith("it should have started by ")
@@ -349,27 +353,27 @@ def test_who_stands_behind_one_that_did_not_start_when_it_should_have_has_no_ran
         if first.median is not None:
             assert then.median is not None
         second += 5.0
-    assert then.why_none == ("a statement before it should have started by now and has not" if behind else "")
+    assert then.why_none == ("a statement ahead of it should have started by now and has not" if behind else "")
 
 
 @pytest.mark.parametrize("view", ["GV$SESSION", "V$PX_SESSION", "GV$RSRC_PLAN", "DBA_RSRC_PLAN_DIRECTIVES"])
 def test_nothing_is_foreseen_nor_learnt_while_a_view_that_it_rests_on_tells_nothing(view: str) -> None:
     forecaster = watched()
-    foreseen(forecaster, 310.0, waiting(310.0))
+    forecast_of(forecaster, 310.0, waiting(310.0))
     lost = replace(reading(315.0, (waiting(315.0),)), unseen=(UnavailableView(view, f"{view}: ORA-00942"),))
     found = forecaster.add(lost, lambda: RULES)
     assert found.queue[0].starts == StartForecast(why_none=f"{view}: ORA-00942")
     assert found.forecast is not None
     assert found.forecast.record == ForecastRecord()
-    assert foreseen(forecaster, 320.0, waiting(320.0)).median is not None
+    assert forecast_of(forecaster, 320.0, waiting(320.0)).median is not None
 
 
 def test_a_start_that_came_too_late_counts_by_when_it_came() -> None:
     forecaster = watched()
-    first = foreseen(forecaster, 310.0, waiting(310.0))
+    first = forecast_of(forecaster, 310.0, waiting(310.0))
     assert first.median is not None
     for second in range(315, 600, 5):
-        foreseen(forecaster, second, waiting(second))
+        forecast_of(forecaster, second, waiting(second))
     started = running(501, elapsed=2.0, serial=7, sql_id="9md3ukh000j58")
     found = forecaster.add(reading(600.0, held=(started,)), lambda: RULES)
     assert found.forecast is not None
@@ -380,19 +384,19 @@ def test_a_start_that_came_too_late_counts_by_when_it_came() -> None:
 def test_who_queues_the_same_again_is_not_judged_by_the_wait_before() -> None:
     forecaster = watched()
     second = 310.0
-    while foreseen(forecaster, second, waiting(second)).median is not None:
+    while forecast_of(forecaster, second, waiting(second)).median is not None:
         second += 5.0
     missed = forecaster.add(reading(second, (waiting(second),)), lambda: RULES).forecast
     assert missed is not None
-    again = foreseen(forecaster, second + 10.0, waiting(second + 10.0, since=second + 7.0))
+    again = forecast_of(forecaster, second + 10.0, waiting(second + 10.0, since=second + 7.0))
     assert again.median is not None, "what was said of the wait before does not hold for this one"
-    later = foreseen(forecaster, second + 15.0, waiting(second + 15.0, since=second + 7.0))
+    later = forecast_of(forecaster, second + 15.0, waiting(second + 15.0, since=second + 7.0))
     assert later.median is not None
 
 
 def test_a_range_ends_at_the_timeout() -> None:
     row = replace(waiting(310.0), timeout_left=60.0, timeout_action="CANCEL")
-    starts = foreseen(watched(), 310.0, row)
+    starts = forecast_of(watched(), 310.0, row)
     # 47.5, and half as much again as the 12.5 to the timeout were 66.
     assert starts.high == 60.0
 
@@ -406,7 +410,7 @@ def test_those_that_came_together_have_one_forecast() -> None:
 
 def test_nobody_starts_before_those_that_came_before_in_its_queue() -> None:
     forecaster = watched()
-    foreseen(forecaster, 310.0, waiting(310.0))
+    forecast_of(forecaster, 310.0, waiting(310.0))
     early, late = (waiting(310.0, sid=sid, since=since) for sid, since in ((501, 300.0), (502, 305.0)))
     after = StartForecast(500.0, 400.0, 600.0)
     second = forecaster._start(late, [40.0] * 40, after, RULES, AT + timedelta(seconds=310))

@@ -1,4 +1,4 @@
-"""Ten statements of a real Autonomous Data Warehouse that had to wait, foreseen ten seconds after they came.
+"""Ten statements of a real Autonomous Data Warehouse that had to wait, forecast ten seconds after they came.
 
 tests/data/README.md has the source. At that moment nothing of the twenty has ended, so all that can be known of how
 long they run is what was seen before. The log has no earlier run; for one stand the run times of the ten that waited.
@@ -55,7 +55,7 @@ def reading(now: datetime) -> Reading:
     return replace(quiet, at=now, header=header, queue=queue, running=held)
 
 
-def foreseen(forecaster: Forecaster) -> list[StartForecast]:
+def forecast_of(forecaster: Forecaster) -> list[StartForecast]:
     """What is told of the ten that wait, in their order, ten seconds after the first of the twenty came."""
     for second in (1, 5, 10):
         found = forecaster.add(reading(SUBMITTED + timedelta(seconds=second)), lambda: HOLD)
@@ -66,7 +66,7 @@ def foreseen(forecaster: Forecaster) -> list[StartForecast]:
 def test_ten_seconds_after_they_came_all_ten_starts_are_within_what_is_foreseen(seed: int) -> None:
     forecaster, before = Forecaster(seed), SUBMITTED - timedelta(minutes=30)
     forecaster.begin(SUBMITTED, timedelta(hours=1), earlier(before))
-    for starts, each in zip(foreseen(forecaster), WAITED, strict=True):
+    for starts, each in zip(forecast_of(forecaster), WAITED, strict=True):
         came = (each.at - SUBMITTED).total_seconds() + each.waited - 10.0
         assert starts.low is not None
         assert starts.high is not None
@@ -75,6 +75,6 @@ def test_ten_seconds_after_they_came_all_ten_starts_are_within_what_is_foreseen(
 
 
 def test_of_statements_that_were_never_seen_before_nothing_is_foreseen_then() -> None:
-    assert {starts.why_none for starts in foreseen(Forecaster())} == {
+    assert {starts.why_none for starts in forecast_of(Forecaster())} == {
         "a forecast needs 5 statements that have ended, and presman has seen 0"
     }

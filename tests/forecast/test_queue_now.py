@@ -1,9 +1,10 @@
-"""The queue as the model takes it, against the simulator's own: target, limits, order of the plan, holders, waiters."""
+"""The queue as the model takes it over, against the simulator: target, limits, plan order, holders, waiters."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from presman.forecast.queue_now import Modelled, QueueRules, modelled, plan_bran
 from presman.forecast.scheduler import LEVELS, Group, Limits, PlanNode, Queueing
 from presman.forecast.statement_history import StatementHistory
 from presman.polling.poller import Poller
+from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 
@@ -23,7 +25,10 @@ START = datetime(2026, 3, 14, 9, tzinfo=UTC)
 
 def looked_at(scenario: str, second: float) -> tuple[SimulatorSource, Reading, QueueRules]:
     """A scenario some seconds after its start, as it is read."""
-    source = SimulatorSource(with_short_past(scenario), seed=7, clock=lambda: now[0], start=START)
+    source = SimulatorSource(
+        scenario if scenario.endswith(".toml") else with_short_past(scenario),
+        seed=7, clock=lambda: now[0], start=START,
+    )  # fmt: skip
     now = [0.0]
     poller = Poller(source)
     poller.open()
@@ -33,9 +38,18 @@ def looked_at(scenario: str, second: float) -> tuple[SimulatorSource, Reading, Q
     return source, reading, queue_rules(Facts.of(None, snapshot), reading)
 
 
+def test_a_limit_that_no_view_shows_is_unknown_to_the_model(tmp_path: Path) -> None:
+    file, outage = tmp_path / "lost.toml", '[[outages]]\nat = 0\nlasts = 36000\nviews = ["DBA_RSRC_PLAN_DIRECTIVES"]\n'
+    for text, unknown in (("", {}), (outage, {(0, "REPORTS"): "how many servers REPORTS may hold is not known"})):
+        file.write_text(f"{(FOLDER / 'lost.toml').read_text(encoding='utf-8')}\n{text}", encoding="utf-8")
+        _, reading, rules = looked_at(str(file), 4.0)
+        assert reading.queue
+        assert {key: why.partition(" (")[0] for key, why in rules.unknown_limits.items()} == unknown
+
+
 def candidates(root: PlanNode | None, groups: frozenset[Group]) -> dict[Group, float]:
-    draws = Limits(0, 0, Queueing.FULL, root=root).draws(groups)
-    return dict(zip(draws.groups, draws.weights, strict=True))
+    first = Limits(0, 0, Queueing.FULL, root=root).served_first(groups)
+    return dict(zip(first.groups, first.weights, strict=True))
 
 
 @pytest.mark.parametrize(("scenario", "second"), [("storm", 10.0), ("rac", 600.0), ("pdb", 900.0), ("mixed", 300.0)])
@@ -105,7 +119,7 @@ def test_servers_in_use_and_those_that_wait_are_those_of_the_simulator() -> None
     waits = [each.waited for each in model.now.waiting]
     assert waits == sorted(waits, reverse=True)
     assert model.now.watched == 115.0
-    assert {each.group.name for each in model.now.came} >= {"REPORTS"}
+    assert {each.group.name for each in model.now.arrivals} >= {"REPORTS"}
     martin = next(
         each for each, who in zip(model.now.holders, model.holders, strict=True) if who and who.user == "MARTIN"
     )

@@ -11,13 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from presman.forecast.scheduler import (
     LEVELS,
-    Chance,
     Group,
     Limits,
     QueueEntry,
     Queueing,
     QueueOutcome,
     QueueRule,
+    SeededRandom,
     ServerPoolLimit,
     StatementQueue,
 )
@@ -41,15 +41,15 @@ def queue(
     seed: int = 1,
 ) -> StatementQueue:
     queueing = Queueing.FULL if root else Queueing.FIFO
-    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), Chance(seed))
+    return StatementQueue(Limits(target, maximum, queueing, rules or {}, root), SeededRandom(seed))
 
 
 def ask(servers: int, group: Group = A, at: float = 0.0, sets: int = 1, *, queues: bool = True) -> QueueEntry:
     return QueueEntry(next(_NUMBERS), group, servers // sets, sets, at, queues)
 
 
-def enter(parallel: StatementQueue, ticket: QueueEntry) -> bool:
-    return parallel.submit(ticket) or ticket in parallel.pump()
+def enter(parallel: StatementQueue, entry: QueueEntry) -> bool:
+    return parallel.submit(entry) or entry in parallel.pump()
 
 
 def test_documented_60_and_16_on_64_queues() -> None:
@@ -77,9 +77,9 @@ def test_documented_half_of_two_nodes_of_32_is_32_servers() -> None:
 def test_published_19c_case_counts_both_sets() -> None:
     """Target 96, limit 84 percent, DOP 4 in two sets: ten of twenty run at once."""
     parallel = queue(96, rules={A: QueueRule((ServerPoolLimit("A", 96 * 84 // 100),))})
-    tickets = [ask(8, sets=2) for _ in range(20)]
-    assert sum(enter(parallel, ticket) for ticket in tickets) == 10
-    assert [why_of(parallel, ticket).cause for ticket in tickets[10:]] == [HoldReason.GROUP] + [HoldReason.BEHIND] * 9
+    entries = [ask(8, sets=2) for _ in range(20)]
+    assert sum(enter(parallel, entry) for entry in entries) == 10
+    assert [why_of(parallel, entry).cause for entry in entries[10:]] == [HoldReason.GROUP] + [HoldReason.BEHIND] * 9
 
 
 def test_more_than_the_target_runs_alone() -> None:
@@ -121,8 +121,8 @@ def test_critical_queue_queues_whatever_the_policy_says() -> None:
 
 def test_degree_limit_of_the_group_shrinks_what_it_needs() -> None:
     parallel = queue(16, rules={A: QueueRule(degree_limit=4)})
-    assert enter(parallel, ticket := ask(32, sets=2))
-    assert (ticket.dop, ticket.degree, ticket.servers) == (16, 4, 8)
+    assert enter(parallel, entry := ask(32, sets=2))
+    assert (entry.dop, entry.degree, entry.servers) == (16, 4, 8)
 
 
 @pytest.mark.parametrize(("action", "outcome"), [("CANCEL", QueueOutcome.CANCELLED), ("RUN", QueueOutcome.FORCED)])
@@ -188,13 +188,13 @@ def test_other_limits_mid_way_keep_the_order() -> None:
     parallel.change(Limits(16, 100, Queueing.FIFO), {first.number: C, second.number: C, running.number: C})
     assert parallel.pump() == [first]
     assert why_of(parallel, second).cause is HoldReason.SYSTEM
-    assert {ticket.group for ticket in parallel.running()} == {C}
+    assert {entry.group for entry in parallel.running()} == {C}
 
 
 def test_switching_moves_the_servers() -> None:
     parallel = queue(64, rules={A: QueueRule((ServerPoolLimit("A", 32),)), B: QueueRule((ServerPoolLimit("B", 32),))})
-    enter(parallel, ticket := ask(16))
-    parallel.move(ticket, B)
+    enter(parallel, entry := ask(16))
+    parallel.move(entry, B)
     assert (parallel.held.of("A"), parallel.held.of("B")) == (0, 16)
 
 
@@ -212,16 +212,16 @@ class QueueMachine(RuleBasedStateMachine):
         self.started: dict[Group, list[int]] = {A: [], B: [], C: []}
         self.timed_out: set[int] = set()
 
-    def note(self, tickets: list[QueueEntry]) -> None:
-        for ticket in tickets:
-            self.started[ticket.group].append(ticket.number)
+    def note(self, entries: list[QueueEntry]) -> None:
+        for entry in entries:
+            self.started[entry.group].append(entry.number)
 
     @rule(servers=st.sampled_from([2, 4, 8, 12, 16, 20, 40]), group=st.sampled_from([A, B, C]))
     def arrive(self, servers: int, group: Group) -> None:
         self.now += 1
-        ticket = ask(servers, group, self.now)
+        entry = ask(servers, group, self.now)
         before = self.queue.in_use
-        if self.queue.submit(ticket):
+        if self.queue.submit(entry):
             assert group is C
         started = self.queue.pump()
         self.note(started)
@@ -243,17 +243,17 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(seconds=st.integers(1, 60))
     def wait(self, seconds: int) -> None:
         self.now += seconds
-        for ticket, outcome in self.queue.expire(self.now):
+        for entry, outcome in self.queue.expire(self.now):
             assert outcome is QueueOutcome.CANCELLED
-            assert ticket.group is A
+            assert entry.group is A
         self.note(self.queue.pump())
 
     @invariant()
     def counts_agree(self) -> None:
         running = list(self.queue.running())
-        assert self.queue.in_use == sum(ticket.servers for ticket in running) <= self.MAXIMUM
-        mine = [ticket for ticket in running if ticket.group is A]
-        held = sum(ticket.servers for ticket in mine)
+        assert self.queue.in_use == sum(entry.servers for entry in running) <= self.MAXIMUM
+        mine = [entry for entry in running if entry.group is A]
+        held = sum(entry.servers for entry in mine)
         assert held == self.queue.held.of("A")
         assert held <= self.LIMIT or len(mine) == 1, "beyond its limit only alone"
 
@@ -265,10 +265,10 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def every_wait_has_its_reason(self) -> None:
         heads: set[Group] = set()
-        for ticket in self.queue.queued():
-            why = why_of(self.queue, ticket)
-            assert (why.cause is HoldReason.BEHIND) == (ticket.group in heads)
-            heads.add(ticket.group)
+        for entry in self.queue.queued():
+            why = why_of(self.queue, entry)
+            assert (why.cause is HoldReason.BEHIND) == (entry.group in heads)
+            heads.add(entry.group)
             if why.cause is HoldReason.GROUP:
                 assert why.allowed is not None
                 assert why.held + why.wants > why.allowed
@@ -285,12 +285,12 @@ TestQueueing.settings = settings(max_examples=200 if THOROUGH else 20, stateful_
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=30))
 def test_fifo_regime_is_one_queue(wanted: list[int]) -> None:
     parallel = queue(20)
-    tickets = [ask(servers * 2, (A, B, C)[servers % 3], at=index) for index, servers in enumerate(wanted)]
+    entries = [ask(servers * 2, (A, B, C)[servers % 3], at=index) for index, servers in enumerate(wanted)]
     started = []
-    for ticket in tickets:
-        parallel.submit(ticket)
+    for entry in entries:
+        parallel.submit(entry)
         started += parallel.pump()
     while any(True for _ in parallel.running()):
         parallel.release(next(iter(parallel.running())))
         started += parallel.pump()
-    assert started == tickets
+    assert started == entries

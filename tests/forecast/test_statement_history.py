@@ -1,4 +1,4 @@
-"""What is learnt from readings: how long statements last by SQL_ID, group, all; what LONGOPS came to; who came."""
+"""History learnt from readings: durations by SQL_ID, group and all, outcomes of LONGOPS, arrivals."""
 
 from __future__ import annotations
 
@@ -36,6 +36,23 @@ def test_a_statement_lasts_as_those_of_its_sql_id_did_else_its_group_else_all() 
     assert seen.watched == 360.0
 
 
+def test_what_is_asked_again_is_looked_up_once_until_the_next_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forecast asks it of each statement that came in the last hour."""
+    seen, asked = in_turn(6, 60.0), []
+    look_up = StatementHistory._durations
+    monkeypatch.setattr(StatementHistory, "_durations", lambda self, key: asked.append(key) or look_up(self, key))
+    before = [seen.lasting(0, "BATCH", "another") for _ in range(9)][-1]
+    assert asked == [(0, "another", "sql"), (0, "BATCH")]
+    for second in range(400, 1000, 10):
+        turn, run = divmod(second - 400, 100)
+        seen.add(reading(second, held=(holder(700 + turn, run, sql_id="another"),)))
+    seen.add(reading(1000.0))
+    own = seen.lasting(0, "BATCH", "another")
+    assert own != before
+    assert own is not None
+    assert len(own.times) == 6
+
+
 def test_four_tell_nothing() -> None:
     seen = in_turn(4, 60.0)
     assert seen.lasting(0, "BATCH", "9md3ukh000j58") is None
@@ -68,22 +85,22 @@ def test_of_a_sql_id_that_has_not_ended_for_an_hour_nothing_is_kept() -> None:
 def test_a_gap_is_left_out_as_if_no_time_had_passed() -> None:
     seen = in_turn(5, 60.0)
     seen.add(reading(310.0, held=(holder(700, 5.0),)))
-    assert [(at, run.sid) for at, run in seen.came] == [(60, 601), (120, 602), (180, 603), (240, 604), (305, 700)]
+    assert [(at, run.sid) for at, run in seen.arrivals] == [(60, 601), (120, 602), (180, 603), (240, 604), (305, 700)]
     seen.add(reading(910.0, held=(holder(800, 2.0),)))
     # 700 ran for 5 seconds, and then longer: how long is not known. 800 may have come with others that are gone.
-    assert (seen.ended, seen.watched, [run.sid for _, run in seen.came]) == (5, 310.0, [601, 602, 603, 604, 700])
+    assert (seen.ended, seen.watched, [run.sid for _, run in seen.arrivals]) == (5, 310.0, [601, 602, 603, 604, 700])
     own = seen.lasting(0, "BATCH", "9md3ukh000j58")
     assert own is not None
     assert set(own.times) == {55.0}
     seen.add(reading(920.0, held=(holder(900, 2.0),)))
     assert (seen.ended, seen.watched) == (6, 320.0)
-    assert [at for at, _ in seen.came] == [60.0, 120.0, 180.0, 240.0, 305.0, 318.0]
+    assert [at for at, _ in seen.arrivals] == [60.0, 120.0, 180.0, 240.0, 305.0, 318.0]
 
 
 def test_after_an_hour_in_which_nothing_was_seen_it_is_not_known_what_comes() -> None:
     seen = in_turn(5, 60.0)
     seen.add(reading(3910.0, held=(holder(800, 2.0),)))
-    assert (seen.watched, seen.came) == (0.0, [])
+    assert (seen.watched, seen.arrivals) == (0.0, [])
 
 
 def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be() -> None:
@@ -91,7 +108,7 @@ def test_polls_that_are_far_apart_twice_are_as_far_apart_as_they_are_meant_to_be
     for number in range(1, 5):
         seen.add(reading(300.0 + 200.0 * number, held=(holder(700 + number, 5.0),)))
     # The third and the fourth step are as long as those before them: so the third and the fourth came and are known.
-    assert [run.sid for _, run in seen.came] == [601, 602, 603, 604, 703, 704]
+    assert [run.sid for _, run in seen.arrivals] == [601, 602, 603, 604, 703, 704]
     assert seen.watched == 300.0 + 400.0
 
 
@@ -101,7 +118,7 @@ def test_of_too_many_that_came_those_are_counted_that_came_since_the_oldest_kept
         rows = [waiting(0.0, sid=1000 * number + each, since=-0.05 * each) for each in range(100)]
         seen.add(reading(10.0 * number, rows))
     # 1,100 came in 110 seconds, after those that were there at first; the 1,000 kept ones in the last 95 to 90 seconds.
-    assert len(seen.came) == 1000
+    assert len(seen.arrivals) == 1000
     assert seen.watched == pytest.approx(90.0 + 4.95)
 
 
@@ -134,12 +151,12 @@ def test_an_operation_that_goes_on_for_twice_as_long_as_told_counts_twice() -> N
 def test_who_was_there_at_first_did_not_come() -> None:
     seen = StatementHistory()
     seen.add(reading(0.0, (waiting(0.0, since=-30.0),), (holder(600, 5.0),)))
-    assert seen.came == []
+    assert seen.arrivals == []
     seen.add(reading(10.0, (waiting(10.0, since=-30.0), waiting(10.0, sid=502, since=4.0)), (holder(600, 15.0),)))
-    assert [(at, run.sid) for at, run in seen.came] == [(4.0, 502)]
+    assert [(at, run.sid) for at, run in seen.arrivals] == [(4.0, 502)]
 
 
 def test_an_earlier_reading_begins_anew() -> None:
     seen = in_turn(6, 60.0)
     seen.add(reading(10.0))
-    assert (seen.ended, seen.watched, seen.came) == (0, 0.0, [])
+    assert (seen.ended, seen.watched, seen.arrivals) == (0, 0.0, [])

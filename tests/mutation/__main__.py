@@ -1,4 +1,4 @@
-"""What the tests do not notice: `python -m tests.mutation` changes the product in one place at a time and tries them.
+"""`python -m tests.mutation`: changes the product in one place at a time and reports what no test notices.
 
 It works in a copy. A mutant is tried by the tests that call the function it is in, wherever they stand, the quickest
 first, then by the others that import its module, up to a limit of time; it is killed when one fails that does not fail

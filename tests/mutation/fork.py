@@ -1,4 +1,4 @@
-"""A fork with all that it starts: its seconds of CPU, as many on a busy machine as on an idle one, and its end."""
+"""A fork with all its children: its CPU seconds, independent of the load of the machine, and its end."""
 
 from __future__ import annotations
 

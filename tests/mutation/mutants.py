@@ -1,4 +1,4 @@
-"""Mutants: the product's code with one place changed, as a slip of the one who wrote it would have it."""
+"""Mutants: the product's code with one small change, as a slip would make it."""
 
 from __future__ import annotations
 

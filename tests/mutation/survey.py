@@ -1,4 +1,4 @@
-"""Which tests call which function of the product: those try a mutant of it first, the quickest ahead."""
+"""Survey of which tests call which function: these try its mutants first, the quickest ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks that try mutants: what they compute is what counts, and nothing of them is left."""
+"""Forks that try mutants: their computing time counts, and no process is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that changes the product: which changes it makes, and that what is called equivalent is still there."""
+"""The mutation tool: which changes it makes, and that the equivalent ones listed still exist."""
 
 from __future__ import annotations
 

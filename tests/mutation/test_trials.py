@@ -1,4 +1,4 @@
-"""How mutants are tried: what is surveyed alone, what is believed at once, how long a mutant may take."""
+"""Trials of mutants: what runs alone, when a result counts, how long a mutant may take."""
 
 from __future__ import annotations
 

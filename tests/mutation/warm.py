@@ -1,4 +1,4 @@
-"""Mutants of functions, tried in forks of a process that has collected all tests: a tenth of what a new start takes.
+"""Trials of function mutants in forks of a process that has collected all tests: a tenth of a new start's time.
 
 A fork has the mutated code put into the functions that are there; processes that tests start find it on disk. That is
 as good as a new start for what is called while tests run. What is called, or worked out, when a module is imported

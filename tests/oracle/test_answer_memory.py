@@ -1,4 +1,4 @@
-"""What an answer says of itself makes the driver take no memory without end: that query fails, and is told why."""
+"""Answers that announce huge sizes: the driver's memory stays bounded, and the query fails with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A read through the real driver in a limited time: slow views do not hold up the others."""
+"""Reading through the real driver in limited time: slow views do not delay the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole chain: simulator, SQL, wire protocol, driver, records, analysis give what the simulator gives directly."""
+"""The whole chain: simulator, SQL, wire protocol, driver, records and analysis give the simulator's own values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fault travels the whole way: the real driver, the real protocol, a socket."""
+"""Faults end to end: the real driver, the real protocol, a socket."""
 
 from __future__ import annotations
 

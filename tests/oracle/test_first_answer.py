@@ -1,4 +1,4 @@
-"""The first thing a server says of itself, put together here: when it is whole, and when the driver must not see it."""
+"""A server's first answer, built here: when it is complete, and when the driver must not see it."""
 
 from __future__ import annotations
 

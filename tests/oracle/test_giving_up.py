@@ -1,4 +1,4 @@
-"""A call that nobody waits for any more is ended, or left; what it failed with is no news."""
+"""Abandoned calls: they are ended or left alone, and their errors are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver may not learn while a call of it is under way: that the line is lost. It would crash the process."""
+"""A connection lost during a call: the driver must not notice it, because that would crash the process."""
 
 from __future__ import annotations
 

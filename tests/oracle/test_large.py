@@ -1,4 +1,4 @@
-"""Huge values in every row: cut when they are read, told where they are shown, and never too much for the memory."""
+"""Huge values in every row: cut when read, marked where shown, and memory stays bounded."""
 
 from __future__ import annotations
 

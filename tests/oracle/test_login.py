@@ -1,4 +1,4 @@
-"""Logging in over TLS, through a proxy user and with a privilege: what the driver does, and what the server sees."""
+"""Login over TLS, through a proxy user and with a privilege: what the driver does, and what the server sees."""
 
 from __future__ import annotations
 

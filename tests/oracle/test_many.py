@@ -1,4 +1,4 @@
-"""Many databases in one process: a slow and a dead one delay nobody, one without a thread is told alone."""
+"""Many databases in one process: slow and dead ones delay no other, and one without a thread is reported."""
 
 from __future__ import annotations
 

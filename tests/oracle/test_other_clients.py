@@ -1,4 +1,4 @@
-"""Clients other than python-oracledb, where they are to be had: CONTRIBUTING.md says how to get them."""
+"""Clients other than python-oracledb, where available: CONTRIBUTING.md says how to get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database that is there and lets nobody in: when it is tried again, with what, and that it ends with a reason."""
+"""A database that refuses logins: when presman tries again, with which password, and the reason shown at the end."""
 
 from __future__ import annotations
 

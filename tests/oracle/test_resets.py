@@ -1,4 +1,4 @@
-"""Counters that begin anew: a restart, another node, another plan. No rate is computed across any of them."""
+"""Counters that restart: a restart, another node, another plan. No rate spans any of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from presman.sources import SourceError
 from presman.sources.embedded import EmbeddedDatabase
 from presman.sources.oracle.oracle_source import OracleSource
 from presman.sources.oracle.settings import ConnectSettings
-from tests.oracle.bench import NOW, USUAL
+from tests.oracle.bench import NOW, PATIENT, USUAL, hurried
 from tests.oracle_server import Backend, OracleServer, profile_of
 from tests.oracle_server.faults import Mute, Stage
 
@@ -70,7 +70,7 @@ class Watch:
     def __init__(self, node: Node, release: Release, scope: Scope) -> None:
         self.node = node
         self.server = OracleServer(node.backend, profile_of(release)).start()
-        settings = ConnectSettings(self.server.dsn, "presman", Secret("presman"), call_timeout=0.3)
+        settings = ConnectSettings(self.server.dsn, "presman", Secret("presman"), call_timeout=PATIENT)
         self.source = OracleSource(settings, clock=lambda: self.now)
         self.source.scope = scope
         self.poller = Poller(self.source, clock=lambda: self.now)
@@ -153,7 +153,7 @@ def test_failover_in_the_middle_of_a_poll(watch: Watch) -> None:
     stuck = 2 if release_of(watch) == Release(23) else 1
     watch.server.faults.add(Stage.STATEMENT, Mute(), "from v$rsrc_consumer_group", times=stuck)
     watch.exchange(Node(release_of(watch), number=2, cpu=90_000_000))
-    with pytest.raises(SourceError, match="moved from instance 1 to instance 2"):
+    with hurried(watch.source), pytest.raises(SourceError, match="moved from instance 1 to instance 2"):
         watch.poll()
     watch.server.faults.clear()
     watch.poller.open()

@@ -1,4 +1,4 @@
-"""Metrics of a database on the wire: scrapes leave no trace in it, its end takes the figures away, names are told."""
+"""Metrics of a database on the wire: scrapes cause no calls, figures end with the database, names are labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 @pytest.fixture
-def watched(bench19: Bench) -> Iterator[ObservedDatabase]:
+def watched(bench19: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObservedDatabase]:
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)  # it comes back when the test says so
     columns = ["INST_ID", "CON_ID", "NAME", "CONSUMED_CPU_TIME", "ACTIVE_SESSIONS"]
     bench19.put("GV$RSRC_CONSUMER_GROUP", columns, [(1, 0, HOSTILE, 5000, 2), (1, 0, "ETL", 7000, 1)])
     target = LiveTarget("prod", bench19.source, 3600.0)

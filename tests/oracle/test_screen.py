@@ -36,6 +36,12 @@ TABS = {"2": "cpu", "4": "parallel", "5": "sessions", "1": "overview"}
 """Keys and the tabs they open."""
 
 
+@pytest.fixture(autouse=True)
+def patience_of_the_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No attempt to reconnect but those the test asks for."""
+    monkeypatch.setattr("presman.polling.sampler.FIRST_PAUSE", 600.0)
+
+
 class Scene:
     """A running monitor, the server it watches, and the feed between them."""
 

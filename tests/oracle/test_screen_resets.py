@@ -1,4 +1,4 @@
-"""What the screen says while counters begin anew: the whole app, the real driver, a server whose node changes."""
+"""The screen while counters restart: the whole app, the real driver, a server whose node changes."""
 
 from __future__ import annotations
 

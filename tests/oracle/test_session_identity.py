@@ -1,4 +1,4 @@
-"""Which session presman has, what time it is there, and how many rows it asks for at once: by hand."""
+"""The identity of presman's session, the database's time, and rows fetched at once; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statement of a request: its binds, how many rows at once, and dates for which Python has no word."""
+"""Statements of a request: binds, rows fetched at once, and dates that Python cannot represent."""
 
 from __future__ import annotations
 

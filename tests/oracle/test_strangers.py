@@ -1,4 +1,4 @@
-"""Ports where no Oracle listens: told in one line, at once, and without harm."""
+"""Ports where no Oracle listens: one line, at once, and no harm."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_an_empty_description_that_would_crash_the_driver() -> None:
     packets.asked(data(11, b"\1"))
     whole = introduction()
     without = whole[: whole.index(b"\0\x0b")] + b"\0\0"
-    with pytest.raises(NotOracle, match="the server describes itself"):
+    with pytest.raises(NotOracle, match="the server does not describe itself"):
         packets.feed(data(10 + len(without), without))
 
 
@@ -306,7 +306,7 @@ def test_a_server_is_stopped_before_it_says_them(start: bytes) -> None:
     packets.asked(data(11, start))
     answer = introduction(6, 6)
     assert packets.feed(data(30, answer[:20]))
-    with pytest.raises(NotOracle, match="the server describes itself"):
+    with pytest.raises(NotOracle, match="the server does not describe itself"):
         packets.feed(data(10 + len(answer) - 20, answer[20:]))
 
 

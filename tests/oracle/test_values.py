@@ -1,4 +1,4 @@
-"""Odd values travel the whole way and come out as what they mean."""
+"""Odd values end to end: they arrive as what they mean."""
 
 from __future__ import annotations
 

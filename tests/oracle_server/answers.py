@@ -1,4 +1,4 @@
-"""What the server says: builds the messages of an answer in the fields of one release."""
+"""Answers of the server: builds the messages in the fields of one release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server has seen: the figures that a test asks for."""
+"""Counters of the server: the figures that tests check."""
 
 from __future__ import annotations
 

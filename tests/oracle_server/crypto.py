@@ -1,4 +1,4 @@
-"""Proof of a password as Oracle 12c and later ask for it (verifier type 0x4815): nobody sends the password itself.
+"""Password verification of Oracle 12c and later (verifier type 0x4815): the password itself is never sent.
 
 Both sides derive a key from the password, exchange random halves of a session key under it, and encrypt the
 password under the combination of the halves.

@@ -1,4 +1,4 @@
-"""What can go wrong, on demand: faults that the server commits at a chosen point."""
+"""Faults that the server commits on demand at a chosen point."""
 
 from __future__ import annotations
 

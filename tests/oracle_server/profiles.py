@@ -1,4 +1,4 @@
-"""Which release the server speaks like: protocol version, field version and what it offers."""
+"""Profiles of releases: protocol version, field version and capabilities."""
 
 from __future__ import annotations
 

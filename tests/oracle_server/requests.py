@@ -1,4 +1,4 @@
-"""What a client asks: parses the bytes of one request into a Call. Parsing has no side effects."""
+"""Requests of a client: parses the bytes of one into a Call. Parsing has no side effects."""
 
 from __future__ import annotations
 

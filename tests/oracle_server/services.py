@@ -1,4 +1,4 @@
-"""Network services, which some clients agree on before they log in: here, to be known by a certificate.
+"""Network services, which some clients negotiate before they log in: here, authentication by certificate.
 
 A message is a head and a few services; each of these is a list of fields with a type and a length of their own.
 Encryption and data integrity are offered as "none": TLS beneath sees to both.

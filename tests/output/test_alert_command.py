@@ -1,4 +1,4 @@
-"""The command at alerts: no shell, hostile text as JSON, limits, and what goes wrong with it."""
+"""The on_alert command: no shell, hostile text as JSON, limits, and its failures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_event_is_json_on_standard_input_and_never_an_argument(
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("exit 3", "ended with code 3"), ("sleep 60 & wait", "not done within 0.1 s, ended"), ("exec <&-", "")],
+    [("exit 3", "ended with code 3"), ("sleep 60 & wait", "did not end within 0.1 s and was killed"), ("exec <&-", "")],
 )
 def test_what_goes_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
     found = run((script(tmp_path, text),), b"{}" * 100_000, timeout=0.1 if "sleep" in text else 60)

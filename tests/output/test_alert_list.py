@@ -1,4 +1,4 @@
-"""The list of rules: how severe each is, with its settings and state."""
+"""The list of rules: severity, settings and state of each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
-from presman.output.alert_list import _unavailable, listed
+from presman.analysis.alerts.not_known import unavailable
+from presman.output.alert_list import listed
 from tests.tui.readings import busy
 
 OFF, CRITICAL = (AlertSetting("queue_waits", subject, severity=word) for subject, word in (("ETL", "off"), ("", "bad")))
@@ -45,6 +46,6 @@ def test_what_is_not_known_of_one_instance_is_not_known() -> None:
     now = busy()
     hosts = [replace(now.header.instances[0], inst_id=inst_id, host_busy=0.5) for inst_id in (1, 2)]
     known = replace(now, header=replace(now.header, instances=tuple(hosts)))
-    assert "host" not in _unavailable(known)
+    assert "host" not in unavailable(known)
     silent = replace(hosts[0], inst_id=3, host_busy=None)
-    assert "host" in _unavailable(replace(known, header=replace(known.header, instances=(*hosts, silent))))
+    assert "host" in unavailable(replace(known, header=replace(known.header, instances=(*hosts, silent))))

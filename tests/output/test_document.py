@@ -66,7 +66,7 @@ def test_what_would_unblock_the_queue_is_told() -> None:
     candidates = [each for way in found["unblock"] for each in way["candidates"]]
     assert candidates
     assert all(bool(each["commands"]) != bool(each["why_not"]) for each in candidates)
-    assert all(way["order"] == "the plan decides who is first, and no view tells" for way in found["unblock"])
+    assert all(way["order"] == "the plan decides which is first, and no view shows it" for way in found["unblock"])
     assert {"plan", "hour", "now", "worse", "name", "con_id"} == set(found["usual"][0])
     json.dumps(found, allow_nan=False)
 

@@ -1,4 +1,4 @@
-"""Cells, bars and tables: drawn by the same code on screens and in texts."""
+"""Cells, bars and tables: the same code draws them on screens and in texts."""
 
 from __future__ import annotations
 

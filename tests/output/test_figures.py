@@ -1,4 +1,4 @@
-"""A figure is said once: the same under a key wherever it stands, and screen, text and files agree on it."""
+"""Figures: each has one definition under its key, and screen, text and files agree."""
 
 from __future__ import annotations
 

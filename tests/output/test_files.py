@@ -1,4 +1,4 @@
-"""Files that presman writes: by one at a time, for nobody else's eyes, and not where a link leads."""
+"""Files that presman writes: one writer at a time, private, and never through a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk without room: what could not be written leaves no empty file behind, unless the file was there before."""
+"""A full disk: failed writes leave no empty file behind, unless the file existed before."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""What `presman watch` says, and that it says it once."""
+"""Lines of `presman watch`: what they say, and that each is said once."""
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -18,10 +19,17 @@ from presman.analysis.totals import Totals, totals
 from presman.analysis.trends.database_events import ALERT_BETTER, ALERT_ENDED, ALERT_WORSE, EventHistory
 from presman.base.formats import clock, spelled
 from presman.output.narration import Narration, summary
+from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
+from presman.services.live import Readings
+from presman.sources.simulator_source import SimulatorSource
+from tests.analysis.test_simulated import Clock
 from tests.output.readings import with_groups
 from tests.recording.recorded import polled
 from tests.recording.test_shown_forecasts import with_effect
+from tests.scenarios import without
+
+BEGIN = datetime(2026, 3, 14, 9, tzinfo=UTC)
 
 
 @cache
@@ -148,9 +156,50 @@ def test_an_outage_has_a_line_when_it_begins_and_one_when_it_ends_however_old_th
     granted = replace(late[0], text="ORA-00942", cure="Ask for it.")
     assert said(narration, replace(later(quiet, 62), troubles=(granted,))) == [
         "not seen: GV$SESSION: ORA-00942 Ask for it.",
-        "seen again after 1 min: GV$SYSSTAT",
+        "seen again: GV$SYSSTAT (no data for 1 min)",
     ]
-    assert said(narration, later(quiet, 64)) == ["seen again after 2 s: GV$SESSION"]
+    assert said(narration, later(quiet, 64)) == ["seen again: GV$SESSION (no data for 2 s)"]
+
+
+def watched(folder: Path, *views: str, at: float, lasts: float, seconds: int) -> list[list[str]]:
+    """Return what is said of each second poll of the scenario storm; views do not answer for a while."""
+    clock, narration, readings = Clock(), Narration(6.0), Readings()
+    source = SimulatorSource(without(folder, "storm", *views, at=at, lasts=lasts), clock=clock, start=BEGIN)
+    poller = Poller(source, keep_late=False)
+    poller.open()
+    found = []
+    for second in range(0, seconds, 2):
+        clock.now = float(second)
+        came = readings.read(poller.poll())
+        found.append([line[10:] for line in narration.take(came.reading, came.snapshot)])
+    poller.close()
+    return found
+
+
+def test_while_no_view_answers_that_is_one_line_and_no_count_is_said(tmp_path: Path) -> None:
+    before, during, after = [], [], []
+    for number, lines in enumerate(watched(tmp_path, at=8, lasts=15, seconds=40)):
+        (before if number < 4 else after if any("seen again" in line for line in lines) or after else during).extend(
+            lines
+        )
+    alerts = before[-1].rpartition("; ")[2]
+    assert alerts.endswith(" alerts")
+    assert [line for line in during if not line.startswith("now: ")] == ["no view answers: no answer in time"]
+    assert {line for line in during if line.startswith("now: ")} == {f"now: no view answers; {alerts} before that"}
+    assert sum(line.startswith("seen again: all ") for line in after) == 1
+    assert not any("no view" in line for line in after)
+
+
+def test_what_is_to_be_done_about_a_view_is_over_once_it_answers(tmp_path: Path) -> None:
+    found = watched(tmp_path, "V$SESSION", at=8, lasts=8, seconds=40)
+    asked = next(number for number, lines in enumerate(found) if any("check why V$SESSION" in line for line in lines))
+    back = next(number for number, lines in enumerate(found) if "seen again: GV$SESSION (no data for 16 s)" in lines)
+    assert asked < back < asked + 10
+    assert [line[:4] for line in found[back] if line.startswith("do: ")] == ["do: "]
+    counts = [line.rpartition("; ")[2] for lines in found[asked:back] for line in lines if line.startswith("now: ")]
+    assert not any("ended" in line for line in found[back]), "the idle holder is looked up in the same poll"
+    assert counts
+    assert all(count.endswith(" of them not checked now") for count in counts)
 
 
 def test_plain_has_words_for_signs() -> None:
@@ -163,9 +212,9 @@ def test_plain_has_words_for_signs() -> None:
 
 def test_what_is_not_known_is_not_said() -> None:
     nothing = Totals(None, None, 0, 12, None, None, None, None, None, None, None)
-    assert summary(nothing, 0, "-") == "12 parallel servers in use; 0 alerts"
+    assert summary(nothing, "0 alerts", "-") == "12 parallel servers in use; 0 alerts"
     all_known = Totals(2, 61.0, 3, 24, 24, 48, 0, 0, 6.25, 0.0, 16.0)
-    assert summary(all_known, 1, "24 = 12 + 12") == (
+    assert summary(all_known, "1 alert", "24 = 12 + 12") == (
         "6.2 of 16 CPUs used; hardly any waited for; 24 parallel servers in use of target 24 = 12 + 12; "
         "2 statements queued, the first for 1 min 1 s; 3 sessions waiting for an active session pool; 1 alert"
     )

@@ -1,4 +1,4 @@
-"""What V$RSRCMGRMETRIC_HISTORY tells of the last hour, in the columns of the measures, and what it does not."""
+"""The last hour from V$RSRCMGRMETRIC_HISTORY in the columns of the measures, and what is missing."""
 
 from __future__ import annotations
 

@@ -64,15 +64,15 @@ def test_eighty_columns_keep_name_use_state_and_servers() -> None:
 def test_how_good_forecasts_are_stands_only_below_forecasts() -> None:
     plain = reading()
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
-    foreseen = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
-    assert "41 of 50 started in the range forecast" in full(foreseen)
-    assert foreseen.forecast is not None
-    since = replace(foreseen.forecast, judged_since=plain.at)
+    forecast = plain.with_forecast(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
+    assert "41 of 50 started in the range forecast" in full(forecast)
+    assert forecast.forecast is not None
+    since = replace(forecast.forecast, judged_since=plain.at)
     assert f"41 of 50 started in the range forecast, half within 0:22 of its middle, since {clock(plain.at)}" in full(
-        replace(foreseen, forecast=since)
+        replace(forecast, forecast=since)
     )
-    assert "Starts in" not in full(foreseen, 80)
-    assert "started in the range forecast" not in full(foreseen, 80)
+    assert "Starts in" not in full(forecast, 80)
+    assert "started in the range forecast" not in full(forecast, 80)
 
 
 def test_columns_are_aligned() -> None:

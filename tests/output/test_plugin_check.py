@@ -1,4 +1,4 @@
-"""The line of a plug-in: which alerts it tells in full, how many in short, what is not known; written by hand."""
+"""The line of a plug-in: alerts in full, alerts in short, and what is not known; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences agree: what the lines of one screen say of a session, a queue or the time to wait is the same story.
+"""Sentences agree: the lines of a screen do not contradict each other about a session, a queue or a wait.
 
 Over all scenarios, at three sizes, poll after poll: who is called an idle holder on one line is not denied on another,
 a queue is as bad in the table as in its alert, and a promise that was broken does not stand again.
@@ -149,10 +149,11 @@ def wanted_and_of_no_use(reading: Reading) -> Iterator[str]:
             yield from (f"{one} has no use of {each.who}: {line}" for one in names if one in no_use(each, reading))
             wanting = [head for head in reading.heads if group_title(head) in names]
             starts = [head.short <= int(keeps[1]) for head in wanting if head.short is not None and not head.equals]
-            nobody = "starts nobody" in line
+            nobody = "is not enough now" in line
             if "at least one of their heads starts" in line and not all(starts):
                 yield f"who of {names} is chosen may be short of more: {line}"
-            nothing = "is not known" in line or "no view tells" in line
+            said = line[keeps.start() :]  # what comes before is about the servers of others
+            nothing = "is not known" in said or "no view shows it" in said
             if len(starts) == len(wanting) and (nobody if any(starts) else starts and nothing):
                 yield f"of {names} {starts} start by what their alerts say: {line}"
 

@@ -1,4 +1,4 @@
-"""The answer to why one statement has not started, on a reading made by hand."""
+"""The answer of `presman why` about one statement, on a reading made by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told() -> Reading:
     effect = EndingEffect((holder.executing(),), 2, 60.0, 120.0, sooner=60.0, sooner_low=50.0, sooner_high=75.0)
     forecast = QueueForecast(ForecastRecord(50, 41, 22.0), (effect,), judged_since=AT - timedelta(minutes=20))
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in queue}
-    return replace(plain, queue=queue, heads=heads).foreseen(starts, forecast)
+    return replace(plain, queue=queue, heads=heads).with_forecast(starts, forecast)
 
 
 def answer(who: str, reading: Reading | None = None) -> list[str]:
@@ -48,14 +48,17 @@ def test_a_head_says_why_when_and_whose_end_helps() -> None:
         "    by ending MARTIN 1:526,60805 (idle 22:10, 32 servers): 2 of the queue start at once, the last queued "
         "perhaps 0:50-1:15 sooner: in 1:00 instead of 2:00"
     )
-    assert lines[6] == "      proven: that frees servers that are wanted, and who gets them is not known"
+    assert (
+        lines[6]
+        == "      proven: that frees servers that statements wait for; which of them gets the servers is not known"
+    )
 
 
 def test_where_nobodys_end_is_proven_it_does_not_read_as_what_to_do() -> None:
     row = told().heads[1].statement
     assert [line for line in answer(str(row.sid)) if "MARTIN 1:526" in line][:1] == [
-        "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: if it is "
-        "ended, at least one of their heads starts, and the plan decides which"
+        "  no end is sure to start it: MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: ending it "
+        "starts at least one of their heads, and the plan decides which"
     ]
 
 
@@ -109,8 +112,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == (
-        f"  it waited: behind_in_queue from {clock(AT)} or before, group_limit from {clock(later.at)}; presman looked "
-        f"from {clock(AT)} on"
+        f"  it waited: behind_in_queue from {clock(AT)} or before, group_limit from {clock(later.at)}; presman "
+        f"watched from {clock(AT)} on"
     )
 
 
@@ -122,7 +125,7 @@ def test_of_many_turns_between_reasons_only_the_last_are_named() -> None:
         history.add(later := replace(now, at=AT + timedelta(seconds=turn), queue=queue))
     assert as_text(later, AskedStatement.of("501"), history).splitlines()[-1] == (
         f"  it waited: target and group_limit, 7 turns from {clock(AT)} or before; the last: group_limit from "
-        f"{clock(AT + timedelta(seconds=5))}, target from {clock(later.at)}; presman looked from {clock(AT)} on"
+        f"{clock(AT + timedelta(seconds=5))}, target from {clock(later.at)}; presman watched from {clock(AT)} on"
     )
 
 
@@ -161,7 +164,7 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
     assert lines[1] == "  as it was 0:30 before: GV$SESSION did not answer"
     assert lines[-1] == (
-        f"  it waited: target from {clock(AT)} or before; presman looked from {clock(AT)} on; "
+        f"  it waited: target from {clock(AT)} or before; presman watched from {clock(AT)} on; "
         f"not known from {clock(dark[0].at)} to {clock(dark[2].at)} (GV$SESSION did not answer)"
     )
     history.add(later := replace(now, at=AT + timedelta(seconds=40)))

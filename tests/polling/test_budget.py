@@ -1,4 +1,4 @@
-"""The time a poll may take: what did not come in it stays as it was, with its age, and is asked ever more rarely."""
+"""The time limit of a poll: late views keep their old rows and age, and are read less and less often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of the busiest statements: whose, when, and at what cost."""
+"""The texts of the busiest statements: which, when, and at what cost."""
 
 from __future__ import annotations
 

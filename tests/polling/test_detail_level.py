@@ -1,4 +1,4 @@
-"""What a narrow poll leaves out: idle sessions that nobody names, and nothing that a reading says of the others."""
+"""Polls with less detail: they leave out idle sessions that no row names, and nothing that readings need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that others name: which are asked for, how many at once, when one that was not found is asked for again."""
+"""Sessions that other rows name: which are read, how many at once, when a missing one is read again."""
 
 from __future__ import annotations
 

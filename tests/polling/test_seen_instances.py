@@ -1,4 +1,4 @@
-"""Instances that are gone: V$INSTANCE has no row of them, so what was seen before is what tells of them."""
+"""Instances that are gone: V$INSTANCE has no row for them, so earlier polls show that they existed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues that wait for too long: what the polls before tell, so that one that starts does not make it better."""
+"""Queues that wait too long: earlier polls count, so one statement that starts does not clear the alert."""
 
 from __future__ import annotations
 

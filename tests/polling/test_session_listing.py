@@ -1,4 +1,4 @@
-"""When all sessions are listed: each minute, whenever they are wanted, and less where the answer came late."""
+"""Full listings of sessions: each minute, whenever they are needed, and less often after a late answer."""
 
 from __future__ import annotations
 

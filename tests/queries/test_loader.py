@@ -1,4 +1,4 @@
-"""The loader of queries/: variants by release, and one clear line for whatever is broken."""
+"""The loader of queries/: variants by release, and one clear line for each error."""
 
 from __future__ import annotations
 

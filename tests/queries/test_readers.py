@@ -1,4 +1,4 @@
-"""What is read is used, and the simulator has it: each field of each query has a reader and, somewhere, a value."""
+"""Fields of queries: each is used, and the simulator has values for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chromium for tests: headless, spoken to by its DevTools protocol; what the terminal in a page shows, as text."""
+"""Chromium for tests: headless, by its DevTools protocol; gives the terminal of a page as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests with real servers share: one PostgreSQL for all of them."""
+"""Fixtures of tests with real servers: one PostgreSQL for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL for tests: a server of their own on loopback, started and stopped by them; found here, or in a wheel."""
+"""PostgreSQL for tests: a private server on loopback, from this machine or from a wheel."""
 
 from __future__ import annotations
 

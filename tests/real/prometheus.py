@@ -1,4 +1,4 @@
-"""Prometheus for tests: a server of their own on loopback that scrapes what it is told to, and what it then says."""
+"""Prometheus for tests: a private server on loopback that scrapes given targets and answers queries."""
 
 from __future__ import annotations
 

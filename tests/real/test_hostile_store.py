@@ -1,4 +1,4 @@
-"""A PostgreSQL store that somebody else may write: what it answers takes no memory or time without end."""
+"""A PostgreSQL store written by an attacker: reading it takes bounded memory and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of recordings with hostile text in every column, in Chromium: no script of theirs runs, no request leaves.
+"""Pages of recordings with hostile text in every column, in Chromium: no script runs, no request is sent.
 
 Each page is opened as it is, and without its policy, so that the escaping alone has to hold. Run by `make test-real`.
 """

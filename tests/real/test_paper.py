@@ -1,4 +1,4 @@
-"""The page of `presman report` on paper: nothing is wider than the sheet, nothing asks for a mouse."""
+"""The page of `presman report` on paper: nothing is wider than the sheet, nothing needs a mouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings in PostgreSQL: what is too much goes, no more, and every command reads them. Run by `make test-real`."""
+"""Recordings in PostgreSQL: retention removes only the excess, and every command reads them. `make test-real`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several recorders with one PostgreSQL: they begin at once, share texts; none removes what is another's or delays it.
+"""Several recorders with one PostgreSQL: they start at once, share texts, and never remove or delay others' data.
 
 Run by `make test-real`.
 """

@@ -368,7 +368,7 @@ async def test_what_is_copied_goes_to_the_browser(browser: Chromium, folder: Pat
         await page.shows("to the browser's clipboard")
         assert "Group: " in str(await page.evaluate("window.copied"))
         await page.press("a")
-        await page.shows("Actions are not possible from a browser.")
+        await page.shows("Actions are not possible in a browser.")
         await page.press("R")
         await page.shows("A recording would be written where presman runs.")
         assert not list(folder.rglob("copied.txt"))

@@ -1,7 +1,10 @@
-"""Recordings for tests: a scenario polled on a clock of its own, as fast as it goes, and once for all who ask."""
+"""Recordings for tests: a scenario polled on a simulated clock, at full speed, once for all tests."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import pickle
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -17,6 +20,7 @@ from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel, Focus
 from presman.rows.snapshot import Snapshot
 from presman.sources.simulator_source import SimulatorSource
+from presman.sources.subprocess_source import _WRITERS, _written
 from tests.scenarios import with_short_past
 
 START = datetime(2026, 3, 12, 3, 0, tzinfo=UTC)
@@ -29,18 +33,53 @@ def polled(
     scenario: str, polls: int, *, release: str | None = None, step: float = 5.0, focus: Focus | None = None
 ) -> Iterator[Moment]:
     """Yield polls of a scenario `step` simulated seconds apart, and what each means."""
-    for number in range(polls):
-        yield _moment(number, scenario, release, step, focus)
+    yield from _course(scenario, release, step, focus).first(polls)
 
 
-@cache
-def _moment(number: int, *course: Any) -> Moment:
-    """Return a poll of a course, the same for everybody: nobody can change it, and each asks for those before first."""
-    return next(_course(*course))
+class Course:
+    """The polls of a scenario: the same for everybody, and nobody can change one."""
+
+    folder: Path | None = None
+    """Where workers keep for each other what they have polled: to read a poll takes a sixth of the time."""
+
+    def __init__(self, *how: Any) -> None:
+        self._name = hashlib.sha256(repr(how).encode()).hexdigest()
+        self._known: list[Moment] = []
+        self._play = _play(*how)
+        self._played = 0
+
+    def first(self, polls: int) -> list[Moment]:
+        """Return so many polls."""
+        if len(self._known) < polls and self.folder is None:
+            self._poll(polls)
+        elif len(self._known) < polls:
+            self._share(self.folder / self._name, polls)
+        return self._known[:polls]
+
+    def _share(self, place: Path, polls: int) -> None:
+        """Take what others have polled, and poll the rest for them, too: who wants the same meanwhile waits for it."""
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / "turn").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            while (path := place / str(len(self._known))).exists():
+                self._known += pickle.loads(path.read_bytes())
+            begin = len(self._known)
+            if begin < polls:
+                self._poll(polls)
+                path.write_bytes(_written(self._known[begin:], _WRITERS))
+
+    def _poll(self, polls: int) -> None:
+        for number in range(self._played, polls):
+            moment = next(self._play)
+            if number >= len(self._known):
+                self._known.append(moment)
+        self._played = polls
 
 
-@cache
-def _course(scenario: str, release: str | None, step: float, focus: Focus | None) -> Iterator[Moment]:
+_course = cache(Course)
+
+
+def _play(scenario: str, release: str | None, step: float, focus: Focus | None) -> Iterator[Moment]:
     now = [0.0]
     source = SimulatorSource(
         with_short_past(scenario),

@@ -1,4 +1,4 @@
-"""Files that somebody made to harm who reads them, by name: a real recording with something in it that is not one's."""
+"""Malicious files by name: real recordings with something added that no recorder writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage: bytes that changed, files cut short, contents that no recorder wrote: told, and the rest is read."""
+"""Damage: changed bytes, files cut short, foreign contents are reported, and the rest is read."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_of_a_file_cut_short_what_is_left_is_read(whole: Path, tmp_path: Path) -
     path.write_bytes(content[: len(content) // 2])
     with Recording(str(path)) as recording:
         size = f"{len(content) // 2 / 1e6:.1f} of {len(content) / 1e6:.1f} MB are there"
-        words = f"{path}: it is cut short, {size}: what is left is looked for"
+        words = f"{path}: it is cut short, {size}: what is left is read"
         assert words in recording.damage
 
 
@@ -375,7 +375,7 @@ def test_values_that_take_too_much_memory_are_refused_and_equal_ones_kept_once(
     alike = PollDecoder().decode(packed(lambda _sid: "sqlplus@host")).rows(Session)
     assert [row.sid for row in alike] == list(range(3_000))
     assert len({id(row.program) for row in alike}) == 1
-    with pytest.raises(DamagedError, match="unfolds to more than a recorder writes"):
+    with pytest.raises(DamagedError, match="decompresses to more than a recorder writes"):
         PollDecoder().decode(packed("sqlplus@host {}".format))
 
 
@@ -431,11 +431,11 @@ def test_what_unfolds_to_more_than_a_recorder_writes_is_refused_before_it_does(t
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines() == [
         "1",
-        "it unfolds to more bytes than a recorder writes",
-        "it unfolds to more bytes than a recorder writes",
+        "it decompresses to more bytes than a recorder writes",
+        "it decompresses to more bytes than a recorder writes",
         "rows that do not fit",
         "it holds something else than a poll",
-        "it unfolds to 5,890,000 values",
+        "it decompresses to 5,890,000 values",
         "it holds something else than a poll",
         "True",
     ]
@@ -549,7 +549,7 @@ def test_texts_that_a_recorder_would_have_cleaned_are_cleaned_up_to_so_many() ->
     [
         (b"", "is not a recording"),
         (b"PK\3\4 a zip", "is not a recording"),
-        (b"SQLite format 3\0" + bytes(84), "but no recording"),
+        (b"SQLite format 3\0" + bytes(84), "but not a recording"),
     ],
 )
 def test_other_files_are_named_for_what_they_are(content: bytes, told: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What comes back is what was there: snapshots, readings, figures."""
+"""Exactness: snapshots, readings and figures are read back as they were written."""
 
 from __future__ import annotations
 

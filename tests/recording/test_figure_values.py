@@ -1,4 +1,4 @@
-"""The numbers that stand for what comes again: by hand."""
+"""The numbers stored in place of recurring values; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Older formats: recordings of each are read, continued, and say what they said."""
+"""Older formats: recordings of each are read and continued, with the same contents."""
 
 from __future__ import annotations
 
@@ -111,6 +111,19 @@ def test_format_2_says_what_it_said(
         assert (len(cpu), total(cpu, "used_cpus")) == (rows_of_cpu, used_cpus)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",), "left alone"
+
+
+def test_format_3_says_what_it_said(tmp_path: Path) -> None:
+    """A file of an earlier presman: what writes format 3 another way may not read it any more. Its sums as above."""
+    with Recording(str(unpacked("recording_format_3_locked", tmp_path))) as recording:
+        playback = recording.playback()
+        assert (len(playback), playback.damage) == (4, [])
+        assert [sums(playback.snapshot(place)) for place in (3, 0)] == [
+            (775, 22951395837, 5812894.397, 23455, 428),
+            (775, 22885398515, 5807864.387, 23455, 428),
+        ]
+        cpu = playback.figures("cpu")
+        assert (len(cpu), total(cpu, "used_cpus")) == (19, 10.602)
 
 
 def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: Path) -> None:

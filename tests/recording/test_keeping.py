@@ -1,4 +1,4 @@
-"""Keeping: what was reported as written stays, whatever becomes of the recorder, the disk and the server."""
+"""Durability: what was reported as written survives any end of the recorder, the disk or the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More chains of polls than take little memory are not read, and that is told."""
+"""Too many chains of polls: only as many as take little memory are read, and a message says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plenty: recordings in which strangers put more of something than a database has: it is told, and never all made."""
+"""Plenty: foreign recordings with more of something than a database has: reported, and never all read."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_of_a_window_without_end_of_changes_of_the_plan_a_hundred_are_told(path:
         run(path, f"{_COUNT.format(many)} INSERT INTO events SELECT {events} FROM n, {like}")
     notes = compare(*[RecordingWindow(str(path), None, "", "")] * 2).first.notes
     assert sum(each.startswith("Plan ") for each in notes) == 100
-    assert "more changes of the plan than these 100 are not told" in notes
+    assert "more changes of the plan than these 100 are not listed" in notes
     assert "the connection was lost 30 times" in notes
 
 

@@ -1,4 +1,4 @@
-"""How large a recording in PostgreSQL is, by what its statistics say: tests/real asks a server."""
+"""The size of a recording in PostgreSQL by its statistics; tests/real has a server."""
 
 from __future__ import annotations
 

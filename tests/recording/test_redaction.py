@@ -1,4 +1,4 @@
-"""Redaction: nothing of anybody is left, and the story still is."""
+"""Redaction: no names or texts remain, but what happened does."""
 
 from __future__ import annotations
 

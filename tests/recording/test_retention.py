@@ -1,4 +1,4 @@
-"""Which days of a folder go: the oldest, whole days, never the newest."""
+"""Retention in a folder: whole days go, the oldest first, never the newest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts in a recording: whoever reads it shows what was shown live, by whatever way."""
+"""Forecasts in a recording: every reader shows what was shown live."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from presman.recording.codec.poll_codec import THOROUGH, FrameEncoder
 from presman.recording.reader import Recording
 from presman.recording.redaction import Redactor
 from presman.recording.retention import RecordingLocation
-from presman.recording.statement_lives import foreseen
+from presman.recording.statement_lives import with_forecasts
 from presman.recording.store_errors import StoreLostError
 from presman.reports.report.incident import gather
 from presman.rows.snapshot import Snapshot
@@ -72,7 +72,7 @@ def test_what_was_shown_is_shown_again_by_once_replay_and_report(tmp_path: Path,
     assert last.forecast.record.judged
     with Recording(str(place)) as recording:
         playback = recording.playback()
-        found = foreseen(playback, POLLS - 1)
+        found = with_forecasts(playback, POLLS - 1)
         jumped = Forecaster().read(playback.reading(POLLS - 1), *playback.pair(POLLS - 1), None)
     assert found is not None
     assert figures(found) == figures(jumped) == figures(last)
@@ -114,7 +114,7 @@ def test_what_do_said_live_is_what_every_reader_says(tmp_path: Path, inside: Run
         playback = recording.playback()
         assert [to_do(playback.reading(index)) for index in range(3)] == said
         assert [playback.reading(index).bypassed for index in range(3)] == [seen.bypassed for _, seen in live]
-        assert [to_do(found) for index in range(3) if (found := foreseen(playback, index))] == said
+        assert [to_do(found) for index in range(3) if (found := with_forecasts(playback, index))] == said
         incident = gather(recording, playback, range(3), playback.at(0))
     assert [look.to_do for look in incident.samples] == said
     assert incident.moment is not None
@@ -137,7 +137,7 @@ def with_effect(number: int) -> tuple[Snapshot, Reading]:
     range_ = {"sooner": 300.0, "sooner_low": 240.0, "sooner_high": 420.0}
     effect = EndingEffect((holder.executing(),), 1, 1200.0, 1500.0, proven=not number, **range_)
     record = ForecastRecord(50, 38, 22.0)
-    return snapshot, seen.foreseen({}, QueueForecast(record, () if number == 2 else (effect,)))
+    return snapshot, seen.with_forecast({}, QueueForecast(record, () if number == 2 else (effect,)))
 
 
 def test_what_polls_before_have_shown_is_kept_while_nobody_forecasts() -> None:
@@ -151,9 +151,9 @@ def test_a_recording_without_them_works_them_out_again_and_says_so(tmp_path: Pat
     place = tmp_path / "old.presman"
     record(place, list(polled("mixed", POLLS)))
     with Recording(str(place)) as recording:
-        found = foreseen(recording.playback(), POLLS - 1)
+        found = with_forecasts(recording.playback(), POLLS - 1)
     assert found is not None
-    assert forecast_record(found).endswith(", worked out again from the recording")
+    assert forecast_record(found).endswith(", calculated again from the recording")
 
 
 def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_no_forecast_is_kept_as_that(tmp_path: Path) -> None:
     whys = [StartForecast(why_none="too few"), StartForecast(timeout=True), StartForecast(1.25, 0.5, 60.0)]
     starts = {row.executing(): why for row, why in zip(reading.queue, whys, strict=False)}
     behind = QueueForecast(record=ForecastRecord(5, 4, None))
-    kept = Redactor()(with_shown(snapshot, reading.foreseen(starts, behind)))
+    kept = Redactor()(with_shown(snapshot, reading.with_forecast(starts, behind)))
     again = as_shown(reading, kept)
     assert [row.starts for row in again.queue][: len(starts)] == [
         each if each.median is None else replace(each, median=1.2) for each in list(starts.values())
@@ -188,10 +188,10 @@ def test_the_recording_that_the_monitor_writes_has_what_its_screen_shows(tmp_pat
     poll_recording = PollRecording(tmp_path, pytest.fail)
     place = poll_recording.begin("x", "simulator")
     poll_recording.loaded()
-    poll_recording.write(snapshot, reading.foreseen(starts, behind))
+    poll_recording.write(snapshot, reading.with_forecast(starts, behind))
     poll_recording.close()
     with Recording(str(place)) as recording:
-        found = foreseen(recording.playback(), 0)
+        found = with_forecasts(recording.playback(), 0)
     assert found is not None
     assert found.forecast is not None
     assert found.forecast.record == behind.record
@@ -212,7 +212,7 @@ def test_a_recorder_writes_what_it_foresees_and_a_poll_that_comes_again_counts_o
         previous = snapshot
     recorder._close()
     with Recording(str(place)) as recording:
-        found = foreseen(recording.playback(), POLLS - 1)
+        found = with_forecasts(recording.playback(), POLLS - 1)
     assert found is not None
     assert shown is not None
     assert figures(found) == figures(shown)

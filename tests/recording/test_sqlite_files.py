@@ -1,4 +1,4 @@
-"""SQLite files of recordings: what is none, what is blank, what is cut short, what may not stand beside one."""
+"""SQLite files of recordings: not SQLite, empty, cut short, or with files beside them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_what_a_file_is_if_it_is_no_recording(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"SQLite format 4\0" + bytes(84))
     assert other_than_a_recording(tmp_path / "x.csv") == "is not a recording of presman"
     other = made(tmp_path / "other.db", TABLE, application=APPLICATION_ID + 1)
-    assert other_than_a_recording(other) == "is a SQLite file, but no recording of presman"
+    assert other_than_a_recording(other) == "is a SQLite file, but not a recording of presman"
     assert other_than_a_recording(made(tmp_path / "a.presman", TABLE)) == ""
     with pytest.raises(FileNotFoundError):
         other_than_a_recording(tmp_path / "none")
@@ -112,8 +112,8 @@ def header(pages: int, size: int, there: int) -> bytes:
     [
         (header(100, 8192, 819_200), ""),
         (header(100, 8192, 819_201), ""),
-        (header(100, 8192, 819_199), "it is cut short, 0.8 of 0.8 MB are there: what is left is looked for"),
-        (header(500, 8192, 1_000_000), "it is cut short, 1.0 of 4.1 MB are there: what is left is looked for"),
+        (header(100, 8192, 819_199), "it is cut short, 0.8 of 0.8 MB are there: what is left is read"),
+        (header(500, 8192, 1_000_000), "it is cut short, 1.0 of 4.1 MB are there: what is left is read"),
         (header(1, 32, 0), ""),
         (header(100, 8192, 0)[:31], ""),
     ],

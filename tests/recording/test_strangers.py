@@ -1,4 +1,4 @@
-"""Files that strangers made: refused or read within bounds, in a line, and a signal ends what reads them."""
+"""Malicious files: refused in one line or read within bounds, and a signal ends the reader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from presman.recording.schema_check import Definition, _definitions, foreign_def
 from presman.rows.snapshot import Section
 from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.recording.recorded import polled, record
 from tests.recording.strangers import BOUNDED, FOREIGN_VALUES, REFUSED, endless_pages
 from tests.thorough import some
@@ -92,7 +92,7 @@ def test_values_that_no_recorder_wrote_are_passed_over(name: str, whole: bytes, 
     assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (before, ["a.presman"])
 
 
-@pytest.mark.parametrize("words", ["once {}", "compare {} {}", "report {} -o -", "bundle {} -o {}.bundle"])
+@pytest.mark.parametrize("words", ["once {}", "compare {} {}", "report {} -o -", "bundle {} -o {}.presman"])
 def test_a_recording_without_polls_is_refused_in_one_line(
     words: str, whole: bytes, tmp_path: Path, inside: Run
 ) -> None:
@@ -168,7 +168,10 @@ def test_a_signal_ends_what_reads_such_a_file(
     assert "Traceback" not in said
 
 
-def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(whole: bytes, tmp_path: Path) -> None:
+def test_who_leaves_a_replay_of_such_a_file_does_not_wait_for_it(
+    whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("presman.tui.player._PATIENCE", PATIENCE)  # to read on would take hours
     path = tmp_path / "a.presman"
     path.write_bytes(whole)
     endless_pages("blocks")(path)

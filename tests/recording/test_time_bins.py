@@ -1,4 +1,4 @@
-"""Figures of a stretch of a recording, worked out of its polls by hand."""
+"""Figures of a stretch of a recording, calculated from its polls by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From when to when a window of a recording is: what a time of day means where it ends."""
+"""Start and end of a window of a recording: what a time of day means at either end."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ def test_a_window_begins_with_the_second_that_is_written() -> None:
         ("20:00", "23:00", "22 20:00", "22 23:00"),  # and not yesterday's 23:00
         ("", "23:00", None, "22 23:00"),
         ("21:24", "21:24", "22 21:24", "22 21:24"),  # both ends belong to it
-        ("22:00", "21:25", "21 22:00", "22 21:25"),
-        ("22:00", "22:30", "21 22:00", "21 22:30"),
+        ("22:00", "", "22 22:00", None),  # it ends half an hour before that: not yesterday's 22:00, with all of it
+        ("22:00", "22:30", "22 22:00", "22 22:30"),
+        ("09:25", "21:25", "22 09:25", "22 21:25"),
+        ("09:22Z", "", "22 09:22", None),
         ("", "21:00", None, "22 21:00"),
         ("21:24", "", "22 21:24", None),
     ],
@@ -52,7 +54,9 @@ def test_from_when_to_when(start: str, end: str, begins: str | None, ends: str |
     assert found == [begins, ends]
 
 
-@pytest.mark.parametrize(("start", "end"), [("21:26", "21:24"), ("23:00", "22:00"), ("last", "first")])
+@pytest.mark.parametrize(
+    ("start", "end"), [("21:26", "21:24"), ("23:00", "22:00"), ("22:00", "21:25"), ("last", "first")]
+)
 def test_what_ends_before_it_begins_is_told_with_what_there_is(start: str, end: str) -> None:
     with pytest.raises(TimeError, match="ends before it begins; the recording is from 2026-11-22"):
         span_of(start, end, FIRST, LAST, UTC)
@@ -91,6 +95,15 @@ def test_of_an_hour_that_comes_twice_it_is_told_which_is_taken(
     told: list[str] = []
     assert f"{instant_of(words, *ends(BACK[zone]), zone, told.append):%H:%M}" == found
     assert [each.partition("clocks go back: ")[2] for each in told] == ([taken] if taken else [])
+
+
+def test_a_window_may_begin_yesterday_where_the_recording_does() -> None:
+    first, last = FIRST.replace(hour=23), FIRST.replace(day=23, hour=2)
+    assert span_of("22:00", "01:00", first, last, UTC) == (
+        FIRST.replace(hour=22, minute=0, second=0),
+        last.replace(hour=1, minute=0, second=0, microsecond=999999),
+    )
+    assert span_of("22:00", "", first, last, UTC)[0] == FIRST.replace(hour=22, minute=0, second=0)
 
 
 def test_of_an_hour_that_comes_twice_the_one_that_was_recorded_is_taken() -> None:

@@ -1,4 +1,4 @@
-"""What a store says of an error of its database: lost for a while, damaged, or wrong."""
+"""Errors of a store's database: lost for a while, damaged, or wrong."""
 
 from __future__ import annotations
 

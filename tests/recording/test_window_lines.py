@@ -1,4 +1,4 @@
-"""Lines of groups: stretches are put one behind the other, each line as long as there are polls; by hand."""
+"""Lines of groups: stretches are joined, each line has a value for every poll; by hand."""
 
 from __future__ import annotations
 

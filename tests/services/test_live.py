@@ -1,4 +1,4 @@
-"""A sampler may begin before somebody listens; what its events mean; what is said of a database that is lost."""
+"""A sampler may start before it has a listener; the meaning of its events; messages about a lost database."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_was_read_waits_for_a_listener() -> None:
     assert numbers[:2] == [1, 2]
     assert threads == {"presman-sampler"}, "the screen's own thread analyses nothing"
     start.end()
-    assert not sampler.is_alive
+    until(lambda: not sampler.is_alive, "the end of the thread")
     assert ended == [True]
 
 
@@ -211,15 +211,15 @@ def test_forecasts_are_made_while_somebody_wants_them() -> None:
     poller.open()
     readings = Readings()
 
-    def foreseen() -> bool:
+    def has_forecast() -> bool:
         now[0] += 2.0
         heard = readings.of(Polled(poller.poll()))
         assert isinstance(heard, ReadingCame)
         return heard.reading.forecast is not None and heard.reading.queue[0].starts is not None
 
-    assert not foreseen()
-    readings.foresees = True
-    assert foreseen()
-    readings.foresees = False
-    assert not foreseen()
+    assert not has_forecast()
+    readings.with_forecasts = True
+    assert has_forecast()
+    readings.with_forecasts = False
+    assert not has_forecast()
     poller.close()

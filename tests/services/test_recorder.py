@@ -1,4 +1,4 @@
-"""The recorder by itself: what is given up, what is told, how long it waits. No thread runs."""
+"""The recorder alone, without threads: polls given up, messages, waiting times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Situations of real sites, each written into its test as small tables and read all the way from files to reading.
+"""Situations of real sites, written into tests as small tables and read all the way from files to readings.
 
 A table is what a spooled file has: a line of column names, a line for each row, fields divided by ``|``. With a column
 SAMPLE_TIME there are several polls.
@@ -22,6 +22,12 @@ Views = Mapping[str, str]
 
 RELEASE_19 = {"V$INSTANCE": "INSTANCE_NUMBER | VERSION | STATUS\n1 | 19.22.0.0.0 | OPEN"}
 """One open instance of 19c, for situations that are about something else."""
+
+NO_LIMITS = {
+    "DBA_RSRC_PLAN_DIRECTIVES": "PLAN | GROUP_OR_SUBPLAN | TYPE | MGMT_P1\n"
+    + "\n".join(f"{plan} | OTHER_GROUPS | CONSUMER_GROUP | 100" for plan in ("P", "DAY", "NIGHT"))
+}
+"""Plans whose directives can be read and limit no group, so that it is known that there is no limit."""
 
 
 def spool(folder: Path, views: Views) -> Path:

@@ -1,4 +1,4 @@
-"""Containers that are divided by CPU_MIN_COUNT, that are open on one instance only, or seen from inside: from files.
+"""Containers divided by CPU_MIN_COUNT, open on one instance only, or seen from inside: from files.
 
 Counters are of one minute; figures are worked out by hand.
 """
@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.alerts.alert_rules import all_clear, wrong
+from presman.analysis.alerts.alert_rules import all_clear, minimums_missed, wrong
+from presman.analysis.alerts.judge import Judge
 from presman.analysis.assemble import analyse
 from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import conformance, explain
@@ -21,6 +22,7 @@ from presman.analysis.plans.plan_view import parts_text, plan_view
 from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
+from presman.config.alert_lines import read_alerts
 from presman.rows.snapshot import Snapshot
 from tests.situations.spooled import Views, reading, snapshots
 
@@ -95,13 +97,22 @@ def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path)
     (missed,) = found.missed_minimums
     assert tuple(missed) == (1, 3, "P1", pytest.approx(3.08), 4.0, 5.0, 4.0)
     gets = "P1 gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT"
-    (alert,) = all_clear(found)
-    assert alert.text.startswith(f"{gets}; all 4 CPUs are in use, 6.0 more are waited for; ")
-    assert alert.between[0].startswith(f"{gets}; all 4 CPUs")
+    adds = "CPU_MIN_COUNT of all open containers adds up to 5 of 4 CPUs"
+    (alert,) = minimums_missed(found)
+    assert (alert.state, alert.subject, alert.text) == ("warn", "P1", f"CPU: {gets}: {adds}")
+    assert alert.amount == pytest.approx(23.0), "percent"
+    step = to_do(found)
+    assert step is not None
+    assert step.text == f"lower CPU_MIN_COUNT of a container that needs less: {gets}"
+    (mild,) = [
+        each for each in wrong(Judge(read_alerts("cpu_minimum warning=24")).judge(found)) if each.key == alert.key
+    ]
+    assert mild.state == "note"
+    assert all_clear(found) == [], "that no group is starved is not said beside it"
     (judged,) = conformance(found)
     assert judged.sentence.startswith(f"The plan is met, but {gets}: those of all open ones add up to 5 of 4. 3.9 of 4")
     two = replace(found, missed_minimums=(missed, missed._replace(con_id=4, name="P2", used=0.5, least=1.0)))
-    assert all_clear(two)[0].text.startswith(f"{gets} and 1 other less than theirs; all 4 CPUs")
+    assert [each.subject for each in minimums_missed(two)] == ["P1", "P2"], "the one that lacks most first"
     assert f"{gets} and P2 gets 0.5 of the 1 CPUs of its CPU_MIN_COUNT: those" in conformance(two)[0].sentence
 
 

@@ -1,4 +1,4 @@
-"""Who is starved of CPU, and who is not although he gets less than his due: read from files, worked out by hand.
+"""Groups that are starved of CPU, and groups that get less than their due but are not: from files, by hand.
 
 A database of 16 CPUs whose plan gives GOLD 75 % and LEAD 25 %, over one minute.
 """

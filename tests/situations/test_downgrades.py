@@ -1,4 +1,4 @@
-"""Operations that are downgraded to serial have no servers: V$SYSSTAT alone tells of them."""
+"""Operations downgraded to serial: they have no servers, so only V$SYSSTAT shows them."""
 
 from __future__ import annotations
 

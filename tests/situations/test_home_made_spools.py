@@ -1,4 +1,4 @@
-"""Spools that somebody wrote by hand: each view has a time of its own, some miss a pass, some have none."""
+"""Spools written by hand: each view has its own time, some miss a pass, some have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the linter says of plans as sites have them, and what it keeps quiet about: from files to findings."""
+"""Findings of the linter for plans of real sites, and what it does not report: from files."""
 
 from __future__ import annotations
 

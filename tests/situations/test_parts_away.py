@@ -1,4 +1,4 @@
-"""A part of the truth is away: an instance, a PDB, a view. In no scenario is anything called well that is not known."""
+"""Missing parts: an instance, a PDB, a view. In no scenario is something unknown called good."""
 
 from __future__ import annotations
 

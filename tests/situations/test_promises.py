@@ -1,4 +1,4 @@
-"""What is promised: nothing that the next poll may refute, and nothing a second time after it did not come true."""
+"""Promises: none that the next poll may refute, and none repeated after it was broken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from presman.analysis.readings.statement_readings import Cause, QueueHead, Queue
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.tui.pages.advice_lines import ends_it
-from tests.situations.spooled import RELEASE_19, Views, reading, readings
+from tests.situations.spooled import NO_LIMITS, RELEASE_19, Views, reading, readings
 
 PLAN = (
     "INST_ID | CON_ID | NAME | IS_TOP_PLAN | CPU_MANAGED | PARALLEL_SERVERS_ACTIVE | PARALLEL_SERVERS_TOTAL "
@@ -46,6 +46,7 @@ def site(plan: str, *queue: tuple[int, str, int], wants: int = 16, **more: str) 
     """Statements that wait (SID, group, seconds) under one row of V$RSRC_PLAN."""
     return {
         **RELEASE_19,
+        **NO_LIMITS,
         "V$RSRC_PLAN": table(PLAN, plan),
         "V$SESSION": table(WAITS, *(waits(*each) for each in queue)),
         "V$RSRC_SESSION_INFO": table(INFO, *(info(sid, group, wants) for sid, group, _ in queue)),
@@ -72,6 +73,7 @@ def polls(*active: int, extra: tuple[tuple[int, str], ...] = ()) -> Views:
     queue = ((9, "REPORTS"), *extra)
     return {
         **RELEASE_19,
+        **NO_LIMITS,
         "V$RSRC_PLAN": table(f"SAMPLE_TIME | {PLAN}", *(
             f"{at} | 1 | 0 | DAY | TRUE | ON | {count} | 64 | FULL" for at, count in zip(times, active, strict=True))),
         "V$SESSION": table(f"SAMPLE_TIME | {WAITS}", *(
@@ -201,7 +203,7 @@ def test_where_the_target_of_a_container_is_not_known_nothing_is_promised(tmp_pa
     few = PARAMETERS.partition("\nsga")[0]  # without the parameters of memory the default cannot be worked out
     found = reading(tmp_path, {**views, "V$SYSTEM_PARAMETER": few})
     assert head(found).sentence.endswith(
-        "how many SALES may have is not known, so presman cannot say whether it starts"
+        "how many servers SALES may hold is not known (GV$SYSTEM_PARAMETER), so presman cannot say whether it starts"
     )
     assert "should start" not in advice(found)
 
@@ -210,6 +212,7 @@ def test_inside_a_container_the_part_that_the_cdb_plan_gives_counts(tmp_path: Pa
     plan = table(f"{PLAN} | PARALLEL_SERVER_LIMIT | SHARES", "1 | 3 | P | TRUE | ON | 32 | 64 | FULL | 50 | 1")
     views = {
         **RELEASE_19,
+        **NO_LIMITS,
         "V$DATABASE": "NAME | CDB\nCDB1 | YES",
         "V$PDBS": "CON_ID | NAME | OPEN_MODE\n3 | SALES | READ WRITE",
         "V$RSRC_PLAN": plan,
@@ -225,6 +228,7 @@ def cluster(*plans: tuple[int, str, int, int], statuses: tuple[str, ...] = ("OPE
     """Instances with (number, plan, servers active, target); the head of REPORTS wants 16 on instance 1."""
     rows = (f"{inst} | 0 | {name} | TRUE | ON | {active} | {target} | FULL" for inst, name, active, target in plans)
     return {
+        **NO_LIMITS,
         "GV$INSTANCE": table(
             "INST_ID | VERSION | STATUS | PARALLEL",
             *(f"{number} | 19.22.0.0.0 | {status} | YES" for number, status in enumerate(statuses, 1)),
@@ -363,6 +367,7 @@ def last_scan(tmp_path: Path, *left: int, every: int = 5, work: int = 0) -> list
     px_rows = list(px)
     views = {
         **RELEASE_19,
+        **NO_LIMITS,
         "V$RSRC_PLAN": table(
             f"SAMPLE_TIME | {PLAN}", *(f"{at} | 1 | 0 | DAY | TRUE | ON | 64 | 64 | FULL" for at in times)
         ),

@@ -1,4 +1,4 @@
-"""A quiesced database holds everybody by the event of a session pool, and is none."""
+"""A quiesced database: sessions wait for the event of a session pool, but it is not a full pool."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_nothing_is_called_well_of_who_is_held(tmp_path: Path) -> None:
     assert (known.wanted, known.throttled_percent) == (None, None), "who is held wants CPU, and no view counts that"
     assert "quiesced 322 sessions held" in " ".join(" ".join(map(plain, group(others, found))).split())
     assert "quiesce_held=322" in perfdata(found, ())
-    assert summary(totals(found), 1, "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
+    assert summary(totals(found), "1 alert", "") == "0 statements queued; 322 sessions held by the quiesce; 1 alert"
 
 
 def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_why_a_session_hangs_names_the_quiesce(tmp_path: Path) -> None:
     ("state", "wait", "told"),
     [
         ("QUIESCING", "WAITING", "quiesces the database: it has waited for 6 min 40 s until all calls"),
-        ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, and waits"),
+        ("QUIESCED", "WAITED KNOWN TIME", "was seen to quiesce the database, but no longer"),
     ],
 )
 def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str, wait: str, told: str) -> None:

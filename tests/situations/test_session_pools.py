@@ -1,4 +1,4 @@
-"""Who waits for `resmgr:become active`, told of little more than a listing of V$SESSION."""
+"""Sessions that wait for `resmgr:become active`, from little more than a listing of V$SESSION."""
 
 from __future__ import annotations
 

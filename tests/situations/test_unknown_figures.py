@@ -1,4 +1,4 @@
-"""What a view does not tell is not known and never 0; what cannot be is doubted, and judged by no rule."""
+"""Figures that no view shows are not known, never 0; impossible ones are doubted, and no rule judges them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources for the tests of those that live in a process of their own: what a driver may do, and more."""
+"""Misbehaving sources for the tests of sources in processes of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,24 +16,36 @@ from msgspec.structs import replace
 from presman.base.release import Release
 from presman.base.secret import Secret
 from presman.rows.queries import Scope
-from presman.sources import Answer, Request, SourceError
+from presman.sources import Answer, Request, SourceError, source_process
 from presman.sources.simulator_source import SimulatorSource
 from presman.sources.source_process import PreviewedSource
+from tests.patience import PATIENCE
 
 AT = datetime(2026, 3, 12, tzinfo=UTC)
 
 
+def keep_what_a_look_has_read() -> None:
+    """Have the process of a source keep it for as long as a busy machine may take until the first poll."""
+    source_process.FRESH = PATIENCE
+
+
 class OddSource:
-    """Does at each read what it is told at the making: nothing, die, spin, sleep, fail."""
+    """Does at each read what it is told at the making: nothing, die, spin, sleep, fail.
+
+    `reading` is a file that is there once a read has begun.
+    """
 
     kind = "oracle"
     name = "odd"
     instance = 7
 
-    def __init__(self, manner: str = "", password: Secret | None = None) -> None:
+    def __init__(self, manner: str = "", password: Secret | None = None, reading: str = "") -> None:
         self.scope = Scope.CLUSTER
         self._manner = manner
+        if manner == "lose":
+            keep_what_a_look_has_read()
         self._password = password
+        self._reading = reading
         self._cancelled = False
         self._reads = 0
 
@@ -45,6 +58,8 @@ class OddSource:
         """Stay."""
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
+        if self._reading:
+            Path(self._reading).touch()
         if self._manner == "die":
             os.kill(os.getpid(), signal.SIGSEGV)
         self._reads += 1
@@ -81,6 +96,10 @@ class CountingSource(SimulatorSource):
 
     kind = "oracle"
     _reads = 0
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        keep_what_a_look_has_read()
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:
         self._reads += 1

@@ -1,4 +1,4 @@
-"""The channel between two processes: every value that has come can be waited for, whatever came before it."""
+"""The channel between two processes: each value can be awaited, whatever came before it."""
 
 from __future__ import annotations
 

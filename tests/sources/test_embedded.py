@@ -1,4 +1,4 @@
-"""The embedded database: a process may end in the middle of a query of a thread that nobody waits for."""
+"""The embedded database: a process may end while an abandoned thread runs a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an error of Oracle or the driver is for the caller: its code, whether it helps to try again, what it means."""
+"""Errors of Oracle and the driver: code, whether to try again, and the explanation."""
 
 from __future__ import annotations
 

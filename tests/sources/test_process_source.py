@@ -1,4 +1,4 @@
-"""A source in a process of its own says what it would say here, and whatever its driver does, presman lives on."""
+"""A source in its own process: the same results as here, and presman survives whatever its driver does."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def process_of(source: ProcessSource) -> psutil.Process:
 
 
 def test_it_answers_as_the_source_itself_does(tmp_path: Path) -> None:
-    """The first poll of the demo, with all its rows; both play the same seed, from different instants on."""
-    target = parse_target("demo:storm?seed=3&release=19")
+    """The first poll of the demo, with all its rows; both play the same seed, so slowly that little happens."""
+    target = parse_target("demo:storm?seed=3&release=19&speed=0.001")
     apart = target.in_subprocess()
     assert apart is not None
     try:
@@ -150,10 +150,17 @@ def test_of_an_action_nobody_answered_nobody_knows_the_outcome(made: Make) -> No
         source.perform("kill", {})
 
 
-def test_a_wait_that_is_cancelled_ends(made: Make) -> None:
-    source = made("wait")
+def once_it_reads(reading: Path, act: Callable[[], object]) -> None:
+    """Do something in another thread as soon as the source is in the middle of a read."""
+    threading.Thread(target=lambda: (until(reading.exists, "a read"), act())).start()
+
+
+def test_a_wait_that_is_cancelled_ends(made: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess_source, "CANCELLED", PATIENCE)  # a busy machine takes its time
+    reading = tmp_path / "reading"
+    source = made("wait", reading=str(reading))
     source.open()
-    threading.Timer(0.05, source.cancel).start()
+    once_it_reads(reading, source.cancel)
     with pytest.raises(SourceError, match=r"^cancelled$"):
         source.read(())
     assert process_of(source).is_running()
@@ -165,21 +172,27 @@ def test_a_driver_that_spins_is_ended_alone(
 ) -> None:
     monkeypatch.setattr(subprocess_source, "POLL_INTERVAL", 0.01)
     monkeypatch.setattr(subprocess_source, "CANCELLED", 0.05)
-    monkeypatch.setattr(subprocess_source, "OVERTIME", 0.2)
+    monkeypatch.setattr(subprocess_source, "OVERTIME", 0.05)
     monkeypatch.setattr(subprocess_source, "LAST_WORDS", PATIENCE)  # a busy machine takes its time
-    source = made("spin")
+    reading, comes = tmp_path / "reading", subprocess_source.Channel.comes
+    source = made("spin", reading=str(reading))
     source.open()
     process = process_of(source)
     if how == "cancelled":
-        threading.Timer(0.2, source.cancel).start()
+        once_it_reads(reading, source.cancel)
+    else:  # it is not late before it spins
+        monkeypatch.setattr(
+            subprocess_source.Channel, "comes", lambda *given: (until(reading.exists, "a read"), comes(*given))[1]
+        )
     with pytest.raises(SourceError, match="the driver hung, its process was ended"):
         source.read((), None if how == "cancelled" else 0.0)
     assert not process.is_running()
     assert "odd_sources.py" in (tmp_path / "presman" / "faults.log").read_text(), "where it hung"
 
 
-def test_the_end_waits_for_nobody(made: Make) -> None:
-    source = made("spin")
+def test_the_end_waits_for_nobody(made: Make, tmp_path: Path) -> None:
+    reading = tmp_path / "reading"
+    source = made("spin", reading=str(reading))
     source.open()
     errors: list[BaseException] = []
 
@@ -192,7 +205,7 @@ def test_the_end_waits_for_nobody(made: Make) -> None:
     reader = threading.Thread(target=read)
     reader.start()
     process = process_of(source)
-    time.sleep(0.05)
+    until(reading.exists, "a read")
     begun = time.monotonic()
     source.end()
     assert time.monotonic() - begun < 30

@@ -534,14 +534,14 @@ def test_only_plain_files_are_read(kind: str, tmp_path: Path) -> None:
         path.symlink_to("/dev/zero")
     else:
         os.mkfifo(path)
-    with pytest.raises(SourceError, match=r"v\$session.csv: it is no plain file$"):
+    with pytest.raises(SourceError, match=r"v\$session.csv: it is not a regular file$"):
         SpoolSource(tmp_path).open()
 
 
 def test_a_line_that_sqlplus_cannot_have_written_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
     content = b"sid\n1\n" + b"sid," * (256 * 1024) + b"x\n"
     (tmp_path / "v$session.csv").write_bytes(content)
-    with pytest.raises(SourceError, match=r"has a line of more than 1 MB: that is no spool$"):
+    with pytest.raises(SourceError, match=r"has a line of more than 1 MB: that is not a spool$"):
         SpoolSource(tmp_path).open()
 
 

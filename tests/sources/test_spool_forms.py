@@ -1,4 +1,4 @@
-"""Spools as the tools write them: read right, or refused in one line that names file, line and cure."""
+"""Spools as the tools write them: read right, or refused in one line with file, line and cure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoding of a spooled file, told by its bytes."""
+"""The encoding of a spooled file, detected from its bytes."""
 
 from __future__ import annotations
 

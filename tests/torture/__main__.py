@@ -1,4 +1,4 @@
-"""`make torture`: everything that presman must stand, in one command, with a table at the end.
+"""`make torture`: everything that presman must withstand, in one command, with a table at the end.
 
     make torture                                                  all ways, within half an hour
     make torture ARGS="--minutes 0"                               all ways as often as they say; endurance takes hours

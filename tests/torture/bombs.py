@@ -1,4 +1,4 @@
-"""Bombs: blocks of a recording that say little and mean gigabytes: told in a line, in little memory, the rest read.
+"""Bombs: small blocks of a recording that decompress to gigabytes: one line, little memory, the rest is read.
 
     python -m tests.torture.bombs FILE...
 

@@ -1,4 +1,4 @@
-"""Flips: recordings with bits changed and ends cut off, everything read of them: told, the rest read, no traceback."""
+"""Flips: recordings with flipped bits and cut ends: damage is reported, the rest is read, no traceback."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from presman.recording.measure_tables import window_selects
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
+from presman.recording.time_words import EmptyWindowError
 from presman.recording.window_lines import FIGURES, group_lines, poll_lines
 from presman.reports.compare.comparison import RecordingWindow, WindowError, compare
 from presman.reports.report.incident import gather
@@ -89,7 +90,7 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
         told += recording.damage
     try:
         compare(RecordingWindow(str(path), None, "first", "2m ago"), RecordingWindow(str(path), None, "2m ago", "last"))
-    except WindowError as error:
+    except (WindowError, EmptyWindowError) as error:
         told.append(str(error))
     return polls, told
 

@@ -1,4 +1,4 @@
-"""Lets a server say what makes no sense: presman must say so in one line each time, in bounded memory, and live."""
+"""A server whose messages make no sense: presman must report each in one line, in bounded memory, and go on."""
 
 from __future__ import annotations
 

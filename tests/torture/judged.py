@@ -1,4 +1,4 @@
-"""presman run in this process, and what it must not do whatever it is given: hang, take all memory, say nonsense."""
+"""presman run in this process, and what no input may cause: a hang, exhausted memory, a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills: a recorder that is killed at any moment. Every poll it reported as written is there, and the next one goes on.
+"""Kills: a recorder killed at any moment. Every poll reported as written is there, and the next recorder continues.
 
 `python -m tests.torture.kills FILE` records a few polls again and again, and prints how many are written after each.
 """

@@ -1,4 +1,4 @@
-"""Refusals: machines without a thread, a file, memory, a disk or a home left. Each command ends in a line and a code.
+"""Refusals: machines without threads, files, memory, disk or a home. Each command ends with a line and a code.
 
 What is refused, how much of it there still is, and which command meets it, comes from the seed.
 """

@@ -1,4 +1,4 @@
-"""A proxy on the loopback interface that passes on what comes, both ways; what it does to it is for others to say."""
+"""A proxy on loopback that passes on bytes both ways; others decide what it does to them."""
 
 from __future__ import annotations
 

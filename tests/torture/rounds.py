@@ -1,4 +1,4 @@
-"""Rounds: how often something is done. So many times, but no longer than there is time."""
+"""Rounds: repetitions of a test, up to a number and a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts the line of a running presman again and again: does it live, come back and leave in good order?"""
+"""Cuts the connection of a running presman again and again: does it survive, reconnect and quit cleanly?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways: everything that `make torture` does to presman, in one table. A new way is a module, and a line here."""
+"""Ways: everything that `make torture` does to presman, in one table. A new way is a module and a line here."""
 
 from __future__ import annotations
 

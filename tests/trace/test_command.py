@@ -240,8 +240,14 @@ def test_png(run: Run, tmp_path: Path) -> None:
 
 def test_nothing_to_draw(run: Run, tmp_path: Path) -> None:
     code, _, errors = run(SAMPLE, "--event", "log file sync", "--image", tmp_path / "a.svg", "--chart", "scatter")
-    assert code == 2
+    assert code == 5
     assert "no waits to draw" in errors
+
+
+def test_an_event_that_is_not_there_is_no_answer(run: Run) -> None:
+    for options in (("--event", "nosuch"), ("--event", "nosuch", "--csv", "-")):
+        assert run(SAMPLE, *options)[0] == 5
+    assert run(SAMPLE, "--event", "nosuch", "--event", "log*")[0] == 0
 
 
 def test_charts_in_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Traces are recognised, packed ones unpacked, everything else refused in one line."""
+"""Traces: recognised, decompressed if packed, everything else refused in one line."""
 
 from __future__ import annotations
 

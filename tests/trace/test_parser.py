@@ -1,4 +1,4 @@
-"""Every known form of a wait line is read, in blocks of any size; nothing else is."""
+"""WAIT lines: every known form is read, in blocks of any size, and nothing else is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures against exact data: the same as from the sorted list, or within the stated error."""
+"""Figures against exact data: equal to those of the sorted list, or within the stated error."""
 
 from __future__ import annotations
 

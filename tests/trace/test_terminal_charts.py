@@ -1,4 +1,4 @@
-"""Charts of traces in a terminal: as wide as it is, two lines of it left free, each kind once."""
+"""Charts of traces in a terminal: its full width, two lines left free, each kind once."""
 
 from __future__ import annotations
 

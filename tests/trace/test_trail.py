@@ -1,4 +1,4 @@
-"""The trail of a series of waits: thinned to what it has room for, worked out by hand."""
+"""The points of a scatter chart: thinned to the room there is, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine is like must not show in a golden file."""
+"""Golden files do not depend on the machine."""
 
 from __future__ import annotations
 

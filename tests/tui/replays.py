@@ -1,4 +1,4 @@
-"""A recording on the screens of the monitor: it stands at its first poll until a test plays, steps or jumps."""
+"""A recording on the screens of the monitor: it stays at its first poll until a test plays, steps or jumps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is painted when a reading arrives: all of it, the lines alone while the view is frozen, or a first look."""
+"""Painting after a reading arrives: all of it, only the lines while the view is frozen, or a preview."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def arrived(
 
     gateway = SimpleNamespace(arrive=note("asked")) if acts else None
     monitor = SimpleNamespace(
-        cost=cost, is_frozen=frozen, link=None, foresight=None, preview=note("preview"), arrive=note("arrive")
+        cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=note("arrive")
     )
     app: Any = SimpleNamespace(
         monitor=monitor, repaint=note("all"), paint_lines=note("lines"), following=None, bell=note("bell"),
         moments=SimpleNamespace(arrive=note("moments")), news=SimpleNamespace(is_any=lambda *_: news),
         poll_recording=SimpleNamespace(write=note("kept")), recording=SimpleNamespace(write=lambda _: problem),
         read_enough=note("enough"), notify=note("told"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
-        panels=SimpleNamespace(mount_ahead=None, forget_unseen=None),
+        panels=SimpleNamespace(mount_ahead=None, forget_hidden=None),
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
-    event: Any = SimpleNamespace(whole=whole, reading=None, snapshot=None, age=0.0, foresight=None)
+    event: Any = SimpleNamespace(whole=whole, reading=None, snapshot=None, age=0.0, forecast_basis=None)
     FrameApp.on_arrived(app, event)
     return done
 

@@ -1,4 +1,4 @@
-"""Keys that come at once, as from a paste or a slow line, do what they do when they come one by one."""
+"""Keys that come at once, as from a paste or a slow line, do the same as one by one."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ async def test_what_is_typed_or_due_after_q_does_nothing() -> None:
 async def test_the_tour_does_not_begin_after_q() -> None:
     async with stage(busy(), size=(140, 40)) as acting:
         tour = Tour()
-        tour.attend(acting.app)
+        tour.attach(acting.app)
         acting.app.exit()
         acting.app.paint_lines()
         acting.app.repaint()

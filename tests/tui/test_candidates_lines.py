@@ -1,4 +1,4 @@
-"""Who could be ended to let a head start, in full: which together, who alone, and how far all of them would help."""
+"""Candidates to end for a head, in full: which together, which alone, and what all of them free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is chosen in the dialogs, row by row, without a screen around them."""
+"""Rows of the choosers, without a screen around them."""
 
 from __future__ import annotations
 

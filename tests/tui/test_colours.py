@@ -1,4 +1,4 @@
-"""Colours that everybody can read and tell apart, in every theme there is."""
+"""Colours that everybody can read and distinguish, in every theme."""
 
 from __future__ import annotations
 

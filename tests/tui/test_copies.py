@@ -1,4 +1,4 @@
-"""What can be copied of a statement, by which key, and what is said of it."""
+"""The copies offered for a statement: their keys and descriptions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_text_comes_from_where_it_was_kept_and_else_it_says_why_there_is_none(
 
 def test_where_no_command_is_offered_it_says_why() -> None:
     found = offered(queued(1), old="the view is paused, or back in time")
-    assert found["1"][2:4] == ("", "no command is offered while the view is paused, or back in time")
+    assert found["1"][2:4] == ("", "no command is offered: the view is paused, or back in time")
 
 
 @pytest.mark.parametrize("size", SIZES)

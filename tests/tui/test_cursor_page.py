@@ -1,4 +1,4 @@
-"""The page of a statement, whether anybody runs it or not; the texts on the tab Top."""
+"""The page of a statement, with or without a session; the texts on the tab Top."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_enter_opens_the_page_and_there_the_sessions_that_run_it(size: tup
 
 def test_nobody_runs_it_and_that_is_what_it_says() -> None:
     told = page(Statement(GONE))
-    assert "now             nobody runs it" in told
+    assert "now             no session runs it" in told
     assert "No session runs it at this moment." in told
     assert "No parallel execution of it was seen" in told
     assert "No session is there" not in told

@@ -1,4 +1,4 @@
-"""A close look at a statement as lines: progress, cost, servers, statistics, plan, what is usual; by hand."""
+"""Details of a statement as lines: progress, cost, servers, statistics, plan, usual queue; by hand."""
 
 from __future__ import annotations
 

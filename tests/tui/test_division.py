@@ -1,4 +1,4 @@
-"""How the Parallel tab divides its lines, and what it leaves out where there is little room."""
+"""How the Parallel tab divides its lines, and what it leaves out when there is little room."""
 
 from __future__ import annotations
 

@@ -134,7 +134,8 @@ def test_a_folded_row_shows_of_what_differs_the_range_or_nothing() -> None:
     assert shown(one, other) == ["1:44-4:09", "0:51-3:16 ✕", "0:30-2:00", "-", "several"]
     assert shown(one, replace(one, sid=9)) == ["4:09", "0:51 ✕", "0:30-1:30", "1", "A"], "what all of them have"
     unknown = replace(other, waited=None, starts=None)
-    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "-"]
+    assert shown(one, unknown)[:3] == ["4:09?", "0:51-3:16 ✕", "0:30-?"], "the first is known, and comes first"
+    assert shown(replace(one, starts=StartForecast(why_none="unknown")), other)[2] == "-"
 
 
 def test_the_longest_range_of_timeouts_has_room() -> None:

@@ -1,4 +1,4 @@
-"""What reads keys: on a terminal of its own, and in the whole program."""
+"""The reader of keys: on its own terminal, and in the whole program."""
 
 from __future__ import annotations
 

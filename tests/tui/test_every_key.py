@@ -1,4 +1,4 @@
-"""Every key on every tab: it changes the screen, or says in one line why it does nothing, or where it works."""
+"""Every key on every tab: it changes the screen, or one line says why not, or where it works."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ async def test_without_any_data_the_help_is_read_and_keys_say_that_there_is_none
 @acted
 async def test_a_key_that_nothing_has_says_what_has_one() -> None:
     async with stage(busy(), size=(80, 24)) as acting:
-        assert "x is no key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
-        assert "^b is no key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]
+        assert "x is not a key here: ? lists the keys." in (await acting.press("x")).splitlines()[-1]
+        assert "^b is not a key here: ? lists the keys." in (await acting.press("ctrl+b")).splitlines()[-1]
         assert "? help" in (await acting.press("down")).splitlines()[-1], "the next key takes the word away"
-        assert "Overview is on the screen." in (await acting.press("1")).splitlines()[-1]
+        assert "Overview is already shown." in (await acting.press("1")).splitlines()[-1]
         assert "m is a key of the tab Latency (7)." in (await acting.press("m")).splitlines()[-1]
-        assert "x is no key here: Esc goes back." in await acting.press("O", "x"), "a list of columns is open"
+        assert "x is not a key here: Esc goes back." in await acting.press("O", "x"), "a list of columns is open"
         await acting.keys("escape", "slash")
         acting.app.clear_notifications()
-        assert "is no key here" not in (await acting.press("x")), "it was typed"
+        assert "is not a key here" not in (await acting.press("x")), "it was typed"

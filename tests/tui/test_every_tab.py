@@ -1,4 +1,4 @@
-"""Every tab there is, taken from the registry: painted, resized, sorted, filtered, helped, exported, printed.
+"""Every tab of the registry: painted, resized, sorted, filtered, helped, exported, printed.
 
 A new tab is held to this without a line added here.
 """

@@ -1,4 +1,4 @@
-"""The first frame: what was read by then is in it, understood where the source is; nothing is painted before it."""
+"""The first frame: it has what was read by then, and nothing is painted before it."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ SENTENCES = {
     "pdb": Sentence(
         "Limits hold all three: SALES and TEST in I/O, HR in CPU; reports of SALES queue at theirs, and one waits.",
         (
-            *("REPORTING (SALES): 23 queued", "MAX_MBPS slows down what runs in SALES"),
+            *("REPORTING (SALES): 23 queued", "MAX_MBPS", "wait: RPT 1:"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
-        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS"),
+        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS", "MAX_MBPS throttles SALES; wait: RPT 1:"),
         ("SALES: I/O throttled", "TEST: I/O throttled"),
     ),
     "queueing": Sentence(
@@ -129,9 +129,8 @@ SENTENCES = {
         "The plan is met, but both want more CPU than there is: GOLD gets less than its CPU_MIN_COUNT, of which more "
         "is promised than there is.",
         (
-            "GOLD gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT; all 4 CPUs are in use",
-            "in CDB$ROOT: no queue",
-            "starved group",
+            "GOLD gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT",
+            "lower CPU_MIN_COUNT of a container that needs less",
             "contended, gets its share",
             "GOLD",
             "BRONZE",
@@ -140,7 +139,7 @@ SENTENCES = {
     "throttled": Sentence(
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
-            *("BATCH no share while others run", "CAPPED no share while others run", "wants 9.0"),
+            *("BATCH gets only what others leave", "CAPPED gets only what others leave", "wants 9.0"),
             *("14 wait for the session pool", "give BATCH 5 % ", "have failed, the next fails in 0:"),
         ),
         ("on level 1, of the 90 % of WEB", "5 % are 0.4 CPUs", "gives no CPU"),

@@ -1,4 +1,4 @@
-"""The screen of a fleet: what stands there, what keys do, and the monitor that is opened from it."""
+"""The screen of a fleet: its contents, its keys, and the monitor opened from it."""
 
 from __future__ import annotations
 

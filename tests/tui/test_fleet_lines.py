@@ -1,4 +1,4 @@
-"""Lines of the fleet's screen: its first line, its state, what is wrong, all about one database; by hand."""
+"""Lines of the fleet's screen: first line, state, what is wrong, details of one database; by hand."""
 
 from __future__ import annotations
 

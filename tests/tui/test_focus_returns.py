@@ -1,4 +1,4 @@
-"""Whatever was opened over or in place of a table: when it is left, the table and the row are those of before."""
+"""Focus: after a page or dialog closes, the table and row are those of before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following one statement: the cursor goes with it, a line and the bell tell when it starts and when it is over."""
+"""Following one statement: the cursor goes with it, and a message and the bell say when it starts and ends."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_folded_statements_are_followed_by_the_first() -> None:
 @acted
 async def test_the_queue_says_why_no_start_is_foreseen_where_all_lack_the_same() -> None:
     plain, few = busy(), StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 2")
-    reading = plain.foreseen({row.executing(): few for row in plain.queue}, QueueForecast())
+    reading = plain.with_forecast({row.executing(): few for row in plain.queue}, QueueForecast())
     async with stage(reading, size=(200, 50)) as acting:
         assert "starts in: no forecast, a forecast needs 5 statements that have ended" in await acting.press("4")
 
@@ -125,8 +125,8 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
     plain = busy()
     starts = {row.executing(): StartForecast(130.0, 100.0, 210.0) for row in plain.queue}
     starts[plain.queue[0].executing()] = StartForecast(timeout=True)
-    starts[plain.queue[1].executing()] = StartForecast(why_none="it is being worked out")
-    reading = plain.foreseen(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
+    starts[plain.queue[1].executing()] = StartForecast(why_none="it is being calculated")
+    reading = plain.with_forecast(starts, QueueForecast(ForecastRecord(50, 41, 22.0)))
     async with stage(reading, size=(200, 50)) as acting:
         lines = (await acting.press("4")).splitlines()
         assert any("41 of 50 started in the range forecast, half within 0:22 of its middle" in line for line in lines)
@@ -143,12 +143,12 @@ async def test_the_queue_shows_when_each_starts_and_how_good_that_has_been() -> 
         assert "1:40-3:30" in third
         assert "1:40" not in second
         page = await acting.press("down", "d")
-        assert "There is no forecast of its start: it is being worked out." in page
+        assert "There is no forecast of its start: it is being calculated." in page
 
 
 def test_looking_back_shows_what_was_foreseen_then() -> None:
     play = Play("storm")
-    readings, timeline, came = Readings(foresees=True), Timeline(), []
+    readings, timeline, came = Readings(with_forecasts=True), Timeline(), []
     for _ in range(3):
         heard = readings.of(Polled(play.poll()))
         assert isinstance(heard, ReadingCame)

@@ -1,4 +1,4 @@
-"""The Gantt chart as lines: a cell is a minute here, twenty of them from noon on; worked out by hand."""
+"""The Gantt chart as lines: a cell is a minute here, twenty of them from noon on; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arithmetic of heat maps: rows, shades, and which poll stands where."""
+"""The arithmetic of heat maps: rows, shades, and the poll of each column."""
 
 from __future__ import annotations
 

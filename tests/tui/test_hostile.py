@@ -1,4 +1,4 @@
-"""What strangers write must not act: no markup, no escape, no crash, on any screen, page or toast."""
+"""Hostile text: no markup, no escape sequence, no crash, on any screen, page or toast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screen is begun with and what is told of its end: monitor, fleet, replay, in a terminal and in a browser."""
+"""Starts and ends of the screens: monitor, fleet, replay, in a terminal and in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Textual without one of the private names that presman uses: it works all the same, in Textual's own way."""
+"""Textual without a private name that presman uses: presman still works, in Textual's own way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab Latency: which event, what its histogram says, the maps, and what is asked of the database."""
+"""The tab Latency: which event, its histogram, the maps, and what is read from the database."""
 
 from __future__ import annotations
 

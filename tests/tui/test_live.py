@@ -1,4 +1,4 @@
-"""The app on the simulator: history at the start, steps back in time, the way back to live."""
+"""The app on the simulator: history at the start, steps back in time, and back to live."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Play:
         source.scope = Scope.CLUSTER
         self.poller = Poller(source, clock=lambda: self.now)  # by ours a busy machine would read a minute later
         self.poller.open()
-        self._readings = Readings(foresees=True)
+        self._readings = Readings(with_forecasts=True)
 
     def poll(self) -> Snapshot:
         self.now += 2.0

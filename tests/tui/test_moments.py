@@ -1,4 +1,4 @@
-"""Time at hand: to a time, to what happened, to a click on a chart, and the tab Events; live as in a replay."""
+"""Navigation in time: to a time, to an event, to a click on a chart, and the tab Events; live and in a replay."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ async def n_and_p_go_to_what_happened(acting: Stage) -> None:
         assert shown(acting) == at
     await acting.keys("p")
     assert shown(acting) == before[-1]
-    assert told(acting) == f"Nothing happened before this. The oldest poll kept is from {clock(2)}."
+    assert told(acting) == f"There is no event before this. The oldest poll is from {clock(2)}."
     await acting.keys("n")
     assert shown(acting) == before[-2]
     await acting.keys("end", "n")
-    assert (told(acting), shown(acting)) == ("Nothing else happened after this.", 192)
+    assert (told(acting), shown(acting)) == ("There is no event after this.", 192)
 
 
 async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:

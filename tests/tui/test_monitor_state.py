@@ -1,4 +1,4 @@
-"""The state of the monitor: the link and its ages, polls that come while one looks back, moments; by hand."""
+"""The state of the monitor: the link and its ages, polls that arrive while back in time, moments; by hand."""
 
 from __future__ import annotations
 
@@ -205,9 +205,9 @@ def test_events_of_a_poll_are_named_four_at_most(clock: Clock) -> None:
     assert said[-1] == "e0 · e1 · e2 · e3 · +2 more: E lists them"
     monitor.events = monitor.events[:4]
     moments.to_event(-1)
-    assert said[-1].startswith("Nothing happened before this. The oldest poll kept is from ")
+    assert said[-1].startswith("There is no event before this. The oldest poll is from ")
     moments.go_to(first)
     moments.to_event(1)
     assert said[-1] == "e0 · e1 · e2 · e3"
     moments.to_event(1)
-    assert said[-1] == "Nothing else happened after this."
+    assert said[-1] == "There is no event after this."

@@ -1,4 +1,4 @@
-"""What stands in place of the body, how many colours a map has, whether a shell would wake presman."""
+"""The message in place of the body, the colours of a map, whether a shell could resume presman."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def message(link: Link, *, reading: object = None, width: int = 80) -> list[str]
 
 def test_a_database_that_was_never_reached_says_why_and_what_to_do() -> None:
     lost = Link(LinkState.LOST, "ORA-12541: no listener", retry_at=9.0)
-    assert message(lost) == ["", "  ✕ No data", "  ORA-12541: no listener", "  F5 tries again now. q quits."]
+    assert message(lost) == ["", "  ✕ No data", "  ORA-12541: no listener", "  Press F5 to try again now. q quits."]
     refused = Link(LinkState.LOST, "ORA-01017")
-    assert message(refused)[3:] == ["  presman does not retry by itself; F5 retries. q quits."]
+    assert message(refused)[3:] == ["  presman does not retry by itself: press F5. q quits."]
     assert message(lost, reading=object()) == [], "what was read stays on the screen"
     assert message(Link(LinkState.CONNECTING)) == []
     assert max(map(len, message(Link(LinkState.LOST, "word " * 40), width=60))) <= 60

@@ -1,9 +1,10 @@
-"""No text is cut, and no row hidden, while lines or cells are free: on any tab and page, in any scenario."""
+"""No text is cut and no row hidden while there is room: on any tab and page, in any scenario."""
 
 from __future__ import annotations
 
 import re
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -11,18 +12,31 @@ from presman.figures.drawing.columns import is_text
 from presman.sources.simulator.loading import scenario_names
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.widgets.grid import Grid
+from tests.scenarios import with_short_past
 from tests.thorough import THOROUGH
 from tests.tui.drive import Stage, acted, body
 from tests.tui.test_live import Polls, playing
 
 SIZES = [(80, 24), (120, 35)]
+BETWEEN = (100, 30)
+"""A size in which tables may be cut above a free line or two, but no sentence."""
+
 PAGED = {"locked", "mixed", "pdb", "rac"}
 """Scenarios of which the pages behind each tab are gone through, too: a holder, a queue, containers, instances."""
 
 CUT = re.compile(r"[^\s…]…|… .*\d+ more")
 """The end of a text in its middle, or rows and sentences that are counted in place of being shown."""
 
-ORACLES_OWN = re.compile(r"_ORACLE_BACK.*…")
+SPOKEN = re.compile(r" {1,2}[●▲✕?!·▬┆○▼] \S|  ?(?:DO|WHY|TO START IT|SERVERS)  ")
+"""How a line begins that is a sentence on its own: its sign, or what it answers."""
+
+IN_A_ROW = re.compile(r"\S {2,}\S.*…$")
+"""A cell of a table: other cells stand before it, with blanks between them."""
+
+COUNTED = re.compile(r"… \+?\d+ more")
+"""Alerts that are counted in place of being shown."""
+
+ORACLES_OWN = re.compile(r"_ORACLE_BAC.*…")
 """A group that is in every database, with the longest name and hardly any use: it is known without its tail."""
 
 
@@ -37,6 +51,13 @@ def cut_above_free_lines(screen: str) -> list[str]:
     )
 
 
+def cut_sentences(screen: str) -> list[str]:
+    """The lines at the top, and the sentences with a sign before them, that end in the middle."""
+    lines = screen.splitlines()
+    spoken = [line for line in body(screen).splitlines() if SPOKEN.match(line) and not IN_A_ROW.search(line)]
+    return [line for line in (*lines[:3], *spoken) if line.rstrip().endswith("…") and not COUNTED.search(line)]
+
+
 def cut_beside_free_cells(grid: Grid) -> list[str]:
     """The columns of a table whose texts are cut while another text of it has cells that it does not need."""
     frame = grid.drawing
@@ -49,7 +70,10 @@ def cut_beside_free_cells(grid: Grid) -> list[str]:
 
 def looked_at(acting: Stage, where: str) -> list[str]:
     """What is cut for no reason on the screen."""
-    found = [f"{where}: {line}" for line in cut_above_free_lines(acting.screen)]
+    found = [f"{where}: {line}" for line in cut_sentences(acting.screen)]
+    if (acting.app.size.width, acting.app.size.height) == BETWEEN:
+        return found
+    found += [f"{where}: {line}" for line in cut_above_free_lines(acting.screen)]
     if not acting.app.reader.is_open:
         grids = [grid for grid in acting.app.panels.present.grids() if grid.size.height]
         found += [f"{where}, {grid.table.key}: {each}" for grid in grids for each in cut_beside_free_cells(grid)]
@@ -90,6 +114,8 @@ async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
         for size in SIZES:
             await acting.resize(*size)
             found += [f"{size}, tab {each}" for each in await tabs(acting, polls, THOROUGH or scenario in PAGED)]
+        await acting.resize(*BETWEEN)
+        found += [f"{BETWEEN}, tab {each}" for each in await tabs(acting, polls, is_paged=False)]
         assert not found, "\n".join(found)
 
 
@@ -105,3 +131,17 @@ async def test_no_help_is_cut_while_there_is_room() -> None:
                 assert acting.app.reader.is_open
                 assert not cut_above_free_lines(acting.screen), (name, size)
                 await acting.keys("escape")
+
+
+@pytest.mark.parametrize("scenario", ["quiet", "storm", "throttled"])
+@pytest.mark.parametrize("view", ["V$SESSION", "V$RSRC_PLAN"])
+@acted
+async def test_no_sentence_is_cut_where_a_view_does_not_answer(scenario: str, view: str, tmp_path: Path) -> None:
+    """A sentence on why something is not known, with the driver's own words in it, is the longest of all."""
+    file = tmp_path / f"{scenario}.toml"
+    outage = f'\n[[outages]]\nat = 5\nlasts = "2h"\nviews = ["{view}"]\n'
+    file.write_text(Path(with_short_past(scenario)).read_text(encoding="utf-8") + outage, encoding="utf-8")
+    async with playing(str(file), SIZES[0], whole=True, seed=None) as (acting, polls):
+        await polls(4)
+        found = await tabs(acting, polls, is_paged=False)
+        assert not found, "\n".join(found)

@@ -1,4 +1,4 @@
-"""What the screen says in an outage, second by second: the real poller on simulated views, and a clock that is told.
+"""The screen in an outage, second by second: the real poller on simulated views, with a controlled clock.
 
 A poll takes as long as its questions do, on a clock of its own; what it brings is shown when the screen's clock has
 come as far. So nothing here waits, and every second is the one that is meant.

@@ -1,4 +1,4 @@
-"""What a refresh costs: nothing for nothing, and only what is visible."""
+"""The cost of a refresh: none without changes, and only what is visible."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ async def test_what_is_on_no_screen_any_more_is_let_go() -> None:
         seen = {tab: await acting.press(tab) for tab in "5421"}
         assert acting.app.panels._painted == {"sessions", "parallel", "cpu", "overview"}
         all_tabs = lines_kept()
-        acting.app.panels.forget_unseen()
+        acting.app.panels.forget_hidden()
         textual_internals.tidy_garbage()
         await acting.settle()
         assert lines_kept() < all_tabs - 3 * 30

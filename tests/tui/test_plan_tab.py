@@ -102,6 +102,13 @@ async def test_without_snapshots_the_tab_says_so() -> None:
 
 
 @acted
+async def test_the_internal_plan_is_told_to_be_no_plan_that_somebody_set() -> None:
+    async with playing("noplan", (120, 35)) as acting:
+        assert "INTERNAL_PLAN" in acting.screen.splitlines()[0]
+        assert "which V$RSRC_PLAN shows where no plan is set" in " ".join((await acting.press("6")).split())
+
+
+@acted
 async def test_pdbs_are_there_only_in_a_container_database() -> None:
     async with playing("pdb", (200, 110)) as acting:
         screen = await acting.press("8")
@@ -125,7 +132,7 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
 async def test_io_limits_of_containers_are_judged_in_words() -> None:
     async with playing("pdb", (200, 50)) as acting:
         screen = await acting.press("3")
-        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it: each I/O waited " in screen
+        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it; each I/O waited " in screen
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen

@@ -1,4 +1,4 @@
-"""What keys ask of a player before its thread answers: speeds, steps that add up, jumps, when the next poll is due."""
+"""Keys of a player before its thread answers: speeds, steps that add up, jumps, when the next poll is due."""
 
 from __future__ import annotations
 

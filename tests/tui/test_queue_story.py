@@ -1,4 +1,4 @@
-"""What the Parallel tab tells of a queue: who ends it, the statements over time, and a close look at one."""
+"""The queue on the tab Parallel: TO START IT, the statements over time, and details of one."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:
 def test_who_ends_it_in_one_line() -> None:
     first, second = (plain(ends_it(found, key=True)) for found in unblock(busy()))
     named = " TO START IT  end ① MARTIN SQL Developer 1:526,60805, idle 22:10, holds 32"
-    starts = "if it is ended, at least one of their heads starts, and the plan decides which"
+    starts = "ending it starts at least one of their heads, and the plan decides which"
     assert first == f"{named}; ETL may get them first   c 1 copies ①", "no work is lost while he is enough"
     assert second == (f" TO START IT  MARTIN 1:526 (idle 22:10) keeps 32 servers that BATCH and ETL want: {starts}")
 
@@ -151,7 +151,7 @@ def test_where_only_work_could_free_servers_three_are_named_who_lose_least() -> 
     batch = replace(busy().heads[0], statement=queued(1))
     (found,) = unblock(replace(busy(), heads=(batch,), running=held, groups=(group("BATCH", px_servers=128),)))
     assert [each.statement.sid for each in found.candidates if each.commands] == [405, 605, 705]
-    assert [each.why_not for each in found.candidates][3] == "those named first are enough"
+    assert [each.why_not for each in found.candidates][3] == "those above are enough"
     line = plain(ends_it(found, key=True))
     assert re.findall(r"([①②③④]) MARTIN (?:SQL Developer )?1:(\d+)", line) == [("①", "405"), ("②", "605"), ("③", "705")]
     assert line.startswith(" TO START IT  decide: cancel ① MARTIN")
@@ -252,7 +252,7 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
         before = acting.app.clipboard
         screen = await acting.press("down", "c")
-        assert "an idle holder is enough, and no work is lost by that. Enter shows its commands" in " ".join(
+        assert "ending an idle holder is enough, and loses no work. Enter shows its commands" in " ".join(
             screen.split()
         )
         await acting.keys("1")

@@ -38,8 +38,9 @@ from tests.tui.test_live import playing
 
 @acted
 async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
+    """Its polls are a minute apart: while it plays, none comes by itself however slow the machine is."""
     place = str(tmp_path / "a.presman")
-    record(place, list(polled("queueing", 24)))
+    record(place, list(polled("queueing", 24, step=60.0)))
     async with replaying(place) as acting:
         app = acting.app
 
@@ -50,33 +51,33 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
             return lambda: f"{shown:%H:%M:%S}" in acting.screen.splitlines()[0]
 
         await until(lambda: app.monitor.reading is not None and "queue " in acting.screen)
-        await until(at(5))
+        await until(at(60))
         assert "▶ 1x" in acting.screen
         await acting.keys("right", "right", "right")
-        await until(at(20))
+        await until(at(240))
         assert "‖" in acting.screen
         for sign in ("▶ 1x", "‖"):
             assert sign in (await acting.press("space")).splitlines()[0]
         await acting.keys("left")
-        await until(at(15))
+        await until(at(180))
         await until(lambda: " event " in acting.screen.splitlines()[-2])
         await acting.keys("J")
-        words = f"{(START + timedelta(seconds=92)).astimezone():%H:%M:%S}"
+        words = f"{(START + timedelta(seconds=1100)).astimezone():%H:%M:%S}"
         await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
-        await until(at(90))
+        await until(at(1080))
         await acting.keys("end")
-        await until(at(120))
+        await until(at(1440))
         await acting.keys("n")
-        assert "Nothing else happened after this" in "".join(str(each.message) for each in app._notifications)
-        for words, second, told in (("1h ago", 5, "this is the first"), ("2030-01-01", 120, "this is the last")):
+        assert "There is no event after this" in "".join(str(each.message) for each in app._notifications)
+        for words, second, told in (("9h ago", 60, "this is the first"), ("2030-01-01", 1440, "this is the last")):
             await acting.keys("J")
             await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")
             await until(at(second))
             await until(lambda told=told: told in "".join(str(each.message) for each in app._notifications))
         await acting.keys("J", *"first", "enter")
-        await until(at(5))
+        await until(at(60))
         await acting.keys("p")
-        await until(lambda: "Nothing happened before this." in "".join(each.message for each in app._notifications))
+        await until(lambda: "There is no event before this." in "".join(each.message for each in app._notifications))
         app.post_message(Passed("2 polls before this cannot be read."))
         await until(lambda: "2 polls before this cannot" in "".join(each.message for each in app._notifications))
         await acting.keys("plus")
@@ -394,10 +395,12 @@ def told_by_player(path: Path, *asked: Callable[[Player], None], begin: str = ""
     player.playing = not asked
     with mock.patch("presman.tui.player._LONGEST_PAUSE", 0.0):
         player.start()
-        for ask in (lambda _: None, *asked):
+        with told:
+            assert told.wait_for(lambda: bool(found), 60)
+        for ask in asked:
+            before = len(found)  # it stands still until it is asked, and may answer at once
             ask(player)
             with told:
-                before = len(found) if ask in asked else 0
                 assert told.wait_for(lambda before=before: len(found) > before, 60)
         if not asked:
             with told:

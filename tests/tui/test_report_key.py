@@ -1,4 +1,4 @@
-"""The key that writes the report of what is on show: the live history, a replay; and what is said where it cannot."""
+"""The key that writes a report: of the live history or a replay, and the messages when it cannot."""
 
 from __future__ import annotations
 

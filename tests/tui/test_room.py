@@ -1,4 +1,4 @@
-"""What does not fit is counted, shortened as a whole, or told another way; nothing ends in its middle."""
+"""What does not fit is counted, shortened or replaced by shorter words; nothing is cut in the middle."""
 
 from __future__ import annotations
 

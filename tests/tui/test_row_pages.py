@@ -1,4 +1,4 @@
-"""The pages behind rows, in full: what hand-made rows have is told, what they lack is not; counted by hand."""
+"""The pages behind rows, in full: what hand-made rows have is shown, what they lack is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user sets is kept for each database; going by name, columns, another target, the bell."""
+"""Settings saved for each database; going to names, columns, another target, the bell."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
-        await acting.keys("t", "plus", "5", "s", "S", "u", "O", "space", "down", "space", "enter")
+        assert saved_view.SAVED in await acting.press("t"), "it is for all databases, which nobody would guess"
+        assert saved_view.SAVED not in await acting.press("plus")
+        await acting.keys("5", "s", "S", "u", "O", "space", "down", "space", "enter")
         theme, shown = acting.app.theme, acting.screen.splitlines()[4:11]
         assert " Session " not in shown[1]
         assert acting.screen != await acting.press("slash", *"app", "enter")
@@ -70,10 +72,10 @@ async def test_what_is_kept_can_be_forgotten_and_the_screen_stays_as_it_is(state
         offered = {each.title: each.callback for each in acting.app.get_system_commands(acting.app.screen)}
         before, told = acting.app.panels.grid.rows.descending, []
         for _ in range(2):
-            offered["forget the kept settings"]()
+            offered["forget the saved settings"]()
             await acting.settle()
             told += [each.message for each in acting.app._notifications]
-        assert told == ["Settings are forgotten: the next start is as config.ini says.", "Nothing was kept."]
+        assert told == ["Settings are forgotten: the next start uses config.ini.", "Nothing was saved."]
         assert acting.app.panels.grid.rows.descending is before
         assert (acting.app.panels.saved, acting.app.view_saver.choices) == (SavedView(), {})
     assert not state.exists()
@@ -194,7 +196,7 @@ async def test_a_name_leads_anywhere() -> None:
 async def test_a_name_leads_away_from_a_database_that_does_not_answer() -> None:
     async with stage() as acting:
         acting.app.targets = ("DWPROD", "storm")
-        assert "DWPROD is on the screen." in await acting.press("colon", *"DWPROD", "enter")
+        assert "DWPROD is already shown." in await acting.press("colon", *"DWPROD", "enter")
         assert acting.app.switch_to == ""
         await acting.keys("colon", *"storm", "enter")
         assert acting.app.switch_to == "storm"
@@ -220,7 +222,7 @@ def test_the_beginning_of_a_sql_id_is_enough_where_it_is_the_one() -> None:
 @acted
 async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
     async with stage(busy(), size=(120, 30)) as acting:
-        assert "config.ini names no other target" in await acting.press("D")
+        assert "config.ini has no other target" in await acting.press("D")
         acting.app.targets = ("DWPROD", "TEST")
         screen = await acting.press("D")
         assert "DWPROD" in screen

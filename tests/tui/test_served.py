@@ -1,4 +1,4 @@
-"""The monitor for a browser: what it does not do, and the packets that it speaks."""
+"""The monitor for a browser: what it refuses, and the packets that it speaks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
     async with served(busy()) as acting:
         acting.app.targets = ("prod", "test")
         assert acting.app.gateway is None
-        assert "Actions are not possible from a browser." in await acting.press("a")
+        assert "Actions are not possible in a browser." in await acting.press("a")
         assert "A recording would be written where presman runs." in await acting.press("R")
         offered = {command.title for command in acting.app.get_system_commands(acting.app.screen)}
         assert not [title for title in offered if title.startswith(("act", "record", "databases", "forget"))]
@@ -54,7 +54,7 @@ async def test_nobody_acts_records_or_goes_elsewhere_from_a_browser(tmp_path: Pa
 @acted
 async def test_other_targets_are_not_there() -> None:
     async with served(busy()) as acting:
-        assert "Only this target is served." in await acting.press("D")
+        assert "presman serves only this target." in await acting.press("D")
         await acting.press("t", "s")
         assert acting.app.view_saver is None
 

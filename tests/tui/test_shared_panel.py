@@ -1,4 +1,4 @@
-"""How the parts of a tab share its lines: by need, the main table first, and none that would say nothing."""
+"""How the parts of a tab share its lines: by need, the main table first, and none without contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages tell of a statement's past, of who runs it now, and of outliers; by hand."""
+"""Pages on a statement's past, on the sessions that run it now, and on outliers; by hand."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def contents(**facts: Any) -> ScopeContents:
          "2 running on 24 servers, 1 queued, 1 other session"),
         (contents(queue=(queued(1), queued(2))), "2 queued"),
         (contents(sessions=(OWN, OWN)), "2 sessions"),
-        (contents(), "nobody runs it"),
+        (contents(), "no session runs it"),
     ],
 )  # fmt: skip
 def test_who_runs_it_now_is_counted(found: ScopeContents, now: str) -> None:
@@ -137,7 +137,7 @@ def test_outliers_are_told_view_by_view_or_why_there_are_none() -> None:
         f"V$LGWRIO_OUTLIER rows: 0, asked at {clock(none.at)}",
         "No outliers: no I/O took longer than about half a second, or Oracle kept none.",
     ]  # fmt: skip
-    assert outliers() == ["asked; the answer comes with the next poll (the views exist from 12.1 on)"]
+    assert outliers() == ["requested; the answer comes with the next poll (the views exist from 12.1 on)"]
     missing = UnansweredQuery("lgwrio_outlier", "GV$LGWRIO_OUTLIER", "ORA-00942", "grant select")
     assert outliers(troubles=(missing, *busy().troubles)) == ["GV$LGWRIO_OUTLIER: ORA-00942 grant select"]
     assert len(outliers_page(120)(None)) == 3

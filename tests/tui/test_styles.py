@@ -1,4 +1,4 @@
-"""A tab's style sheet is read with the tab: it has rules for what is there, and for nothing that others have, too."""
+"""A tab's style sheet is read with the tab: it has rules for its own widgets only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a table: filtered, sorted, with what belongs to another right below it; the cursor stays on its row."""
+"""Rows of a table: filtered, sorted, dependent rows right below their owner; the cursor stays on its row."""
 
 from __future__ import annotations
 
@@ -145,6 +145,15 @@ def test_an_empty_table_says_why_to_the_last_word() -> None:
     assert texts(frame(rows(needle="zz")))[2:] == ["None is there."], "it is not the filter"
     assert [nothing.height(width) for width in (60, 20, 0)] == [3, 4, 3]
     assert frame(rows(*NINE)).height(20) == 11
+
+
+def test_where_a_sentence_has_too_few_lines_its_views_are_counted() -> None:
+    """It was cut at a comma between two of them."""
+    nothing = frame(rows())
+    nothing.unavailable = "No finding in DAY (by GV$RSRC_PLAN, DBA_RSRC_PLANS, V$SESSION)."
+    assert texts(nothing, 30, 5)[2:] == ["No finding in DAY (by", "GV$RSRC_PLAN, DBA_RSRC_PLANS,", "V$SESSION)."]
+    assert texts(nothing, 32, 3)[2:] == ["No finding in DAY (by 3 views)."]
+    assert nothing.height(30) == 5, "as many as it wants"
 
 
 def test_of_what_stands_behind_the_title_the_last_clause_goes_first_and_none_is_cut() -> None:

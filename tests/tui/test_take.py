@@ -1,4 +1,4 @@
-"""What the keys that export and record do and say, in their order."""
+"""The keys that export and record: what they do and say, in order."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ def one(**facts: Any) -> Any:
     ("facts", "why"),
     [
         ({}, ""),
-        ({"served": True}, "Actions are not possible from a browser."),
+        ({"served": True}, "Actions are not possible in a browser."),
         ({"gateway": None}, "Actions need --allow-actions: presman was started without it."),
         ({"has_data": False}, NO_DATA),
         ({"behind": 1}, "Actions need the newest poll: press End."),
-        ({"page": True}, "This page is about no session or statement: q goes back to the tables."),
+        ({"page": True}, "This page is not about a session or statement: q goes back to the tables."),
         ({"page": True, "row": "a session"}, ""),
         ({"row": None}, ""),
     ],

@@ -1,4 +1,4 @@
-"""Terminals that can do less: sixteen colours, no Unicode, the console of Linux."""
+"""Terminals that can do less: sixteen colours, no Unicode, the Linux console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds of config.ini on the screen: what the feed posts has them, and so has what one looks back at."""
+"""Thresholds of config.ini on the screen: in new readings and back in time."""
 
 from __future__ import annotations
 

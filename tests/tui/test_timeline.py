@@ -1,4 +1,4 @@
-"""The polls of the last while: which is behind which instant, what is kept, what is made again; six polls 5 s apart."""
+"""The polls of the last while: which belongs to which instant, what is kept or made again; six polls 5 s apart."""
 
 from __future__ import annotations
 

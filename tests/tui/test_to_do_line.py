@@ -47,7 +47,7 @@ async def test_where_nothing_is_wrong_there_is_no_such_line() -> None:
     async with stage(quiet()) as acting:
         assert "1 Overview" in acting.screen.splitlines()[2]
         assert " DO " not in acting.screen
-        assert "The line DO has no command now." in await acting.press("C")
+        assert "DO has no command now." in await acting.press("C")
         await acting.show(busy(2))
         assert acting.screen.splitlines()[2].startswith(" DO ")
         await acting.show(replace(quiet(), number=3))
@@ -60,16 +60,16 @@ async def test_of_what_is_old_no_command_is_offered() -> None:
         paused = (await acting.press("space")).splitlines()
         assert paused[2].startswith(" DO  end MARTIN 1:526")
         assert "copies" not in paused[2]
-        assert "The line DO has no command now." in await acting.press("C")
+        assert "DO has no command now." in await acting.press("C")
         await acting.keys("4", "c", "1")
-        assert "no command is offered while the view is paused" in told(acting)
+        assert "no command is offered: the view is paused" in told(acting)
         assert "c 1 copies ①" not in acting.screen
         assert "C copies the command" in await acting.press("space")
         acting.app.post_message(Lost("ORA-03113: end-of-file on communication channel", 4.0))
         await acting.settle()
         assert "C copies the command" not in acting.screen
         await acting.keys("c", "1")
-        assert "no command is offered while the connection is lost" in told(acting)
+        assert "no command is offered: the connection is lost" in told(acting)
         assert acting.app.clipboard == ""
 
 
@@ -118,6 +118,15 @@ def test_the_reason_goes_before_a_sentence_is_cut_in_its_middle() -> None:
     assert plain(do_line(found, 90)) == f" DO  {found.short}   4 shows more"
     assert plain(do_line(found, 60)) == " DO  wait: MARTIN 1:3880 keeps 16 servers   4 shows more"
     assert plain(do_line(found, 45)) == " DO  wait: MARTIN 1:3880 keeps 16 servers"
+
+
+def test_what_to_do_stays_where_why_has_no_room() -> None:
+    """The line of a container slowed down by its I/O limit said only that, not to wait."""
+    found = ToDo(Step.WAIT, "x" * 200, "MAX_MBPS slows down SALES; wait: RPT 1:837 may end by itself", "parallel")
+    assert plain(do_line(found, 80)) == f" DO  {found.short}   4 shows more"
+    assert plain(do_line(found, 60)) == " DO  wait: RPT 1:837 may end by itself   4 shows more"
+    alone = found._replace(short="wait, or decide: RPT keeps 16; it is not enough", between=("wait: it is not enough",))
+    assert plain(do_line(alone, 45)) == " DO  wait: it is not enough   4 shows more"
 
 
 @acted

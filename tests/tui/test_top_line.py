@@ -1,4 +1,4 @@
-"""The top line and the state at its right end: which parts there are, which go first, how old the data is; by hand."""
+"""The top line and the state at its right end: its parts, which go first, and the age of data; by hand."""
 
 from __future__ import annotations
 

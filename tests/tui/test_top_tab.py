@@ -62,7 +62,7 @@ async def test_a_statement_of_the_top_has_its_group_on_every_screen(size: tuple[
 async def test_the_help_begins_with_what_is_always_shown() -> None:
     async with playing("storm", (120, 300)) as (acting, polls):
         await polls(1)
-        assert "Who waits for whom" not in await acting.press("9")
+        assert "Blocked sessions" not in await acting.press("9")
         headings = [line.strip() for line in (await acting.press("question_mark")).splitlines() if " Table " in line]
         assert headings[0] == "Table Active sessions by wait class"
         assert headings[3].endswith("   shown only while it has rows")

@@ -1,4 +1,4 @@
-"""The tour of the demo: each step ends when what it says is done, and the whole is not shown twice."""
+"""The tour of the demo: each step ends when it was followed, and a finished tour is not shown again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def begun(acting: Stage) -> str:
-    Tour().attend(acting.app)
+    Tour().attach(acting.app)
     await acting.show(busy(2))
     return acting.screen
 

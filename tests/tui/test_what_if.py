@@ -1,4 +1,4 @@
-"""The panel of what if by keys: limits, the queue now and then, the script, advice, at three sizes and in a replay."""
+"""The what-if panel by keys: limits, the queue now and then, the script, advice, at three sizes and in a replay."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
         assert courses in f"{acting.screen} ".replace("\n", " ")
         with mock.patch("presman.tui.what_if_screen.in_background"):
             screen = await acting.press("right")
-            assert "The change is being worked out …" in screen
+            assert "The change is being calculated …" in screen
             assert courses not in screen, "the old change is not on trial any more"
             assert "what if:" not in screen
             assert "The last of the " in screen, "what is foreseen without a change stays"
@@ -133,13 +133,13 @@ async def test_a_change_is_at_once_in_the_script_and_the_figures_of_another_are_
             assert f"{value}" in acting.app.clipboard
             panel(acting)._asked = (acting.app.monitor.reading, panel(acting)._changes.choice)  # it asks no more
             panel(acting).on_failed(mock.Mock())
-            assert "being worked out" not in await acting.press("s"), "nobody is at it"
+            assert "being calculated" not in await acting.press("s"), "nobody is at it"
         panel(acting)._asked = (None, None)
         panel(acting)._ask()
         await waited(acting, answered(acting))
         acting.app.clear_notifications()
         assert "what if: " in await acting.press()
-        assert "being worked out" not in acting.screen
+        assert "being calculated" not in acting.screen
 
 
 @acted
@@ -365,7 +365,7 @@ def test_one_question_at_a_time_and_each_of_the_newest_poll(
     done: list[str] = []
     reading = poll or None
     moment = SimpleNamespace(reading=reading, snapshots="a pair" if kept else None) if reading else None
-    monitor = SimpleNamespace(reading=reading, moment=lambda: moment, foresight=None)
+    monitor = SimpleNamespace(reading=reading, moment=lambda: moment, forecast_basis=None)
     panel: Any = SimpleNamespace(
         _monitor=monitor, _changes=SimpleNamespace(choice=choice), _asked=("old", "a"), _is_busy=is_busy,
         _queue=SimpleNamespace(silence=silence), _show=lambda: done.append("shown"), post_message=None, _answers=None,

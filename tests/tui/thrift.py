@@ -1,4 +1,4 @@
-"""What a test of the screen need not pay for: counting parameters anew, painting what nobody looks at."""
+"""What a test of the screen can save: counting parameters again, painting what no test reads."""
 
 from __future__ import annotations
 

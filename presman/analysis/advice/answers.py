@@ -21,7 +21,7 @@ from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, WORKS, ending
 from presman.analysis.advice.kept import who_wants
 from presman.analysis.advice.step import Proof
-from presman.analysis.readings.forecast_readings import helps_nobody, is_proven
+from presman.analysis.readings.forecast_readings import helps_none, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause
 from presman.base.formats import counted, duration, in_about, listed
@@ -32,29 +32,33 @@ NAMED = 3
 
 def answered(found: Unblock, reading: Reading) -> Unblock:
     """Return `found` with commands for the candidates that are answers, and the reason for the others."""
-    none_offered = next(_why_none(found, reading), "")
+    none_offered, waits = next(_why_none(found, reading), ""), found.may_end or _ends_not_known(reading)
     chosen = found.candidates[: found.needed]
-    objections = [_why_not_this(each, found.may_end) for each in chosen]
+    objections = [_why_not_this(each, waits) for each in chosen]
     objected = next((why for each, why in zip(chosen, objections, strict=True) if why and each.ends_in is None), "")
-    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, found.may_end)][
-        :NAMED
-    ]
+    alone = [each for each in found.candidates if _is_like(each, chosen) and not _why_not_this(each, waits)][:NAMED]
 
     def why_not(index: int, each: Candidate) -> str:
         """Return why the servers that a candidate holds do not make it an answer, "" if they do."""
         if each.ends_in is not None or each.refused:
-            return _why_not_this(each, found.may_end)
+            return _why_not_this(each, waits)
         if none_offered:
             return none_offered
         if index < found.needed:
             return objections[index] or (objected and f"not enough alone, and of another one: {objected}")
         if each in alone and found.needed == 1:
             return ""
-        return _why_not_this(each, found.may_end) or _why_not_beside(each, found)
+        return _why_not_this(each, waits) or _why_not_beside(each, found)
 
     why = [why_not(index, each) for index, each in enumerate(found.candidates)]
     candidates = (_with_commands(each, no, found, reading) for each, no in zip(found.candidates, why, strict=True))
     return replace(found, candidates=tuple(candidates))
+
+
+def _ends_not_known(reading: Reading) -> str:
+    """Return that V$SESSION_LONGOPS does not answer, so that a statement may be about to end by itself; "" if not."""
+    silent = reading.silent("V$SESSION_LONGOPS")
+    return f"whether one that works ends by itself soon is not known ({silent})" if silent else ""
 
 
 def _with_commands(each: Candidate, why: str, found: Unblock, reading: Reading) -> Candidate:
@@ -82,6 +86,8 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield why no statement is offered to be ended for a head, nothing if that depends on the statement."""
     if found.unknown:
         yield f"who holds servers is not known: {found.unknown}"
+    if found.doubt is not None:
+        yield str(found.doubt)
     if found.by_forecast:
         yield f"the head {found.by_forecast}"
     elif found.soon is not None:
@@ -92,26 +98,29 @@ def _why_none(found: Unblock, reading: Reading) -> Iterator[str]:
     if found.itself is not None:
         yield f"{found.itself.who} is queued behind itself"
     if found.head.cause is Cause.NEVER_FITS:
-        yield "that one too large for its limit starts then is not proven"
+        yield "a statement too large for its limit may not start even then"
     if found.needed:
         yield from _why_not_now(found, reading)
 
 
 def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     """Yield why even candidates that hold enough servers are not offered."""
+    chosen = found.candidates[: found.needed]
     if is_new(found):
-        yield f"the head has waited for {duration(found.head.statement.waited)} only"
+        yield f"the head has waited only {duration(found.head.statement.waited)}"
     if found.turns:
         yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
         yield found.unsure
+    if (silent := reading.silent("V$RSRCMGRMETRIC")) and any(each.statement.idle is not None for each in chosen):
+        yield f"whether other queues wanted these servers a minute ago is not known ({silent})"
     if found.in_vain:
         yield f"{listed(found.in_vain)} may be served first and want more than that"
-    if found.rivals and helps_nobody(found.effect if found.needed > 1 else found.candidates[0].effect):
+    if found.rivals and helps_none(found.effect if found.needed > 1 else found.candidates[0].effect):
         yield NO_USE
 
 
-NO_USE = "nobody should start sooner if it is ended"
+NO_USE = "ending it should not let any statement start sooner"
 
 
 def _why_not_this(each: Candidate, waits: str) -> str:
@@ -136,8 +145,8 @@ def _why_not_beside(each: Candidate, found: Unblock) -> str:
     if not each.enough:
         return f"not enough alone: it frees {each.frees} of {counted(missing, 'server')}"
     if all(one.statement.idle is not None for one in found.candidates[: found.needed]):
-        return "an idle holder is enough, and no work is lost by that"
-    return "those named first are enough"
+        return "ending an idle holder is enough, and loses no work"
+    return "those above are enough"
 
 
 def is_new(found: Unblock) -> bool:

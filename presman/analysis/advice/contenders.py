@@ -22,6 +22,7 @@ from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     SAME_WAIT,
+    NotKnown,
     QueuedStatement,
     QueueHead,
     RunningStatement,
@@ -93,8 +94,8 @@ class Unblock(Struct, frozen=True):
     not known, "" if they are. `in_vain` are the rivals that may be served first and want more than becomes free, so
     that no statement would start. `effect` is what the ends of all needed statements together would do to the whole
     queue, None if not forecast. `idle` are the largest idle holders that nothing speaks against ending, whether they
-    help this head or not. `foreseen` is the number of seconds within which the head should start by its forecast, in 8
-    cases of 10, None unless that is soon. `too_few` says that the servers of the blocked statements and of their
+    help this head or not. `starts_within` is the seconds within which its forecast has it start, in 8 cases of 10,
+    None unless that is soon. `too_few` says that the servers of the blocked statements and of their
     blockers are not enough to start it, "" if they may be.
     """
 
@@ -115,17 +116,18 @@ class Unblock(Struct, frozen=True):
     in_vain: tuple[str, ...] = ()
     effect: EndingEffect | None = None
     idle: tuple[RunningStatement, ...] = ()
-    foreseen: float | None = None
+    starts_within: float | None = None
     too_few: str = ""
-    may_be_gone: str = ""
-    """Which instance may be gone, so that nobody is named."""
+    doubt: NotKnown | None = None
+    """What is not known that decides whether the head starts: then nobody is named, and no start is predicted."""
 
     @property
-    def names_nobody(self) -> bool:
+    def names_none(self) -> bool:
         """Whether the sentence alone is shown: there is no statement to wait for or to end."""
         if self.only_waits and self.soon is None:
             return True
-        return not any(each.is_named for each in self.candidates) or bool(self.unknown) or self.itself is not None
+        is_unsure = bool(self.unknown) or self.doubt is not None
+        return is_unsure or not any(each.is_named for each in self.candidates) or self.itself is not None
 
     @property
     def only_waits(self) -> bool:
@@ -152,15 +154,15 @@ class Unblock(Struct, frozen=True):
     def wait(self) -> float | None:
         """The seconds after which the head should start by itself; None if other statements may come before it."""
         if self.by_forecast:
-            return self.foreseen
+            return self.starts_within
         return None if self.rivals or self.unsure else self.soon
 
     @property
     def by_forecast(self) -> str:
         """The sentence that the head should start by itself soon if only the forecast says so (it covers all)."""
-        if self.foreseen is None or (self.soon is not None and not self.rivals and not self.unsure):
+        if self.starts_within is None or (self.soon is not None and not self.rivals and not self.unsure):
             return ""
-        within = in_about(self.foreseen).replace("in about", "within")
+        within = in_about(self.starts_within).replace("in about", "within")
         return f"should start by itself {within}, by its forecast"
 
     @property
@@ -347,12 +349,12 @@ def _left_of_container(head: QueueHead, freed: Iterable[RunningStatement]) -> fl
 def who_is_first(head: QueueHead, turns: Sequence[str], reading: Reading) -> str:
     """Return in words which of the queues that take `turns` is served first, as far as presman knows."""
     if reading.header.has_one_queue() is False:
-        return "the plan decides who is first, and no view tells"
+        return "the plan decides which is first, and no view shows it"
     others = [name for name in turns if name != group_title(head)]
     near = {group_title(each) for each in reading.heads if each.con_id == head.con_id}
     if reading.header.has_one_queue() and near.issuperset(others):
         return f"{listed(others)} waited longer and {'come' if len(others) > 1 else 'comes'} first"
-    return "who is first is not known"
+    return "which is first is not known"
 
 
 def first_may_want_more(head: QueueHead, reading: Reading) -> str:

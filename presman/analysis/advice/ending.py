@@ -72,7 +72,7 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
     if running is not None and running.outdated:
         shows_it = running.outdated.endswith(("V$SESSION", "V$PX_SESSION"))
         so = "this may be over" if shows_it else "what the limits count is not known"
-        yield f"{running.outdated} has not answered now, so {so}"
+        yield f"{running.outdated} did not answer, so {so}"
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
     kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None
@@ -89,7 +89,7 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
 def _background(kind: SessionKind) -> str:
     """Return the sentence about a background process that holds servers."""
     if kind.name == "SMON":
-        return "SMON is rolling back a transaction; that ends by itself"
+        return "SMON is rolling back a transaction; the rollback ends by itself"
     return f"{kind.name} is a background process, and no command ends it"
 
 

@@ -106,7 +106,7 @@ def _why_no_use(statement: RunningStatement, shortage: Shortage, counts: Counted
     if not shortage.everybody and statement.con_id != shortage.con_id:
         return f"it is in another container{f', {statement.container}' if statement.container else ''}"
     if not _concerns(statement, shortage):
-        return f"it is in {group_title(statement)}, and the own limit of {shortage.group} leaves too few servers"
+        return f"it is in {group_title(statement)}, and {shortage.group}'s own limit leaves too few servers"
     if counts.of_statement(statement, everybody=shortage.everybody) is False:
         return f"{whose_limit(shortage)} does not count its servers"
     return "its servers run on other instances"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.advice.contenders import first_may_want_more
+from presman.analysis.advice.ending import idle_to_end
 from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
-STARTS_NOBODY = "its end alone starts nobody now"
+NOT_ENOUGH_NOW = "ending it alone is not enough now"
 """What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
 
 
@@ -21,7 +22,7 @@ class Kept(NamedTuple):
 
     `doubt` says that the limit of its own group does not count it, or may not; "" if its group does not wait for that
     limit. `starts` says what its end alone starts now: nothing, with what the heads lack, if it is too little for each
-    of them; one of them, if it is enough for each; "" if not known.
+    of them; one of them, if it is enough for each; for which of them it is enough, if for some; "" if not known.
     """
 
     queues: list[str]
@@ -40,9 +41,9 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     queues = [name for name in turns if name not in useless]
     keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     words = f"{keeps} that {who_wants(queues, reading)}{doubt}"
-    starts = starts_nobody(each, queues, reading)
-    if not starts and not doubt and queues == list(turns) and _starts_one(each, queues, reading):
-        starts = "if it is ended, at least one of their heads starts, and the plan decides which"
+    starts = starts_no_head(each, queues, reading)
+    if not starts:
+        starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
     return Kept(queues, words, doubt, starts)
 
 
@@ -53,6 +54,16 @@ def _doubt(each: RunningStatement, reading: Reading) -> str:
         return ""
     does = "may" if Counted.of(reading).of_statement(each, everybody=False) is None else "does"
     return f" ({group_title(each)}'s limit {does} not count them)"
+
+
+def kept_for_others(names: Sequence[str], head: QueueHead, reading: Reading) -> str:
+    """Return which idle holder keeps what only other queues than a head's can use, as DO names it; "" without one."""
+    for each in idle_to_end(reading):
+        queues = kept_by(each, names, reading).queues
+        if queues and group_title(head) not in queues:
+            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+            return f"; {keeps} that {who_wants(queues, reading)}"
+    return ""
 
 
 def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
@@ -66,34 +77,44 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
     )
 
 
-def starts_nobody(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
+def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
     heads = [head for head in reading.heads if group_title(head) in names]
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {STARTS_NOBODY}"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {NOT_ENOUGH_NOW}"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
     """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
     short = _still_short(held, head, reading) if held else 0
-    return f"; {_lacks(group_title(head), short)}, so that alone starts nobody now" if short else ""
+    return f"; {_lacks(group_title(head), short)}, so that alone is not enough now" if short else ""
 
 
 def _lacks(name: str, servers: int) -> str:
     return f"{name} lacks {servers}"
 
 
-def _starts_one(each: RunningStatement, names: Sequence[str], reading: Reading) -> bool:
-    """Return whether the end of `each` alone is certainly enough for the head of any of these queues.
+def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:
+    """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
 
-    The plan decides which of the heads is first.
+    It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
     """
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
-    return is_open and all(_is_enough(each, head, reading) for head in heads)
+    if not is_open or any(head.not_known for head in heads):
+        return ""
+    enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
+    short = [(group_title(head), _still_short([each], head, reading)) for head in heads]
+    lacking = [_lacks(name, servers) for name, servers in short if servers]
+    if enough == [group_title(head) for head in heads]:
+        some = "ending it starts at least one of their heads, and the plan decides which"
+        return some if certain else "ending it is enough for one of them"
+    if not enough or len(enough) + len(lacking) < len(heads):
+        return ""
+    return f"ending it is enough for {listed(enough)}, but {listed(lacking)}; the plan decides which is first"
 
 
 def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:

@@ -15,30 +15,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, saves_enough, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import STARTS_NOBODY, Kept, kept_by, starts_nobody, who_wants
+from presman.analysis.advice.kept import NOT_ENOUGH_NOW, Kept, kept_by, starts_no_head, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
-from presman.analysis.readings.forecast_readings import EndingEffect, helps_nobody, is_proven
+from presman.analysis.readings.forecast_readings import EndingEffect, helps_none, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
 from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
 
-def queue_step(reading: Reading) -> ToDo | None:
+def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     """Return what to do about the parallel queue.
 
     First comes a head that can be helped, then one whose servers an idle holder keeps that TO START IT names, else the
-    most urgent head.
+    most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
     """
-    heads = sorted(unblock(reading), key=_urgency)
+    found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
+    heads = sorted(found, key=_urgency)
     if not heads:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
@@ -53,11 +56,16 @@ def queue_step(reading: Reading) -> ToDo | None:
     return turns or (_beside_the_first(best, _name(heads[0].head)) if steps[0].step is Step.WAIT else best)
 
 
+def _naming_nobody(found: Unblock) -> Unblock:
+    """Return a head without the commands of what it names: only what is proven to help without a decision remains."""
+    return replace(found, candidates=tuple(replace(each, commands=()) for each in found.candidates))
+
+
 def _beside_the_first(step: ToDo, name: str) -> ToDo:
     """Return a step about another queue than the first, with the reason: the first queue can only wait."""
     if not step.subject or name == step.subject or name in step.text:
         return step
-    return step._replace(text=f"{step.text}; for {name}, whose head has waited longest, one can only wait")
+    return step._replace(text=f"{step.text}; for {name}, whose head has waited longest, you can only wait")
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
@@ -111,11 +119,17 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
             keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
-            alone = STARTS_NOBODY if STARTS_NOBODY in known else ""
+            alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
             short = f"wait, or decide: {keeps}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
-            return ToDo(Step.WAIT, text, short, "parallel", subject=listed(found.turns))
+            return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
     return None
+
+
+def _alone(each: RunningStatement, alone: str) -> tuple[str, ...]:
+    """Return shorter words on an idle holder whose end `alone` is not enough; () where it may be."""
+    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    return (f"wait: {keeps}; {alone}", f"wait: {alone.replace('it', each.who, 1)}") if alone else ()
 
 
 def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
@@ -129,7 +143,7 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
         return f"ending it should save less than {duration(NEARLY_DONE)}"
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
-    return f"if it is ended, the last now queued should start {effect.sooner_then()}{doubt}"
+    return f"ending it should start the last queued statement {effect.sooner_then()}{doubt}"
 
 
 def _why_no_effect(reading: Reading) -> str:
@@ -154,6 +168,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.blocked:
         step = look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
         return step._replace(text=f"{step.text}{found.too_few}")
+    if found.doubt is not None and not found.unknown:
+        return _not_known(found.doubt, found, reading)
     if found.by_forecast and not found.outdated:
         text, short = (f"wait: {each} {found.by_forecast}" for each in (_head_in_words(head), name))
         return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
@@ -162,9 +178,15 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     if found.itself is not None:
         text = queues_behind_itself(found.itself)
         return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
-    if head.cause is Cause.NEVER_FITS:
-        return _too_large(found, reading)
-    return _patience(found, reading)
+    return _too_large(found, reading) if head.cause is Cause.NEVER_FITS else _patience(found, reading)
+
+
+def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
+    """Return the step to wait while it is not known what a head is short of."""
+    slowed, who = _slowed_by_io(found, reading), _head_in_words(found.head)
+    text = f"{slowed}wait: {doubt}, so which session to end so that {who} starts is not known either"
+    short = f"{slowed}wait: {doubt.what} is not known"
+    return ToDo(Step.WAIT, text, short, "parallel", subject=_name(found.head))
 
 
 def _too_large(found: Unblock, reading: Reading) -> ToDo:
@@ -248,18 +270,18 @@ def _end(
     commands = tuple(ending(one, reading).commands[0] for one in holders)
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
-    words = "; ".join(filter(None, [helps, _foreseen(effect, reading)])) or brief
+    words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
     who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
     affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
     return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
 
 
-def _foreseen(effect: EndingEffect | None, reading: Reading) -> str:
+def _forecast_words(effect: EndingEffect | None, reading: Reading) -> str:
     """Return when the queue empties with and without these ends; "" if that is not known or no better."""
     if effect is None or not effect.is_sooner():
         return ""
-    starts = f"the last now queued starts {effect.sooner_words()}"
+    starts = f"the last queued statement starts {effect.sooner_words()}"
     if effect.through is None or effect.otherwise is None:
         return starts
     then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))
@@ -284,11 +306,9 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     elif found.unknown:
         step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
         text = f"find out who holds the servers that {who} wants: {found.unknown}"
-    elif found.may_be_gone:
-        text, short = f"wait: {found.may_be_gone}", "wait: V$INSTANCE has not answered now"
     elif found.outdated:
-        text = f"wait: whose end would let {who} start is not known, {found.outdated} has not answered now"
-        short = f"wait: {found.outdated} has not answered now"
+        text = f"wait: which session to end so that {who} starts is not known: {found.outdated} did not answer"
+        short = f"wait: {found.outdated} did not answer"
     elif found.by_itself:
         return _wait_for(found, "can start")
     elif found.refused is not None:
@@ -366,7 +386,7 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} slows down what runs in {pdb.name}; "
+    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
@@ -390,7 +410,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     """Return the advice to wait although the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_nobody(candidate.effect) else "")
+    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
     why = why or candidate.why_not
     idle = f"idle {each.idle_time}"
     text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{lasting_cure(reading)}"
@@ -406,8 +426,8 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     each, name = candidate.statement, _name(found.head)
     held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     short = f"wait: ending {each.who} may not help {name}"
-    none_start = starts_nobody(each, [group_title(found.head)], reading)
-    if helps_nobody(candidate.effect):
+    none_start = starts_no_head(each, [group_title(found.head)], reading)
+    if helps_none(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
     elif none_start and candidate.frees == candidate.perhaps:
         why, short = (

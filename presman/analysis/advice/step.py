@@ -20,7 +20,7 @@ class Proof(Enum):
 
     HEAD_STARTS = "that lets the head start"
     HEAD_STARTS_TOGETHER = "together that lets the head start"
-    SERVERS_FREED = "that frees servers that are wanted, and who gets them is not known"
+    SERVERS_FREED = "that frees servers that statements wait for; which of them gets the servers is not known"
     QUEUE_SOONER = "the queue empties sooner"
     DBA_DECIDES = "work would be lost, so a person decides"
 
@@ -47,7 +47,8 @@ class ToDo(NamedTuple):
 
     `commands` are what `C` copies, () if there is nothing to run. `affects` names the sessions that they act on,
     `proven` what is proven of them. `subject` is the group or container that it is about. `beside` is, in short, what
-    `text` says about the queue after a step about something else.
+    `text` says about the queue after a step about something else. `between` are words for lines that are too narrow for
+    `short` and must not lose its point, longest first.
     """
 
     step: Step
@@ -59,6 +60,7 @@ class ToDo(NamedTuple):
     subject: str = ""
     proven: tuple[Proof, ...] = ()
     beside: str = ""
+    between: tuple[str, ...] = ()
 
     @property
     def command(self) -> Command | None:

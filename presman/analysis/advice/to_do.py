@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
 from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.alerts.alert_rules import NEWS, instances_gone, is_wrong, worst_first, wrong
+from presman.analysis.alerts.alert_rules import NEWS, found_now, instances_gone, is_wrong, worst_first, wrong
+from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.caches import once
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
 from presman.base.formats import ABSENT, counted, duration, in_about, number, percent
 from presman.rows.snapshot import GoneInstance
@@ -29,10 +32,20 @@ from presman.rows.snapshot import GoneInstance
 @once
 def to_do(reading: Reading) -> ToDo | None:
     """Return the one thing to do now, None if nothing is wrong or nothing is known to help."""
+    return _to_do(reading, decides=True)
+
+
+@once
+def to_do_for_now(reading: Reading) -> ToDo | None:
+    """Return the same without the name of anybody whose end a person would have to decide."""
+    return _to_do(reading, decides=False)
+
+
+def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
     found = wrong(reading)
     if not is_wrong(found):
         return None
-    queue = queue_step(reading)
+    queue = queue_step(reading, decides=decides)
     if queue is not None and queue.step is Step.END:
         return queue
     for state in ("bad", "warn", "note"):
@@ -79,8 +92,42 @@ def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     """Return what to do about an alert, None if nothing is known to help; `queue` is the step for the queue."""
     if alert.key in _OF_THE_QUEUE:
         return _cause_of(alert, reading) or queue or _counted_queue(reading)
+    old = next((each for each in reading.unchecked if _is_about(each.alert, alert)), None)
+    return _step_before(old, reading) if old is not None else _advised(alert, reading)
+
+
+def _is_about(one: Alert, other: Alert) -> bool:
+    return (one.key, one.subject) == (other.key, other.subject)
+
+
+def _advised(alert: Alert, reading: Reading) -> ToDo | None:
     advise = _ADVICE.get(alert.key)
     return advise(alert, reading) if advise is not None else None
+
+
+def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
+    """Return what was to be done when an alert could be checked, with its age; nobody is ended for old figures."""
+    found = old.advice
+    if found is None:
+        return None
+    text, age = f"{found.text}{old.why(reading.at)}", f" ({old.as_of(reading.at)})"
+    between = (found.short.partition(", ")[0] + age,)
+    return ToDo(Step(found.step), text, found.short + age, found.tab, subject=old.alert.subject, between=between)
+
+
+def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
+    """Return a reading with the alerts of the one before that it cannot check, and what was to be done about them."""
+    if before is None or not (reading.unseen or before.unchecked) or before.target != reading.target:
+        return reading
+
+    def advise(alert: Alert) -> EarlierAdvice | None:
+        step = _advised(alert, before)
+        if step is None or step.step is Step.END:
+            return None
+        return EarlierAdvice(step.step.value, step.text, step.short, step.tab)
+
+    found = found_now(before), found_now(reading)
+    return replace(reading, unchecked=unchecked(before, reading, found, before.unchecked, advise))
 
 
 def _counted_queue(reading: Reading) -> ToDo | None:
@@ -89,9 +136,9 @@ def _counted_queue(reading: Reading) -> ToDo | None:
     if not queued or reading.queue:
         return None
     which = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
-    short = "check V$SESSION: it does not tell who is queued"
+    short = "check V$SESSION: it does not show which statements are queued"
     return ToDo(
-        Step.LOOK, f"check why V$SESSION does not tell {which}: {reading.why_unknown('queue')}", short, "parallel"
+        Step.LOOK, f"check why V$SESSION does not show {which}: {reading.why_unknown('queue')}", short, "parallel"
     )
 
 
@@ -182,7 +229,7 @@ def _source_of_share(row: GroupReading, reading: Reading, least: int) -> str:
     if most is None:
         return _on_level(row)
     if row.level is None and given <= 1 - least / 100:
-        return f", of the {percent(100 * (1 - given))} % that the plan gives to nobody"
+        return f", of the {percent(100 * (1 - given))} % that the plan leaves unallocated"
     if most.share < least / 100:
         return _on_level(row)
     return f"{_on_level(row)}, of the {percent(100 * most.share)} % of {most.title}"
@@ -214,7 +261,7 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
 def _gone(alert: Alert, _reading: Reading) -> ToDo:
     """Return the step to check the instance that is gone: only its own log shows whether it was stopped."""
     what, then = f"find out why {alert.short.partition(',')[0]}", "start it if nobody stopped it"
-    text = f"{what}, and {then}: its alert log says why, srvctl status database what runs"
+    text = f"{what}, and {then}: its alert log says why; srvctl status database shows what runs"
     return ToDo(Step.LOOK, text, f"{what}; {then}", "events", subject=alert.subject)
 
 
@@ -227,7 +274,12 @@ def _no_plan(alert: Alert, _reading: Reading) -> ToDo:
 
 def _host(alert: Alert, _reading: Reading) -> ToDo:
     text = f"look at the host: {alert.text.removeprefix('CPU: ')}"
-    return ToDo(Step.LOOK, text, "look at the host: others use its CPUs", "cpu", subject=alert.subject)
+    return ToDo(Step.LOOK, text, "look at the host: other processes use its CPUs", "cpu", subject=alert.subject)
+
+
+def _minimum(alert: Alert, _reading: Reading) -> ToDo:
+    short = "lower CPU_MIN_COUNT of a container that needs less"
+    return ToDo(Step.CHANGE, f"{short}: {alert.short}", short, "plan", subject=alert.subject)
 
 
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
@@ -262,13 +314,14 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))
-    text = f"nothing yet: {most.who} is idle with {held}, but nobody waits for them; its user can close the cursor"
-    return ToDo(Step.WAIT, text, f"nothing yet: nobody waits for {most.who}'s {held}", "parallel")
+    text = f"nothing yet: {most.who} is idle with {held}, but no statement wants them; its user can close the cursor"
+    return ToDo(Step.WAIT, text, f"nothing yet: no statement waits for {most.who}'s {held}", "parallel")
 
 
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
+    "cpu_minimum": _minimum,
     "quiesced": _quiesced,
     "instance_gone": _gone,
     "session_pool": _pool,
@@ -305,4 +358,4 @@ def _no_reason(row: RunningStatement, found: Sequence[Unblock]) -> Iterator[str]
         yield f"it waits for {row.blocker}: look at that session first"
     if (left := ends_in(row)) is not None:
         yield f"it should end by itself {in_about(left)}"
-    yield "its servers are none that a queue waits for" if found else "no queue waits for its servers"
+    yield "no queue waits for the servers it holds" if found else "no queue waits for its servers"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -27,13 +28,14 @@ from presman.analysis.advice.contenders import (
 )
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, lost, objection, refusal
 from presman.analysis.advice.freeing import Freeing, by_time, covers, freeing, in_order, whose_limit
-from presman.analysis.advice.kept import kept_by, too_few, who_wants
+from presman.analysis.advice.kept import kept_by, kept_for_others, too_few, who_wants
 from presman.analysis.caches import once
 from presman.analysis.parallel.counted_servers import Counted
 from presman.analysis.readings.forecast_readings import is_proven
 from presman.analysis.readings.reading import Reading, instance_name
 from presman.analysis.readings.statement_readings import (
     Cause,
+    NotKnown,
     QueuedStatement,
     QueueHead,
     RunningStatement,
@@ -43,7 +45,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 
-def nobody_named(head: QueueHead) -> str:
+def why_none_named(head: QueueHead) -> str:
     """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
@@ -61,9 +63,11 @@ def sentence(found: Unblock, doubtful: int, reading: Reading) -> str:
     if found.unknown:
         return f"who holds servers is not known: {found.unknown}"
     if found.outdated:
-        return f"whose end would help is not known: {found.outdated} has not answered now"
+        return f"which session to end is not known: {found.outdated} did not answer"
     if found.looks_first:
         return f"{_blocked_first(found.blocked)}{found.too_few}"
+    if found.doubt is not None:
+        return f"{found.doubt}, so which session to end is not known either"
     if found.by_forecast and found.only_waits:
         return f"wait: it {found.by_forecast}"
     fixed = found.refused
@@ -100,11 +104,11 @@ def _what_helps(found: Unblock, doubtful: int, reading: Reading) -> str:
         refused = [each for each in found.candidates if each.refused and each.ends_in is None]
         if len(refused) == len(found.candidates):
             return "; ".join(dict.fromkeys(_refused_holders(refused)))
-        return "those that can be ended are not known to free enough, so nobody is named"
+        return "the sessions that can be ended may not free enough, so none is named"
     offers_nobody = found.soon is None and not any(each.commands for each in found.candidates)
     waits_for_one = bool(found.may_end) and not found.turns
     if offers_nobody and found.itself is None and is_new(found) and not waits_for_one:
-        return f"it has waited for {duration(found.head.statement.waited)} only, so nobody is named to be ended for it"
+        return f"it has waited only {duration(found.head.statement.waited)}: too early to end a session for it"
     is_contested = offers_nobody and bool(found.turns)
     return _turns(found, reading) if is_contested else _chosen(found, found.candidates[: found.needed])
 
@@ -115,7 +119,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
     keep = ((each.servers, kept_by(each, found.turns, reading)) for each in idle)
     for_it = [each for each in keep if group_title(found.head) in each[1].queues]
     if not for_it:
-        return f"{_want_next(found, reading)}: {found.order}, so nobody's end is proven to help"
+        beside = kept_for_others(found.turns, found.head, reading)
+        return f"{_want_next(found, reading)}: {found.order}, so ending a session may not help{beside}"
     _, kept = max(for_it, key=lambda each: each[0])
     if kept.starts or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts or found.order}"
@@ -129,7 +134,7 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     """Return the queues that want what becomes free next; under its own limit a queue can use only what that counts."""
     own = own_limits(found.head, reading)
     if not own:
-        return who_wants(found.turns, reading, " the next servers that come free")
+        return who_wants(found.turns, reading, " the next free servers")
     others = [name for name in found.turns if name != group_title(found.head)]
     return f"only servers that {whose_limit(own[0])} counts help it, and {who_wants(others, reading, ' them, too')}"
 
@@ -144,7 +149,7 @@ def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
             yield refused_holder(each)
     for inst_id, servers in gone.items():
         held = counted(servers, "server")
-        yield f"what is gone with instance {inst_id} still has {held}, and there is no session to end"
+        yield f"statements lost with instance {inst_id} still hold {held}, and there is no session to end"
 
 
 def refused_holder(candidate: Candidate) -> str:
@@ -222,10 +227,10 @@ def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
-    if doubt := _may_be_gone(reading):
-        return Unblock(head, (), 0, commands, doubt, may_be_gone=doubt)
-    if not shortages:
-        return Unblock(head, (), 0, commands, nobody_named(head))
+    doubt = _may_be_gone(reading) or head.not_known
+    if not shortages or (doubt is not None and doubt is not head.not_known):
+        nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
+        return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
     certain = [each for each in reading.running if each.certain]
     helpers = [helper for each in certain if (helper := freeing(each, shortages, counts))]
     itself = next((each.statement for each in helpers if _is_of(each.statement, head.statement)), None)
@@ -236,39 +241,42 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     helpers = [each for each in helpers if not each.statement.blocker and each not in fixed]
     short = [each.short for each in shortages]
     first = [each for each in helpers if is_proven(reading.effect_of(each.statement)) and not objection(each.statement)]
-    chosen, others = in_order(helpers, blocked, short, first)
+    chosen, others = in_order(helpers, blocked, short, first) if doubt is None else ([], helpers)
     found = tuple(
         _candidate(each, shortages, reading) for each in (*chosen, *others, *fixed)[: max(LISTED, len(chosen))]
     )
     needed = len(chosen)
     ends = [each.ends_in for each in found[:needed]]
     soon = max(ends) if ends and None not in ends else None  # type: ignore[type-var]
-    by_itself = tuple(each.statement for each in by_time(helpers, short))
+    by_itself = () if doubt is not None else tuple(each.statement for each in by_time(helpers, short))
     freed = by_itself if soon is not None else tuple(each.statement for each in found[:needed]) or by_itself
     rivals = contenders(head, freed, reading, counts) if freed else ()
     turns = take_turns(head, freed, reading, counts)
     whole = Unblock(
         head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
         who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
-        too_large(head, rivals, freed, reading, counts), foreseen=_foreseen(head, reading),
-        too_few=too_few(blocked, head, reading),
+        too_large(head, rivals, freed, reading, counts), starts_within=_starts_within(head, reading),
+        too_few=too_few(blocked, head, reading), doubt=doubt,
     )  # fmt: skip
     together = reading.effect_of(*next(iter(whole.possible), ())) if needed > 1 else None
     whole = answered(replace(whole, effect=together), reading)
     return replace(whole, sentence=sentence(whole, len(reading.running) - len(certain), reading))
 
 
-def _may_be_gone(reading: Reading) -> str:
-    """Return that an instance without a servers target may be gone, which V$INSTANCE cannot tell; "" if not so."""
-    why, instances = reading.why_unavailable("V$INSTANCE"), reading.header.instances
-    silent = next((each for each in instances if each.servers.target is None), None)
-    if not why or len(instances) < 2 or silent is None:
-        return ""
-    who = instance_name(silent.inst_id, silent.name)
-    return f"whether {who} is gone is not known ({why}), so nor is whose end would let the head start"
+def _may_be_gone(reading: Reading) -> NotKnown | None:
+    """Return that an instance may be gone, which V$INSTANCE does not tell now; None if it tells, or all are there.
+
+    Limits and the target are parts of the servers of the open instances.
+    """
+    view = reading.silent("V$INSTANCE")
+    silent = (each for each in reading.header.instances if each.servers.target is None)
+    known = ((each.inst_id, each.name) for each in silent if len(reading.header.instances) > 1)
+    missing = ((each.inst_id, each.instance_name) for each in reading.missing)
+    first = next(chain(known, missing), None) if view else None
+    return None if first is None else NotKnown(f"whether {instance_name(*first)} is gone", view)
 
 
-def _foreseen(head: QueueHead, reading: Reading) -> float | None:
+def _starts_within(head: QueueHead, reading: Reading) -> float | None:
     """Return the seconds within which a head should start by its forecast, None unless that is soon."""
     starts = head.statement.starts
     has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
+from presman.analysis.alerts.unchecked import as_unchecked
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
@@ -57,10 +58,7 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
         short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
         wants = f"; the group uses {number(group.used)}{wants}"
     else:
-        most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
-        of = "" if group.verdict is Verdict.ZERO_SHARE else f" of {number(most)}"
-        cpus = f"{number(group.used)}{of} CPUs{where}"
-        short = f"{group.title} {_words(group)}, {cpus}"
+        short = f"{group.title} {_words(group)}{where}"
     # A nearly starved group is less severe, whatever thresholds are set.
     amount = None if group.verdict is Verdict.SHORT else group.throttled_percent
     state = cast(Severity, verdict.level)
@@ -68,11 +66,15 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
 
 
 def _words(group: GroupReading) -> str:
-    """Return what happens to a group's CPU, as shown after its name."""
-    if group.verdict is not Verdict.SHORT:
-        return str(group.verdict.value)
-    used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
-    return f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+    """Return what happens to a group's CPU, with the CPUs it uses, as shown after its name."""
+    if group.verdict is Verdict.ZERO_SHARE:
+        return f"gets only what others leave, {number(group.used)} CPUs"
+    most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
+    words, cpus = str(group.verdict.value), f"{number(group.used)} of {number(most)} CPUs"
+    if group.verdict is Verdict.SHORT:
+        used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
+        words = f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+    return f"{words}, {cpus}"
 
 
 def cpu_without_plan(reading: Reading) -> list[Alert]:
@@ -89,7 +91,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
         ):
             continue
         short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
-        text = f"CPU: {short}: whoever asks for more gets more"
+        text = f"CPU: {short}: sessions that ask for most get most"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
 
@@ -116,7 +118,7 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     names, one = listed([row.container for row in rows]), len(rows) == 1
     short = f"no plan divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} due"
     waited = number(sum(row.waiting or 0.0 for row in rows))
-    text = f"CPU: {short}: {waited} more are waited for, and sessions share alike"
+    text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
     return [Alert("note", "○", text, short, "cpu_without_plan", names)]
 
 
@@ -233,6 +235,19 @@ def io_limits(reading: Reading) -> list[Alert]:
     return found
 
 
+def minimums_missed(reading: Reading) -> list[Alert]:
+    """Return alerts about containers that wait for CPU below their CPU_MIN_COUNT: more of it is set than there is."""
+    several = len(reading.header.instances) > 1
+    found = []
+    for each in sorted(reading.missed_minimums, key=lambda each: each.used - each.least):
+        short = f"{each.words}{_where(each, reading)}"
+        promised = f"CPU_MIN_COUNT of all open containers adds up to {each.minima:g} of {each.capacity:g} CPUs"
+        subject = f"{each.name} on {each.inst_id}" if several else each.name
+        lacks = 100 * (1 - each.used / each.least)
+        found.append(Alert("warn", "▲", f"CPU: {short}: {promised}", short, "cpu_minimum", subject, lacks))
+    return found
+
+
 def instances_gone(reading: Reading) -> list[Alert]:
     """Return alerts about instances that were there within the last hour and are gone, with their CPUs and servers.
 
@@ -287,6 +302,7 @@ RULES: tuple[Callable[[Reading], list[Alert]], ...] = (
     queue_alerts.timeouts,
     queue_alerts.goals_missed,
     groups_held_off,
+    minimums_missed,
     session_pools,
     cpu_without_plan,
     host_shared,
@@ -320,6 +336,13 @@ def by_rules(reading: Reading) -> list[Alert]:
 
 @once
 def _found(reading: Reading) -> tuple[Alert, ...]:
+    kept = (as_unchecked(each, reading) for each in reading.unchecked)
+    return (*found_now(reading), *kept)
+
+
+@once
+def found_now(reading: Reading) -> tuple[Alert, ...]:
+    """Return the findings of the rules without those that only earlier polls could make."""
     return tuple(alert for rule in RULES for alert in rule(reading))
 
 
@@ -345,6 +368,7 @@ _CLEARED_BY = {
     "queue_waits": "queue",
     "cpu_starved": "starved group",
     "cpu_zero_share": "starved group",
+    "cpu_minimum": "starved group",
     "downgraded": "downgrade",
     "downgrades": "downgrade",
 }
@@ -381,18 +405,14 @@ def all_clear(reading: Reading) -> list[Alert]:
 
 
 def _pressed(reading: Reading) -> str:
-    """Return the containers below their minimum, and instances with all CPUs in use while much more is waited for."""
-    missed = sorted(reading.missed_minimums, key=lambda each: each.used - each.least)
-    others = f" and {counted(len(missed) - 1, 'other')} less than theirs" if len(missed) > 1 else ""
-    below = [f"{each.words}{_where(each, reading)}{others}" for each in missed[:1]]
+    """Return the instances with all CPUs in use while much more is waited for, in words; "" without any."""
     full = _full(reading)
     if not full:
-        return "".join(below)
+        return ""
     numbers = f" of instance{'s' * (len(full) > 1)} {listed([str(each.inst_id) for each in full])}"
     where = numbers if len(reading.header.instances) > 1 else ""
     cpus, more = sum(each.num_cpus for each in full), sum(full.values())
-    busy = f"all {cpus:.0f} CPUs{where} are in use, {number(more)} more are waited for"
-    return "; ".join([*below, busy]) if below else busy[0].upper() + busy[1:]
+    return f"All {cpus:.0f} CPUs{where} are in use, sessions wait for {number(more)} more"
 
 
 def _full(reading: Reading) -> dict[InstanceReading, float]:

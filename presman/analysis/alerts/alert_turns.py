@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import QUIET, mark_of, sees_all
+from presman.analysis.alerts.unchecked import is_unchecked
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
 from presman.base.formats import spelled
 
@@ -110,7 +111,8 @@ class AlertTurns:
             course = self._courses.setdefault(mark, Turning(at, at))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
-                course.text = now[mark].text if mark in now else course.text
+                is_new = mark in now and not (course.text and is_unchecked(now[mark]))
+                course.text = now[mark].text if is_new else course.text
                 change = course.turn(rank, at)
                 change = self._first if change == BEGAN else change
                 found += [AlertTurn(course.since, change, course.words(change))] if change else []

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
-from presman.analysis.readings.reading import Alert, Reading, Severity
+from presman.analysis.alerts.unchecked import as_unchecked, is_unchecked, unchecked
+from presman.analysis.readings.reading import Alert, Reading, Severity, UncheckedAlert
 from presman.base.errors import nearest
 from presman.base.formats import duration
 
@@ -54,16 +55,17 @@ def sees_all(reading: Reading) -> bool:
 
 
 def judged(
-    reading: Reading, settings: AlertSettings, before: Marks | None
+    reading: Reading, settings: AlertSettings, before: Marks | None, kept: Iterable[UncheckedAlert] = ()
 ) -> tuple[tuple[Alert, ...], tuple[str, ...], Marks]:
     """Return the alerts of a reading under the settings, the rules that could not be checked, and the new marks.
 
     `before` are the marks of the previous check. If it is None, durations are not known, and alerts that must last
-    count at once.
+    count at once. `kept` are alerts of rules of config.ini that earlier readings had and this one cannot check.
     """
     at = reading.at.timestamp()
     answers = asked(reading, settings)
     found = [*by_rules(reading), *(alert for answer in answers for alert in answer.alerts)]
+    found += [as_unchecked(each, reading) for each in kept]
     marks: dict[str, Mark] = {}
     shown: list[Alert] = []
     for alert in found:
@@ -170,6 +172,8 @@ class Judge:
         """Marks of the alerts; None if their durations cannot be known."""
         self.unknown: tuple[str, ...] = ()
         """Rules that config.ini asks for and that could not be checked in the latest reading."""
+        self._before: Reading | None = None
+        self._kept: tuple[UncheckedAlert, ...] = ()
 
     def look(self, reading: Reading) -> Reading:
         """Return a reading with its alerts without remembering it: it is only the first part of one."""
@@ -179,12 +183,23 @@ class Judge:
         """Return the reading with its alerts; unchanged without settings."""
         if not self._settings:
             return reading
-        alerts, self.unknown, marks = judged(reading, self._settings, self.marks)
+        self._kept, self._before = self._unchecked(reading), reading
+        alerts, self.unknown, marks = judged(reading, self._settings, self.marks, self._kept)
         if self.marks is not None:
             self.marks = marks
         notes = [f"Not known: {each}." for each in self.unknown]
         notes += [f"Alerts of {each.key}: {text}" for each, text in groupless(self._settings, reading).items()]
         return replace(reading, alerts=alerts, notes=(*reading.notes, *notes))
+
+    def _unchecked(self, reading: Reading) -> tuple[UncheckedAlert, ...]:
+        """Return the alerts of rules of config.ini that the readings before had, and that this one cannot check."""
+        before = self._before
+        if before is None or not (reading.unseen or self._kept):
+            return ()
+        then, now = (
+            [alert for answer in asked(each, self._settings) for alert in answer.alerts] for each in (before, reading)
+        )
+        return unchecked(before, reading, (then, now), self._kept)
 
 
 QUIET = 60.0
@@ -251,7 +266,8 @@ class AlertChanges:
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        self.reported[mark] = ReportedAlert(state, since, at, alert.text)
+        is_old = before is not None and is_unchecked(alert)  # its end is told with the words of when it was seen
+        self.reported[mark] = ReportedAlert(state, since, at, before.text if before and is_old else alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since, at)

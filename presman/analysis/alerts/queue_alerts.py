@@ -36,7 +36,7 @@ def counted_only(reading: Reading) -> list[Alert]:
         return []
     found = []
     for name, number in reading.queued_by_group().items():
-        short = f"{name}: {number} queued, why is not known"
+        short = f"{name}: {number} queued, why they wait is not known"
         text = f"{short} (counted by V$RSRC_CONSUMER_GROUP): {reading.why_unknown('queue')}"
         found.append(Alert("warn", "▲", text, short, "queue_waits", name))
     return found

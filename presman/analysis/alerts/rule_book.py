@@ -119,6 +119,44 @@ def _no_plan(reading: Reading, setting: AlertSetting) -> Asked:
     return Asked((_alert(setting, "", f"no resource plan is in force{where if several else ''}", None),))
 
 
+_GROUPS_CPU = ("V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP")
+_SHARES = ("DBA_RSRC_PLAN_DIRECTIVES", "CDB_RSRC_PLAN_DIRECTIVES", "DBA_CDB_RSRC_PLAN_DIRECTIVES")
+
+_VIEWS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "queue": ("V$SESSION",),
+        "timeouts": ("V$SESSION", *_SHARES),
+        "starved group": (*_GROUPS_CPU, *_SHARES, "V$PDBS"),
+        "minimums": ("V$RSRC_PLAN", "V$RSRC_PDB", "V$PDBS", "V$SYSTEM_PARAMETER", *_SHARES),
+        "downgrade": ("V$SYSSTAT",),
+        "instances": ("V$INSTANCE",),
+        "quiesce": ("V$INSTANCE",),
+        "holders": ("V$SESSION", "V$PX_SESSION"),
+        "degrees": ("V$PX_SESSION",),
+        "pools": ("V$SESSION", *_SHARES),
+        "plan": ("V$RSRC_PLAN",),
+        "queue counts": ("V$RSRC_CONSUMER_GROUP",),
+        "CPU": (*_GROUPS_CPU, "V$OSSTAT"),
+        "host": ("V$OSSTAT", "V$RSRC_CONSUMER_GROUP"),
+        "servers": ("V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER"),
+        "I/O": ("V$RSRCPDBMETRIC", "V$RSRC_PDB", "V$SYSTEM_PARAMETER"),
+        "histograms": ("V$EVENT_HISTOGRAM",),
+    }
+)
+"""The views without which the alerts that rest on something are not found, whether or not there is reason for them."""
+
+
+def views_of(foundation: str) -> tuple[str, ...]:
+    """Return the views that show what rules rest on (`rests_on`)."""
+    return _VIEWS.get(foundation, ())
+
+
+def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
+    """Return the views that tell nothing now and without which a rule finds nothing."""
+    needed = views_of(RULE_BOOK[key].rests_on)
+    return tuple(each.view for each in reading.unseen if each.view.removeprefix("G") in needed)
+
+
 class AlertRule(NamedTuple):
     """One key. `usual` is its severity in words; a rule with an `answer` is silent until config.ini asks for it.
 
@@ -164,15 +202,19 @@ _RULES = (
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_capped", "note", "a group is at its limit of CPU",
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
+    AlertRule("cpu_minimum", "warning", "a container gets less CPU than its CPU_MIN_COUNT, which adds up to more than "
+              "there is", "container", "%", "percent of its CPU_MIN_COUNT that it does not get", rests_on="minimums"),
     AlertRule("session_pool", "warning", "sessions wait for the active session pool; critical 5:00 before its timeout",
               "group", "s", "seconds the first session has waited", rests_on="pools"),
-    AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in"),
-    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note of all that "
-              "containers are due", "instance",
+    AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",
+              rests_on="quiesce"),
+    AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note for "
+              "containers without a plan that use all they are due", "instance",
               rests_on="CPU"),
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),
-    AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS throttles a container's I/O", "container"),
+    AlertRule("io_limit", "warning", "MAX_IOPS or MAX_MBPS throttles a container's I/O", "container",
+              rests_on="I/O"),
     AlertRule("servers_at_maximum", "warning", "PARALLEL_MAX_SERVERS are all in use", "instance", rests_on="servers"),
     AlertRule("idle_holder", "warning", "an idle session keeps parallel servers",
               "", "s", "seconds the longest idle holder has been idle", rests_on="holders"),
@@ -181,20 +223,21 @@ _RULES = (
     AlertRule("downgraded", "warning", "statements run with fewer servers than they asked for",
               "", "", "statements downgraded", rests_on="degrees"),
     AlertRule("downgrades", "warning", "operations began with fewer servers than they asked for, or none (V$SYSSTAT)",
-              "", "", "operations downgraded since the last poll, per minute where that is longer ago",
+              "", "", "operations downgraded since the last poll, per minute if that was longer ago",
               rests_on="downgrade"),
     AlertRule("instance_started", "note", "an instance was started within the last hour", "instance",
               rests_on="instances"),
     AlertRule("plan_switched", "note", "the plan changed less than 10:00 ago", "plan"),
-    AlertRule("no_plan", "warning", "no resource plan is in force", "", answer=_no_plan),
+    AlertRule("no_plan", "warning", "no resource plan is in force", "", answer=_no_plan, rests_on="plan"),
     AlertRule("queue_length", "warning", "many parallel statements are queued",
-              "group", "", "statements queued", answer=_queue_length, rests_on="queue"),
+              "group", "", "statements queued", answer=_queue_length, rests_on="queue counts"),
     AlertRule("throttled", "warning", "a group waits for CPU, even if it gets its due",
               "group", "%", "percent of its CPU demand that waits", answer=_throttled, rests_on="starved group"),
     AlertRule("servers_used", "warning", "most parallel servers are in use",
-              "", "%", "percent of PARALLEL_MAX_SERVERS in use", answer=_servers_used),
+              "", "%", "percent of PARALLEL_MAX_SERVERS in use", answer=_servers_used, rests_on="servers"),
     AlertRule("latency", "warning", "waits for an event are slow, by its histogram",
-              "event", "s", "seconds, the 99th percentile of the waits (percentile=99)", answer=_latency),
+              "event", "s", "seconds, the 99th percentile of the waits (percentile=99)", answer=_latency,
+              rests_on="histograms"),
     AlertRule("own_cost", "warning", "presman's own poll is slow", "", "s", "seconds a poll took", answer=_own_cost),
     AlertRule("not_known", "unknown", "presman could not see everything; with severity=off `check` says OK anyway"),
 )  # fmt: skip

@@ -123,6 +123,12 @@ class SystemFacts(Struct, frozen=True, dict=True):
             return False
         return inst_id not in rows or inst_id in self.not_open
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether V$INSTANCE shows that there is one instance, and that others may not be gone from a cluster."""
+        rows = self.snapshot.rows(Instance)
+        return len(self.all_ids) == len(rows) == 1 and rows[0].parallel != "YES"
+
     @cached_property
     def instances(self) -> Mapping[int, Instance]:
         """V$INSTANCE by instance."""

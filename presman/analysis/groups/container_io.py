@@ -72,7 +72,7 @@ def _consequence(row: Limited) -> str:
     held, nearest = row.io_throttle_ms, reached(row)
     if held is not None and held >= FELT:
         by = row.held_by or "one of them"
-        return f"{by} throttled it: each I/O waited {held:.1f} ms on average in the last full minute"
+        return f"{by} throttled it; each I/O waited {held:.1f} ms on average in the last full minute"
     if held is not None:
         return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
     if row.io is None:

@@ -282,7 +282,7 @@ def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
 
 def _kept(instance: InstanceReading, score: float | None, missing: float, shareless: str, but: str, by: str) -> str:
     if instance.cpu_managed == "OFF":
-        return "Resource Manager does not manage CPU: no plan divides it, and nobody is throttled."
+        return "Resource Manager does not manage CPU: no plan divides it, and no session is throttled."
     if score is None:
         return ""
     if missing <= 0 and shareless:

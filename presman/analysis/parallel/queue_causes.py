@@ -11,6 +11,7 @@ from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import (
     Cause,
     Executing,
+    NotKnown,
     QueuedStatement,
     QueueHead,
     QueueReason,
@@ -35,8 +36,9 @@ class QueueState(NamedTuple):
     `ahead` counts statements of other groups that a single FIFO queue serves first. `rivals` are the other groups that
     have a head, among which the plan chooses. `containers` are the other containers that have a head: the CDB plan
     chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
-    `passed_over` means that the head also had room at the previous poll and is still queued. `unknown_container` is the
-    name of its container if it is not known how many servers the container may hold.
+    `passed_over` means that the head also had room at the previous poll and is still queued. `not_known` says of which
+    limits, of its group and its container, it is not known how many servers they allow. `outdated` is a view that did
+    not answer at this poll, so that what is free is not known for now, "" if all did.
     """
 
     system: ServerBudget
@@ -46,12 +48,13 @@ class QueueState(NamedTuple):
     containers: tuple[str, ...] = ()
     inst_ids: tuple[int, ...] = ()
     passed_over: bool = False
-    unknown_container: str = ""
+    not_known: tuple[NotKnown, ...] = ()
+    outdated: str = ""
 
     def has_room(self, wants: Servers | None) -> bool:
-        """Whether the servers counted leave enough free for `wants`."""
+        """Whether the servers counted leave enough free for `wants`, and no limit is unknown."""
         free = self.free
-        return is_known(wants) and free is not None and wants.high <= free
+        return is_known(wants) and free is not None and wants.high <= free and not self.not_known
 
     @property
     def free(self) -> int | None:
@@ -102,13 +105,29 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     tightest = next((each for each in binding if not each.uncounted), None)
     by_system = system.free is not None and wants.high > system.free
     if tightest is None and not by_system:
-        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted])
+        return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])
     figures = ([str(tightest)] if tightest else []) + ([_used(system)] if by_system else [])
     lacking = {"group limit": tightest and tightest.free, "target": system.free if by_system else None}
     left = {name: free for name, free in lacking.items() if free is not None}
-    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *uncounted])
-    short = wants.high - min(left.values()) if wants.low == wants.high and not uncounted else None
+    not_known = [*uncounted, *map(str, state.not_known)]
+    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *not_known])
+    short = wants.high - min(left.values()) if wants.low == wants.high and not not_known else None
     return (Cause.GROUP if tightest else Cause.SYSTEM), short, sentence
+
+
+def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnown | None:
+    """Return what is not known of all that decides whether a head starts, None if all is known that matters."""
+    if cause in {Cause.BEHIND, Cause.NEVER_FITS}:
+        return None
+    if wants is None or wants.source is WantsSource.MEAN:
+        return NotKnown("the DOP of the head")
+    if cause is Cause.UNKNOWN and state.free is None:
+        return NotKnown("how many servers are in use or allowed")
+    if cause is Cause.UNKNOWN and state.outdated:
+        return NotKnown("how many servers are free now", state.outdated)
+    uncounted = (each for each in state.limits if each.uncounted and wants.high > each.free)
+    counts = [NotKnown(f"which servers the limit of {each.owner} counts", each.uncounted) for each in uncounted]
+    return next(iter([*(counts if cause is Cause.UNKNOWN else ()), *state.not_known]), None)
 
 
 def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
@@ -137,6 +156,8 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head that fits: the order of the queue holds it back, or the views were read at different instants."""
     if state.ahead:
         return Cause.BEHIND, 0, f"{start}; one queue for all groups, {_statements_ahead(state)} ahead of it"
+    if unclear := _unclear(state):
+        return Cause.UNKNOWN, None, f"{start} {unclear}, so presman cannot say whether it starts"
     if state.passed_over:
         return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
     if state.containers:
@@ -145,10 +166,14 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
         return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
     if state.rivals:
         return Cause.NOT_CHOSEN, 0, f"{start}; the plan chooses between it and {', '.join(state.rivals)}"
-    if state.unknown_container:
-        where = f"how many {state.unknown_container} may have is not known"
-        return Cause.NOT_CHOSEN, None, f"{start}; {where}, so presman cannot say whether it starts"
     return Cause.NOT_CHOSEN, 0, f"{start}; it should start by the next poll"
+
+
+def _unclear(state: QueueState) -> str:
+    """Return why it is not known whether what seems to be free is, "" if it is known."""
+    if state.not_known:
+        return f"as far as is known; {'; '.join(map(str, state.not_known))}"
+    return f"by older figures; {state.outdated} did not answer" if state.outdated else ""
 
 
 def _statements_ahead(state: QueueState) -> str:

@@ -18,7 +18,8 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.parallel.queue import degree
-from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
+from presman.analysis.parallel.queue_causes import QueueState, explain, not_known, shortages
+from presman.analysis.parallel.running import outdated_view
 from presman.analysis.parallel.server_pools import (
     ServerBudget,
     ServerLimit,
@@ -28,17 +29,25 @@ from presman.analysis.parallel.server_pools import (
     is_target_known,
     pools,
     together,
+    why_limit_unknown,
 )
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import ServerPool
-from presman.analysis.readings.statement_readings import SAME_WAIT, Cause, QueuedStatement, QueueHead, is_known
+from presman.analysis.readings.statement_readings import (
+    SAME_WAIT,
+    Cause,
+    NotKnown,
+    QueuedStatement,
+    QueueHead,
+    is_known,
+)
 from presman.analysis.view_availability import view_of
 from presman.base.formats import counted, instances_are
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import RsrcPdb
+from presman.rows.instance_rows import Parameter, RsrcPdb
 from presman.rows.session_state import NEXT_IN_LINE, is_queued
-from presman.rows.snapshot import CriticalQueue, GoneInstance
+from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance
 
 _NOT_WHERE = "on which instances its servers may run is not known"
 
@@ -90,14 +99,15 @@ class Queues(NamedTuple):
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
         """Return the budget, limits and competitors of a head."""
-        name, first = self.facts.system.container_name, self.first
+        name, first, key = self.facts.system.container_name, self.first, (head.con_id, head.group)
         state = QueueState(
             system=self.budgets[ROOT],
-            limits=tuple(self.limits((head.con_id, head.group), head.inst_id)),
+            limits=tuple(self.limits(key, head.inst_id)),
             ahead=self._ahead(head) if self.facts.plans.has_one_queue(head.inst_id, head.con_id) else 0,
             rivals=tuple(sorted({each.group for each in first if each.con_id == head.con_id} - {head.group})),
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
-            unknown_container="" if is_target_known(self.facts, head.con_id, self.budgets) else name(head.con_id),
+            not_known=tuple(self.not_known(key, head.inst_id)),
+            outdated=outdated_view(self.facts),
         )
         if not placed.confined_by:
             return state
@@ -106,13 +116,23 @@ class Queues(NamedTuple):
         pool = together(self.pools[inst_id] for inst_id in inst_ids)
         return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
 
+    def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
+        """Yield the limits of a container and of a group that no view shows, nor that there is none."""
+        con_id, group = key
+        if not is_target_known(self.facts, con_id, self.budgets):
+            parameters = view_of(self.facts.snapshot, Parameter)
+            yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
+        if view := why_limit_unknown(key, self.facts, inst_id):
+            yield NotKnown(f"how many servers {group} may hold", view)
+
     def fits_with(self, head: QueuedStatement, state: QueueState) -> tuple[int, ...]:
-        """Return the instances that are gone, if their servers would make a head fit; () if not, or not known.
+        """Return the instances that are gone or may be, if their servers would make a head fit; () if not, or unknown.
 
         The limit of a group is a part of the servers of all instances. No view shows what a container was allowed on
         those that are gone.
         """
-        gone, whole = self.facts.snapshot.rows(GoneInstance), self.budgets[ROOT]
+        rows, whole = self.facts.snapshot.rows, self.budgets[ROOT]
+        gone: list[GoneInstance | MissingInstance] = [*rows(GoneInstance), *rows(MissingInstance)]
         back = added(each.servers_target for each in gone) if gone else None
         if back is None or whole.target is None or head.wants is None or state.inst_ids or head.con_id in self.budgets:
             return ()
@@ -166,6 +186,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         queue_waited=sum(each.waited or 0.0 for each in queues.of(head)),
         was_critical=(head.con_id, head.group) in facts.snapshot.rows(CriticalQueue),
         fits_with=fits_with,
+        not_known=not_known(head.wants, cause, state),
     )
 
 

@@ -14,8 +14,9 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.parallel.statement_end import course, ends_in, is_last
 from presman.analysis.readings.statement_readings import RunningStatement
+from presman.analysis.view_availability import view_of
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
-from presman.rows.queries import null_row, view_read
+from presman.rows.queries import null_row
 from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxProcessSysstat, PxSession, Session
 from presman.rows.session_state import blocker, doing, is_queued, session_kind
 
@@ -143,21 +144,26 @@ def running(facts: Facts, found: Mapping[Coordinator, Holding]) -> tuple[Running
     return tuple(statements)
 
 
+def outdated_view(facts: Facts) -> str:
+    """Return the first view that did not answer at this poll, of those that must be of one moment; "" if all did."""
+    records = list(_OF_ONE_MOMENT)
+    tops = facts.plans.top_rows.values()
+    if tops and all(each.parallel_servers_active is not None for each in tops):
+        records.remove(PxProcessSysstat)  # the queue is counted by V$RSRC_PLAN then
+    problems = ((record, facts.snapshot.section(record).problem) for record in records)
+    late = next((record for record, problem in problems if problem is not None and problem.late), None)
+    return "" if late is None else view_of(facts.snapshot, late)
+
+
 def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
-    """Return the statements, marked with a view that did not answer, so that the views are of different moments.
+    """Return the statements, marked with a view that did not answer.
 
     A statement is left out if its coordinator became INACTIVE, or ended, after its servers were read: it has ended or
     is an idle holder, and no view shows which. If servers were read after the session, it is no longer queued.
     """
-    sections = {record: facts.snapshot.section(record) for record in _OF_ONE_MOMENT}
-    tops = facts.plans.top_rows.values()
-    if tops and all(each.parallel_servers_active is not None for each in tops):
-        del sections[PxProcessSysstat]  # the queue is counted by V$RSRC_PLAN then
-    late = [record for record, section in sections.items() if section.problem is not None and section.problem.late]
-    if not late:
+    if not (view := outdated_view(facts)):
         return found
-    view = view_read(late[0], facts.snapshot.release, facts.snapshot.scope)
-    servers, sessions = sections[PxSession].at, sections[Session].at
+    servers, sessions = (facts.snapshot.section(record).at for record in (PxSession, Session))
     if servers is not None and sessions is not None and servers < sessions:
         since = (sessions - servers).total_seconds()
         found = [each for each in found if each.seen and (each.idle is None or each.idle >= since)]

@@ -9,11 +9,11 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
-from presman.analysis.view_availability import unavailable
+from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.group_rows import ConsumerGroup
+from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective, RsrcPlan
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -214,7 +214,8 @@ def allowed(
     """Return a group's limit in servers and in percent of the cluster-wide target, None without a limit.
 
     The limit is that of the plan of `inst_id`; without `inst_id` that of all instances, None if their plans differ in
-    it. If its plan cannot be read, V$RSRCMGRMETRIC shows the limit, on one instance.
+    it. If its plan cannot be read, V$RSRCMGRMETRIC shows the limit, without a cluster: there it is not documented whose
+    servers it counts, and it may be older than the loss of an instance.
     """
     if inst_id is None:
         limits = {allowed(key, facts, found, each) for each in facts.division.differing}
@@ -226,10 +227,24 @@ def allowed(
     if fraction is not None:
         return (None if target is None else whole_servers(fraction, target)), round(100 * fraction)
     shown = facts.plans.shown_servers_limits.get(key)
-    alone = len(facts.system.inst_ids) == 1
-    if key in shares.shares or shown is None or not alone or (target is not None and shown >= target):
+    if key in shares.shares or shown is None or not facts.system.is_alone or (target is not None and shown >= target):
         return None, None
     return shown, None
+
+
+def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
+    """Return the view that should show whether a group has a limit on servers, "" if that is known.
+
+    It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC.
+    """
+    plan, books = facts.plans.plan_of(inst_id, key[0]), facts.plans.books
+    if key in facts.division.shares[inst_id].shares or plan in books.of(key[0]).directives:
+        return ""
+    if key in facts.plans.shown_servers_limits and facts.system.is_alone:
+        return ""
+    record = PlanDirective if books.of(key[0]) is books.connected else ContainerPlanDirective
+    views = (record,) if plan else (RsrcPlan,)
+    return next((view_of(facts.snapshot, each) for each in views if unavailable(facts.snapshot, each)), "")
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:

@@ -4,8 +4,6 @@ V$SESSION_LONGOPS shows one operation, and a statement does several: it is about
 if its plan has nothing to do after that. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

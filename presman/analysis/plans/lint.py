@@ -178,7 +178,7 @@ class LintCoverage(NamedTuple):
         if self.blind:
             return f" Not judged: {', '.join(self.unjudged) or 'the plans in force'}: {_why(self.lacking)}."
         parts = [f" Not judged, because its directives cannot be seen: {plan}." for plan in self.unjudged]
-        return "".join([*parts, f" Not looked at: {_why(self.lacking)}." if self.lacking else ""])
+        return "".join([*parts, f" Not checked: {_why(self.lacking)}." if self.lacking else ""])
 
 
 def _why(lacking: tuple[str, ...]) -> str:

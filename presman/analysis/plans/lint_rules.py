@@ -343,7 +343,8 @@ def mapped_elsewhere(case: Case) -> Found:
             missing.setdefault(group, []).append(f"{attribute} {value}")
     for group, who in sorted(missing.items()):
         some = ", ".join(who[:3]) + (f" and {len(who) - 3} more" if len(who) > 3 else "")
-        yield group, f"{some} is mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
+        are = "are" if len(who) > 1 else "is"
+        yield group, f"{some} {are} mapped to {group}, which the plan does not name: such sessions are in OTHER_GROUPS."
 
 
 @RULES.rule(Severity.NOTE, _DIRECTIVES)
@@ -353,8 +354,8 @@ def pool_without_timeout(case: Case) -> Found:
         if row.active_sess_pool_p1 is not None and row.queueing_p1 is None:
             allowed = counted(row.active_sess_pool_p1, "session")
             text = (
-                f"{name} lets {allowed} work at a time and the others wait without a timeout "
-                "(QUEUEING_P1): a session that waits may hold locks for as long."
+                f"{name} allows {allowed} at a time, and the others wait without a timeout "
+                "(QUEUEING_P1): a waiting session may hold locks all that time."
             )
             yield name, text
 

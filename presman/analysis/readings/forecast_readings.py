@@ -1,7 +1,5 @@
 """Forecast of the parallel queue: its accuracy, and what ending running statements would do, in words."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from msgspec import Struct
@@ -113,7 +111,7 @@ def is_proven(effect: EndingEffect | None) -> bool:
     return effect is not None and effect.proven
 
 
-def helps_nobody(effect: EndingEffect | None) -> bool:
+def helps_none(effect: EndingEffect | None) -> bool:
     """Whether the forecast says that waiting is as good."""
     return effect is not None and effect.sooner is not None and effect.starts <= 0 and effect.sooner < 1.0
 

@@ -32,7 +32,7 @@ from presman.analysis.readings.statement_readings import (
 from presman.analysis.readings.wait_readings import EventWaits, Histogram, OutlierReading, RedoHealth, WaitReading
 from presman.base.formats import count, duration
 from presman.rows.cursor_rows import SqlText
-from presman.rows.snapshot import GoneInstance
+from presman.rows.snapshot import GoneInstance, MissingInstance
 
 # ---- Readings of instances: identity, what the plan manages, CPUs and parallel servers.
 
@@ -155,9 +155,12 @@ class Header(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``."""
-        parts = f" = {' + '.join(count(each.servers.target) for each in self.instances)}"
-        return f"{count(self.servers.target)}{parts if len(self.instances) > 1 else ''}"
+        """PARALLEL_SERVERS_TARGET in words; for several instances as a sum: ``192 = 96 + 96``, ``96 + ?``."""
+        targets = [each.servers.target for each in self.instances]
+        parts = " + ".join("?" if each is None else count(each) for each in targets)
+        if None in targets and len(targets) > 1:
+            return parts
+        return f"{count(self.servers.target)}{f' = {parts}' if len(targets) > 1 else ''}"
 
     def uptime_of(self, inst_id: int) -> float | None:
         """Return the seconds that an instance has been up, None if not known."""
@@ -217,6 +220,40 @@ class Alert(NamedTuple):
     between: tuple[str, ...] = ()
 
 
+class EarlierAdvice(NamedTuple):
+    """What was to be done about an alert when it was last seen: the kind of step, its sentence, short, and its tab."""
+
+    step: str
+    text: str
+    short: str
+    tab: str
+
+
+class UncheckedAlert(NamedTuple):
+    """An alert that an earlier poll found and that cannot be checked now, because views do not answer.
+
+    `alert` is as it was `at` the instant when it was last seen, `views` are those that do not answer. `advice` is what
+    was to be done about it then, None if nothing was known to help.
+    """
+
+    alert: Alert
+    at: datetime
+    views: tuple[str, ...]
+    advice: EarlierAdvice | None = None
+
+    def as_of(self, now: datetime) -> str:
+        """How old it is, in words."""
+        return f"{AS_OF}{duration((now - self.at).total_seconds())} ago"
+
+    def why(self, now: datetime) -> str:
+        """How old it is and why it cannot be checked, as stands after a sentence."""
+        return f" ({self.as_of(now)}: {', '.join(self.views)} did not answer)"
+
+
+AS_OF = "as of "
+"""How the age of an alert begins that cannot be checked."""
+
+
 class Evidence(NamedTuple):
     """The evidence that something does not exist.
 
@@ -227,6 +264,10 @@ class Evidence(NamedTuple):
     what: str
     views: tuple[str, ...]
     lacking: str
+
+
+NO_ANSWER = "no view answers"
+"""What is said of a poll that is silent."""
 
 
 class UnavailableView(NamedTuple):
@@ -286,14 +327,16 @@ class Reading(Struct, frozen=True, dict=True):
 
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
-    instances that were seen within the last hour and are not open now. `quiesce` is set while the database is being
+    instances that were seen within the last hour and are not open now; `missing` are those that may be gone, while
+    V$INSTANCE does not answer. `quiesce` is set while the database is being
     quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first access. `group_names`
     are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
 
     `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
     the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
     several polls have shown, does not count their servers: they did not queue. `goals` are the results for the goals of
-    service in config.ini, empty without any.
+    service in config.ini, empty without any. `unchecked`
+    are alerts of earlier polls that cannot be checked now.
     """
 
     target: str
@@ -331,6 +374,7 @@ class Reading(Struct, frozen=True, dict=True):
     missed_minimums: tuple[MissedMinimum, ...] = ()
     switched: SwitchedPlan | None = None
     gone: tuple[GoneInstance, ...] = ()
+    missing: tuple[MissingInstance, ...] = ()
     quiesce: Quiesce | None = None
     activity: Activity | None = None
     alerts: tuple[Alert, ...] | None = None
@@ -341,12 +385,13 @@ class Reading(Struct, frozen=True, dict=True):
     forecast: QueueForecast | None = None
     bypassed: tuple[Executing, ...] = ()
     goals: tuple[GoalReading, ...] = ()
+    unchecked: tuple[UncheckedAlert, ...] = ()
 
     def is_silent(self) -> bool:
         """Whether no view answered in this poll: its rows, if it has any, are those of earlier polls."""
         return bool(self.late) and self.stale != 0.0
 
-    def foreseen(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
+    def with_forecast(self, starts: Mapping[Executing, StartForecast], forecast: QueueForecast | None) -> Reading:
         """Return the reading with the forecasts of its queued statements, and their basis."""
         queue = {each.executing(): replace(each, starts=starts.get(each.executing())) for each in self.queue}
         heads = tuple(replace(each, statement=queue[each.statement.executing()]) for each in self.heads)
@@ -376,6 +421,10 @@ class Reading(Struct, frozen=True, dict=True):
     def why_unavailable(self, view: str) -> str:
         """Return why a view (``V$PX_SESSION``) returned nothing, "" if it returned rows or was not queried."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
+
+    def silent(self, view: str) -> str:
+        """Return a view as it was queried (``GV$INSTANCE``) if it gave no answer, "" if it did or was not queried."""
+        return next((each.view for each in self.troubles if each.view.removeprefix("G") == view), "")
 
     def why_unknown(self, what: str) -> str:
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from msgspec import Struct, field
 
@@ -38,6 +38,16 @@ class QueueReason(Enum):
     ORDER_OF_PLAN = "the plan chooses between it and others"
     QUIESCED = "the database is quiesced"
     UNKNOWN = "not known"
+
+
+class NotKnown(NamedTuple):
+    """A fact on which a start depends and that is not known, and the view that did not show it, "" if none would."""
+
+    what: str
+    view: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} is not known{f' ({self.view})' if self.view else ''}"
 
 
 class DopStory(Struct, frozen=True):
@@ -306,7 +316,8 @@ class QueueHead(Struct, frozen=True):
     pluggable database if others are visible, too. `equals` other statements of its queue have waited as long, or for an
     unknown time, so it is not known which is first. `queue_waited` is the total time in seconds that all statements of
     its queue have waited. `was_critical` means that they had waited too long at a previous poll, and not much less
-    since. `fits_with` are the instances that are gone, if the head is too large only because their servers are missing.
+    since. `fits_with` are the instances that are gone or may be, if the head is too large only without their servers.
+    `not_known` is what else decides whether it starts and is not known: then nobody's end is known to help.
     """
 
     group: str
@@ -326,6 +337,7 @@ class QueueHead(Struct, frozen=True):
     queue_waited: float = 0.0
     was_critical: bool = False
     fits_with: tuple[int, ...] = ()
+    not_known: NotKnown | None = None
 
     @property
     def starts_alone(self) -> bool:
@@ -359,7 +371,7 @@ class QueueHead(Struct, frozen=True):
         if self.starts_alone:
             return "too large for the target"
         if self.cause is Cause.UNKNOWN:
-            return "why is not known"
+            return "why it waits is not known"
         if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
             return str(self.cause.value)
         of_target = max((each.short for each in self.shortages if each.everybody), default=0)

@@ -1,7 +1,5 @@
 """Waits of the system: their number, time and distribution, and whether the values contradict each other."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from msgspec import Struct

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_turns import BEGAN, THERE, AlertTurns
+from presman.analysis.alerts.rule_book import silent_views
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
 from presman.analysis.readings.group_readings import Verdict
@@ -199,8 +200,12 @@ class EventWatch:
 
     def _changed_verdicts(self, reading: Reading) -> list[DatabaseEvent]:
         found = []
+        is_blind = bool(silent_views("cpu_starved", reading))
         for group in reading.cluster_groups():
             key, new = (group.con_id, group.name), group.verdict
+            new = (
+                Verdict.UNKNOWN if is_blind and new is Verdict.THROTTLED else new
+            )  # that it is throttled is all we know
             known = self._verdicts.setdefault(key, _Verdicts(new))
             if new is known.lasting or new is Verdict.UNKNOWN:
                 known.coming, known.polls = new, 0

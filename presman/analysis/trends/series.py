@@ -207,7 +207,7 @@ def metric_minutes(snapshot: Snapshot) -> dict[float, dict[Key, float]]:
     A missing value is 0. For windows within one minute, as a change of plan may leave them, the mean weighted by their
     lengths is returned.
     """
-    windows = [*_of_groups(snapshot), *_of_containers(snapshot)]
+    windows = [*_of_groups(snapshot), *_of_instances(snapshot), *_of_containers(snapshot)]
     minutes = _minutes(windows)
     sums: dict[float, dict[Key, list[float]]] = {}
     for each in windows:
@@ -250,6 +250,17 @@ def _of_groups(snapshot: Snapshot) -> Iterator[_Window]:
         }  # fmt: skip
         name = row.consumer_group_name
         yield _Window("group", row.inst_id, row.end_time, row.intsize_csec, values, row.con_id, name)
+
+
+def _of_instances(snapshot: Snapshot) -> Iterator[_Window]:
+    """Yield the CPUs of each instance; groups of a container that may use fewer have that number."""
+    cpus: dict[tuple[int, datetime, int], int] = {}
+    for row in snapshot.rows(GroupMetricHistory):
+        if row.end_time is not None and row.intsize_csec > 0 and row.num_cpus:
+            key = row.inst_id, row.end_time, row.intsize_csec
+            cpus[key] = max(row.num_cpus, cpus.get(key, 0))
+    for (inst_id, end, length), number in cpus.items():
+        yield _Window("group", inst_id, end, length, {CPUS[0]: number}, *CPUS[2:])
 
 
 def _of_containers(snapshot: Snapshot) -> Iterator[_Window]:

@@ -168,7 +168,7 @@ class OldChain:
         """Count decompressed data. Raises DamagedError if it is too much: a small forged chain may hold gigabytes."""
         self._left[what] -= many
         if self._left[what] < 0:
-            raise DamagedError(f"it unfolds to more {what} than a recorder writes")
+            raise DamagedError(f"it decompresses to more {what} than a recorder writes")
 
     def _unpacked(self, content: bytes) -> list[_Frame]:
         self.take(len(content), "bytes")
@@ -278,7 +278,7 @@ class _Moves:
         width = len(old.shape.fields)
         self.length = unpacker.count(shapes.MOST_ROWS)
         if (self.length - old.length) * width > left:
-            raise DamagedError(f"it unfolds to {self.length * width:,} values")
+            raise DamagedError(f"it decompresses to {self.length * width:,} values")
         self.bases: Sequence[Column] = old.columns
         self.gone = old.gone
         if flags & _MOVED:
@@ -310,7 +310,7 @@ def _damage() -> Iterator[None]:
 def _unfolded(content: bytes, most: int) -> bytes:
     try:
         if not 0 <= frame_content_size(content) <= most:
-            raise DamagedError("it unfolds to more bytes than a recorder writes")
+            raise DamagedError("it decompresses to more bytes than a recorder writes")
         return ZstdDecompressor().decompress(content, max_output_size=most)
     except (ZstdError, MemoryError) as error:
         raise DamagedError("it cannot be decompressed") from error
@@ -323,10 +323,10 @@ def _step(bare: bytes, index: int) -> int:
         unpacker.signed()
     unpacker.double()
     if not unpacker.count(_WORDS | _NARROW | _STEP) & _STEP:
-        raise DamagedError("a frame that does not tell what it is the difference to")
+        raise DamagedError("a frame that does not say what it differs from")
     step = unpacker.count(index)
     if bool(step) is not bool(index):
-        raise DamagedError("a frame that is the difference to none")
+        raise DamagedError("a frame that differs from no other")
     return step
 
 

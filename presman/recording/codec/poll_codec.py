@@ -184,7 +184,7 @@ class PollDecoder:
     def _snapshot(self, poll: _PackedPoll, packed: list[tuple[Shape, _PackedSection]]) -> Snapshot:
         values = sum(each.length * len(shape.fields) for shape, each in packed)
         if values > self._most and not self._trusted:
-            raise DamagedError(f"it unfolds to {values:,} values")
+            raise DamagedError(f"it decompresses to {values:,} values")
         is_large = not self._trusted and shapes.POINTER * values + sum(map(len, poll.sections)) > _SMALL
         room = Room(shapes.MOST_MEMORY if is_large else None)
         known: dict[tuple[str, bytes], tuple[Rows, int]] = {}
@@ -335,7 +335,7 @@ class FrameDecoder:
         except zstandard.ZstdError as error:
             raise DamagedError("it cannot be decompressed") from error
         if min(sizes, default=0) < 0 or (not trusted and _is_too_large(sizes)):
-            raise DamagedError("it unfolds to more bytes than a recorder writes")
+            raise DamagedError("it decompresses to more bytes than a recorder writes")
         self._frames = frames
         self._sizes = sizes
         self._decoder = PollDecoder(sum(map(len, frames)), trusted=trusted)

@@ -98,7 +98,7 @@ class Room:
         """Count bytes of memory. Raises DamagedError if they are too many."""
         self.taken += memory
         if self.most is not None and self.taken > self.most:
-            raise DamagedError("it unfolds to more than a recorder writes")
+            raise DamagedError("it decompresses to more than a recorder writes")
 
     def count_doubtful(self, characters: int) -> None:
         """Count characters of texts that must be cleaned. Raises DamagedError if they are too many."""

@@ -1,1 +1,1 @@
-"""Comparison of two windows of recordings: what differs, by how much, and whether it is more than noise."""
+"""Comparison of what differs between two periods of recordings, by how much, and whether it is more than noise."""

@@ -22,7 +22,7 @@ from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
 from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import busiest_sql_ids, count_of_kind, events_of_kind
-from presman.recording.time_words import TimeError, span_of, spelled_span, spelled_time
+from presman.recording.time_words import TimeError, nothing_in, span_of, spelled_span, spelled_time
 from presman.recording.window_lines import PollLines, poll_lines
 from presman.reports.compare import noise
 from presman.reports.compare import window_figures as figures
@@ -361,8 +361,7 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
     if not polls.times:
         if playback.indexes(start, end):
             raise DamagedStoreError(f"{recording.name}: the figures of that time are damaged")
-        whole = spelled_span(playback.first, playback.last)
-        raise WindowError(f"{recording.name} has no polls {spelled_span(*bounds)}: it is {whole}")
+        raise nothing_in(recording.name, spelled_span(*bounds), playback.first, playback.last)
     return _FoundWindow(recording, playback, start, end, polls, twice, asked.goals)
 
 
@@ -416,7 +415,7 @@ def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
     changes = events_of_kind(playback, PLAN_CHANGED, start, end, _MOST_CHANGES)
     notes = [f"{each.text} at {spelled_time(each.at)}" for each in changes]
     if len(changes) >= _MOST_CHANGES:
-        notes.append(f"more changes of the plan than these {_MOST_CHANGES} are not told")
+        notes.append(f"more changes of the plan than these {_MOST_CHANGES} are not listed")
     lost = count_of_kind(playback, LOST, start, end)
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
 

@@ -17,7 +17,7 @@ from presman.recording import time_bins
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import DamagedPolls, StatementLife
 from presman.recording.reader import Recording
-from presman.recording.statement_lives import foreseen, goals_between
+from presman.recording.statement_lives import goals_between, with_forecasts
 from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import EventMark, GroupBin, PollGap, StatementSum, TimeBin
 from presman.reports.report import report_charts
@@ -114,7 +114,7 @@ def gather(
         sums=tuple(time_bins.statement_sums(playback, start, end)),
         heat=_heat(playback, start, end, len(indexes), usual),
         samples=samples,
-        moment=_foreseen(playback, _moment(samples, at)),
+        moment=_forecast_sample(playback, _moment(samples, at)),
         damaged=tuple(playback.damaged(start, end)) if len(indexes) <= CHECKED else (),
         step=max((time_bins.sampled(part).step for part in playback.parts(start, end)), default=1),
         damage=tuple(recording.damage_of(playback)),
@@ -160,11 +160,11 @@ def _moment(samples: tuple[Sample, ...], at: datetime | None) -> Sample | None:
     return samples[-1] if samples else None
 
 
-def _foreseen(playback: Playback, poll: Sample | None) -> Sample | None:
+def _forecast_sample(playback: Playback, poll: Sample | None) -> Sample | None:
     """Return a poll with forecasts, if its queue has any."""
     if poll is None or not poll.reading.queue:
         return poll
-    reading = foreseen(playback, playback.index(poll.at))
+    reading = with_forecasts(playback, playback.index(poll.at))
     return poll if reading is None or reading.at != poll.at else replace(poll, reading=reading, to_do=to_do(reading))
 
 

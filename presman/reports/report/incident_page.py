@@ -12,7 +12,6 @@ from presman.analysis.trends.database_events import DatabaseEvent, kind_in_words
 from presman.base.colours import OTHERS, GroupColours
 from presman.base.formats import ABSENT, count, counted, listed, number, spelled
 from presman.base.markup import Markup, element, joined
-from presman.base.text import clean
 from presman.figures.figure import Figure, Table
 from presman.figures.group_figures import OVERVIEW, PARALLEL_GROUPS
 from presman.figures.measures import headings
@@ -20,7 +19,7 @@ from presman.figures.plan_figures import FINDINGS, PLAN
 from presman.figures.statement_figures import QUEUE, RUNNING, forecast_record
 from presman.recording.recording_source import RecordingSource
 from presman.recording.time_bins import GroupBin, TimeBin
-from presman.recording.time_words import Note, TimeError, instant_of, spelled_instant
+from presman.recording.time_words import Note, instant_of, nothing_in, spelled_instant
 from presman.reports.html_page import bullets, cell_table, made_at, page, section, word_table, zone_of
 from presman.reports.report import report_charts
 from presman.reports.report.incident import EVENTS, Incident, edges, gather
@@ -99,10 +98,7 @@ def incident_of(source: RecordingSource, moment: str | datetime | None, note: No
         for text in source.notes:
             note(text)
         if at is not None and not first <= at <= last:
-            given = clean(moment) if isinstance(moment, str) else spelled_instant(at)
-            raise TimeError(
-                f"--at {given} is not in {source.name}: it is from {spelled_instant(first)} to {spelled_instant(last)}"
-            )
+            raise nothing_in(source.name, f"at {spelled_instant(at)}", first, last)
         return gather(source.recording, playback, source.indexes, at, source.goals)
     finally:
         source.close()

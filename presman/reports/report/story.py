@@ -158,7 +158,7 @@ def _moment(incident: Incident) -> list[str]:
     bad = [each for each in sample.alerts if each.state in {"bad", "warn"}]
     why = f" ({sample.why})" if sample.why else ""
     if not bad:
-        return [f"At {spelled_instant(sample.at)}{why} nothing was wrong{_blindly(sample)}."]
+        return [f"At {spelled_instant(sample.at)}{why} nothing was wrong{_not_known(sample)}."]
     found = [f"At {spelled_instant(sample.at)}{why}: {'; '.join(each.text.rstrip('.') for each in bad[:3])}."]
     if len(bad) > 3:
         found.append(f"{counted(len(bad) - 3, 'more alert')} of that moment in the table below.")
@@ -167,7 +167,7 @@ def _moment(incident: Incident) -> list[str]:
     return found
 
 
-def _blindly(sample: Sample) -> str:
+def _not_known(sample: Sample) -> str:
     lacking = [basis.what for basis in sample.reading.basis if basis.lacking]
     return f", but it is not known whether there was a {', or a '.join(lacking)}" if lacking else ""
 

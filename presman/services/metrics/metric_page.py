@@ -25,7 +25,7 @@ from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
 from presman.figures.metric import Metric, MetricKind, MetricSample
 from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
-from presman.polling.poll_events import Event, FirstLook, PreviewCame, SourceEnded, SourceLost
+from presman.polling.poll_events import Event, FirstLook, PreviewCame, SourceLost
 from presman.polling.sampler import stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
@@ -74,7 +74,7 @@ class ObservedDatabase:
         self.target = target
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
-        self._readings = Readings(target.notifier, foresees=True)
+        self._readings = Readings(target.notifier, with_forecasts=True)
         self._reachability = Reachability(target.name, report)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
@@ -114,8 +114,6 @@ class ObservedDatabase:
             self.run_out = live_event.line if live_event.has_run_out else ""
             level: Level = "debug" if self.run_out else "warning"  # the exporter reports it
             self._lose("lost", text, live_event.code or live_event.text, level, live_event.next_try)
-        elif isinstance(live_event, SourceEnded):
-            self._lose("lost", "it has ended", "end")
 
     def _take(self, came: ReadingCame) -> None:
         reading, snapshot = came.reading, came.snapshot

@@ -1,11 +1,9 @@
 """Web server of the metrics: /metrics with the configured credentials, /-/healthy for anybody.
 
 Its event loop has a thread of its own. A slow handshake, a missing request or a client that does not read holds a place
-for a limited time. When all are taken, a new connection gets the place of the oldest one that has not sent a request,
+for a limited time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request,
 or of one without a password that has been taking its answer for more than a moment.
 """
-
-from __future__ import annotations
 
 import asyncio
 import base64
@@ -22,7 +20,7 @@ from aiohttp import web
 from presman.base.certificates import Certificates
 from presman.base.listeners import WAITING, Standing
 from presman.base.secret import Secret
-from presman.services.listener import Connections, accepting, listening_sockets, place
+from presman.services.listener import Connections, accepting, host_and_port, listening_sockets
 from presman.services.metrics.metric_page import Exposition
 
 PAGE, HEALTH = "/metrics", "/-/healthy"
@@ -71,7 +69,7 @@ class WebApp:
     def answer(self, request: web.BaseRequest, *, is_allowed: bool) -> web.Response:
         """Return the answer to a request, which may have valid credentials."""
         if request.method not in {"GET", "HEAD"}:
-            return web.Response(status=405, text="GET is all there is\n", headers={"Allow": "GET, HEAD"})
+            return web.Response(status=405, text="only GET is allowed\n", headers={"Allow": "GET, HEAD"})
         if request.path == HEALTH:
             return self._health()
         if self.needs_credentials and not is_allowed:
@@ -83,7 +81,7 @@ class WebApp:
     def _health(self) -> web.Response:
         if self._is_healthy():
             return web.Response(text="presman is healthy\n")
-        return web.Response(status=503, text="a database is not polled any more: presman is to be restarted\n")
+        return web.Response(status=503, text="a database is no longer polled: restart presman\n")
 
     def _page(self, request: web.BaseRequest) -> web.Response:
         body, kind = self._exposition.write(request.headers.get("Accept", ""))
@@ -123,7 +121,7 @@ class WebServer:
             AT_ONCE, OF_ADDRESS, note, WAITING, longest=LONGEST, certificates=certificates,
             is_known=self._has_password if app.needs_credentials else None,
         )  # fmt: skip
-        self.url = f"{'https' if certificates else 'http'}://{place(host, self._sockets[0].getsockname()[1])}"
+        self.url = f"{'https' if certificates else 'http'}://{host_and_port(host, self._sockets[0].getsockname()[1])}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ends = asyncio.Event()
         self._has_ended = threading.Event()

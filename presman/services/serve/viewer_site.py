@@ -225,7 +225,7 @@ def static_files() -> dict[str, tuple[str, bytes]]:
     }
     for path in found.values():
         if not path.is_file():
-            raise InputError(f"{path} is missing: this release of textual-serve is not one that presman accepts_host")
+            raise InputError(f"{path} is missing: this release of textual-serve is not one that presman can use")
     return {name: (KINDS[path.suffix], path.read_bytes()) for name, path in found.items()}
 
 

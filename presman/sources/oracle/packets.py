@@ -323,7 +323,7 @@ class Packets:
             if is_whole(self._introduction):
                 self._knows_server, self._introduction = True, None
         except UnfitAnswer:
-            raise NotOracle("the server describes itself as no Oracle database does") from None
+            raise NotOracle("the server does not describe itself as an Oracle database does") from None
 
 
 def _check_accept(packet: bytes) -> None:

@@ -289,7 +289,7 @@ class Execution(Struct, eq=False):
     number: int
     session: SimulatedSession
     cursor: Cursor
-    ticket: QueueEntry
+    entry: QueueEntry
     group: Group
     cpu_each: float
     mb_each: float

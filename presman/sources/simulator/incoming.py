@@ -140,8 +140,8 @@ class Incoming:
         queues = spec.queue == "always" or (spec.queue == "policy" and policy in {"AUTO", "ADAPTIVE"})
         self._number += 1
         number, now = self._number, cluster.now
-        ticket = QueueEntry(number, group, parsed.dop, spec.sets, now, queues)
-        return Execution(number, session, cursor, ticket, group, spec.cpu, spec.mb, work, work, hold, now, stream)
+        entry = QueueEntry(number, group, parsed.dop, spec.sets, now, queues)
+        return Execution(number, session, cursor, entry, group, spec.cpu, spec.mb, work, work, hold, now, stream)
 
     def forget(self, session: SimulatedSession) -> None:
         """Remove an idle session that was ended from its stream."""

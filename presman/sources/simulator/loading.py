@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from presman.base.private_files import has_short_lines, read_small
-from presman.base.release import Release
+from presman.base.release import Release, why_not_played
+from presman.rows.queries import Scope, load
 from presman.sources.simulator.fields import ScenarioError, decode, identifier, suggestion
 from presman.sources.simulator.scenario import (
     ACTIONS,
@@ -137,10 +138,7 @@ def _require(where: str, what: str, word: str, words: Iterable[str]) -> None:
 
 
 def _check(scenario: Scenario, file: str) -> None:
-    try:
-        Release.parse(scenario.header.release)
-    except ValueError as error:
-        raise ScenarioError(f"{file}: release: {error}") from None
+    _check_release(scenario, file)
     _check_work(scenario, file)
     for plan in scenario.plans.values():
         _check_plan(plan, scenario.plans, f"{file}: plans.{plan.name}")
@@ -152,6 +150,23 @@ def _check(scenario: Scenario, file: str) -> None:
     for number, statement in enumerate(scenario.script, 1):
         if statement.sid == OWN_SID:
             raise ScenarioError(f"{file}: script[{number}].sid: {OWN_SID} is presman's own session, which never shows")
+
+
+def _check_release(scenario: Scenario, file: str) -> None:
+    """Raise ScenarioError for a release that cannot be played, or an outage of a view that is not read on it."""
+    try:
+        release = Release.parse(scenario.header.release)
+    except ValueError as error:
+        raise ScenarioError(f"{file}: release: {error}") from None
+    if why := why_not_played(release):
+        raise ScenarioError(f"{file}: release: {why}")
+    if not any(outage.views for outage in scenario.outages):
+        return
+    views = sorted({query.view_in(Scope.INSTANCE) for query in load(release).values()})
+    for number, outage in enumerate(scenario.outages, 1):
+        for view in outage.views:
+            where = f"{file}: outages[{number}].views"
+            _require(where, "no query reads", view.upper().replace("GV$", "V$"), views)
 
 
 def _check_work(scenario: Scenario, file: str) -> None:

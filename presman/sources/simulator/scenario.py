@@ -334,8 +334,8 @@ class Outage:
 
     def hits(self, view: str, now: float) -> bool:
         """Return whether a view (``GV$SESSION``, ``V$SESSION``) hangs at an instant."""
-        plain = view.upper().removeprefix("G")
-        return self.at <= now < self.at + self.lasts and (not self.views or plain in map(str.upper, self.views))
+        named = {each.upper().removeprefix("G") for each in self.views}
+        return self.at <= now < self.at + self.lasts and (not named or view.upper().removeprefix("G") in named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,8 +198,8 @@ class Simulation(Cluster):
             gained = sum(n * self.fractions[inst][group] for inst, n in execution.threads.items())
             done = sum(n * self.fractions[inst][group] * paces[inst] for inst, n in execution.threads.items())
             execution.fraction, execution.pace = gained / threads, done / gained if gained else 1.0
-            ticket = execution.ticket
-            execution.speed = done / threads * ticket.degree / ticket.dop
+            entry = execution.entry
+            execution.speed = done / threads * entry.degree / entry.dop
         set_queue_rates(self, self.workload.executions.values())
 
     def _hand_out(self, machine: Machine) -> tuple[dict[Group, float], dict[Group, float]]:

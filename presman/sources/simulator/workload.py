@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from presman.forecast.scheduler import Chance, Group, QueueEntry, QueueOutcome, StatementQueue
+from presman.forecast.scheduler import Group, QueueEntry, QueueOutcome, SeededRandom, StatementQueue
 from presman.sources.simulator.cluster import Cluster
 from presman.sources.simulator.counters import Count
 from presman.sources.simulator.executions import Execution, Phase, Server, SimulatedSession, even_skews
@@ -87,12 +87,12 @@ class Workload:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.queue = StatementQueue(cluster.plans.limits, Chance(f"{cluster.seed}/queue"))
+        self.queue = StatementQueue(cluster.plans.limits, SeededRandom(f"{cluster.seed}/queue"))
         self.sessions: list[SimulatedSession] = []
         self.executions: dict[SimulatedSession, Execution] = {}
         self.running: list[Execution] = []
         self.ended_cpu: dict[Group, float] = {}
-        self._tickets: dict[int, Execution] = {}
+        self._entries: dict[int, Execution] = {}
         self._entered: list[Execution] = []
         self.pools = SessionPools(cluster, self.executions)
         self._skew = Random(f"{cluster.seed}/skew")
@@ -123,21 +123,21 @@ class Workload:
             self._submit(execution)
 
     def _submit(self, execution: Execution) -> None:
-        cluster, ticket = self._cluster, execution.ticket
-        ticket.submitted = execution.queued_at = cluster.now
-        ticket.group = execution.group
+        cluster, entry = self._cluster, execution.entry
+        entry.submitted = execution.queued_at = cluster.now
+        entry.group = execution.group
         execution.phase = Phase.QUEUED
         cluster.dirty = True
-        self._tickets[ticket.number] = execution
-        if self.queue.submit(ticket):
+        self._entries[entry.number] = execution
+        if self.queue.submit(entry):
             self._start(execution)
         else:
             self._entered.append(execution)
 
     def pump(self) -> None:
         """Start the statements that the queue allows to start, and count those that have to wait."""
-        for ticket in self.queue.pump():
-            self._start(self._tickets[ticket.number])
+        for entry in self.queue.pump():
+            self._start(self._entries[entry.number])
         for execution in self._entered:
             if execution.phase is Phase.QUEUED:
                 execution.session.times_queued += 1
@@ -146,8 +146,8 @@ class Workload:
 
     def expire(self) -> None:
         """Start or end the statements that have timed out in the parallel queue."""
-        for ticket, outcome in self.queue.expire(self._cluster.now):
-            execution = self._tickets[ticket.number]
+        for entry, outcome in self.queue.expire(self._cluster.now):
+            execution = self._entries[entry.number]
             _count(self._cluster, execution, Count.PQ_QUEUE_TIME_OUTS)
             if outcome is QueueOutcome.FORCED:
                 self._start(execution)
@@ -158,15 +158,15 @@ class Workload:
     # Running
 
     def _start(self, execution: Execution) -> None:
-        cluster, ticket = self._cluster, execution.ticket
+        cluster, entry = self._cluster, execution.entry
         _note_queue_wait(self._cluster, execution)
         execution.phase = Phase.RUNNING
         execution.started = cluster.now
         cluster.dirty = True
         _assign_servers(execution, self._cluster.open_machines, self._skew)
-        if ticket.dop > 1:
+        if entry.dop > 1:
             verb = execution.cursor.text.split(None, 1)[0].lower()
-            _home(self._cluster, execution).count_start(ticket.degree, ticket.dop, verb)
+            _home(self._cluster, execution).count_start(entry.degree, entry.dop, verb)
         self.running.append(execution)
 
     def finish_done(self) -> None:
@@ -187,19 +187,19 @@ class Workload:
 
     def _close(self, execution: Execution) -> None:
         """Close the cursor: free its servers, and add its usage to the totals."""
-        cluster, ticket, cursor = self._cluster, execution.ticket, execution.cursor
+        cluster, entry, cursor = self._cluster, execution.entry, execution.cursor
         lasted = cluster.now - execution.started
-        self.queue.release(ticket)
+        self.queue.release(entry)
         for server in execution.servers:
             machine = cluster.machines[server.inst_id - 1]
             machine.names.give(server.number)
             machine.sids.give(server.sid)
-        if execution.servers and ticket.managed:
+        if execution.servers and entry.managed:
             _count(self._cluster, execution, Count.PQS_COMPLETED)
-            _count(self._cluster, execution, Count.PQ_SERVERS_USED, ticket.servers)
+            _count(self._cluster, execution, Count.PQ_SERVERS_USED, entry.servers)
             _count(self._cluster, execution, Count.PQ_ACTIVE_TIME, lasted)
         cursor.executions += 1
-        cursor.px_executions += ticket.servers
+        cursor.px_executions += entry.servers
         cursor.elapsed += lasted
         cursor.cpu += execution.cpu
         cursor.mb += execution.mb
@@ -209,7 +209,7 @@ class Workload:
         cluster, session = self._cluster, execution.session
         cluster.dirty = True
         del self.executions[session]
-        self._tickets.pop(execution.number, None)
+        self._entries.pop(execution.number, None)
         session.last, session.changed = execution.cursor, cluster.now
         if execution.servers:
             group = execution.group
@@ -266,7 +266,7 @@ class Workload:
             self.pools.drop(execution)
             self._end(execution)
         elif execution.phase is Phase.QUEUED:
-            self.queue.release(execution.ticket)
+            self.queue.release(execution.entry)
             _note_queue_wait(self._cluster, execution)
             self._end(execution)
         else:
@@ -276,7 +276,7 @@ class Workload:
 
     def dequeue(self, execution: Execution) -> None:
         """Start a queued statement now, regardless of the limits."""
-        self.queue.force(execution.ticket)
+        self.queue.force(execution.entry)
         self._start(execution)
 
     def reassign(self, execution: Execution, name: str) -> None:
@@ -284,7 +284,7 @@ class Workload:
         group = self._cluster.plans.resolve(execution.group.con_id, name)
         execution.switched = name
         if execution.phase is Phase.QUEUED:
-            self.queue.requeue(execution.ticket, group)
+            self.queue.requeue(execution.entry, group)
             execution.group = group
         elif execution.phase is not Phase.POOL:
             self._move(execution, group)
@@ -295,7 +295,7 @@ class Workload:
         _count(self._cluster, execution, Count.SWITCHES_OUT_CPU_TIME)
         pool = (execution.session.inst_id, execution.group)
         execution.group = group
-        self.queue.move(execution.ticket, group)
+        self.queue.move(execution.entry, group)
         _count(self._cluster, execution, Count.SWITCHES_IN_CPU_TIME)
         self._cluster.dirty = True
         self._fill_pool(*pool)
@@ -320,32 +320,32 @@ def set_queue_rates(cluster: Cluster, executions: Iterable[Execution]) -> None:
     """Add the queued and running parallel statements to the rates of the counters that integrate their time."""
     for execution in executions:
         rates = cluster.account(execution.session.inst_id, execution.group).rates
-        ticket: QueueEntry = execution.ticket
+        entry: QueueEntry = execution.entry
         if execution.phase is Phase.QUEUED:
             rates[Count.PQ_QUEUED_TIME] += 1.0
-            rates[Count.QUEUED_SERVER_SECONDS] += ticket.needs
+            rates[Count.QUEUED_SERVER_SECONDS] += entry.needs
         elif execution.phase is Phase.POOL:
             rates[Count.QUEUED_TIME] += 1.0
-        elif execution.servers and ticket.managed:
+        elif execution.servers and entry.managed:
             rates[Count.ACTIVE_STATEMENT_SECONDS] += 1.0
             for inst_id, threads in execution.threads.items():
                 account = cluster.account(inst_id, execution.group)
-                account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * ticket.sets
+                account.rates[Count.ACTIVE_SERVER_SECONDS] += threads * entry.sets
 
 
 def _assign_servers(execution: Execution, machines: Sequence[Machine], skew: Random) -> None:
     """Distribute the servers over the instances: each is allocated on the instance with most free servers."""
-    ticket = execution.ticket
-    skews = even_skews(ticket.servers, _SKEW, skew)
-    for index in range(ticket.servers):
+    entry = execution.entry
+    skews = even_skews(entry.servers, _SKEW, skew)
+    for index in range(entry.servers):
         machine = max(machines, key=lambda each: (each.names.free, -each.inst_id))
         sid, serial = machine.sids.take()
-        set_, position = divmod(index, ticket.degree)
+        set_, position = divmod(index, entry.degree)
         number = machine.names.take()
         execution.servers.append(Server(machine.inst_id, number, sid, serial, set_ + 1, position + 1, skews[index]))
         threads = execution.threads
-        threads[machine.inst_id] = threads.get(machine.inst_id, 0.0) + 1 / ticket.sets
-    if not ticket.servers:
+        threads[machine.inst_id] = threads.get(machine.inst_id, 0.0) + 1 / entry.sets
+    if not entry.servers:
         execution.threads[execution.session.inst_id] = 1.0
 
 

@@ -444,7 +444,7 @@ def _text(path: Path, encoding: str) -> SpoolText:
         text = f"{path} has {lines:,} lines; presman reads files of {MOST_LINES:,} at most: split it"
         raise SourceError(text, retry=False)
     if not has_short_lines(content):
-        raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is no spool", retry=False)
+        raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is not a spool", retry=False)
     found = decoded(content, encoding)
     return found._replace(text=found.text.replace("\r\n", "\n"))
 

@@ -27,7 +27,7 @@ async def to_tab(app: FrameApp, name: TabName) -> None:
     before = is_at_top(app), app.monitor.choices.tab, app.panels.focused
     await show_tab(app, name.name)
     if before == (True, name.name, app.panels.focused):
-        app.notify(f"{name.title} is on the screen.")
+        app.notify(f"{name.title} is already shown.")
 
 
 def go_home(app: FrameApp) -> None:
@@ -199,7 +199,7 @@ async def go(app: FrameApp, text: str) -> None:
 def switch(app: FrameApp, target: str) -> None:
     """End the monitor and start it again with another target."""
     if target == app.monitor.name:
-        app.notify(f"{target} is on the screen.")
+        app.notify(f"{target} is already shown.")
         if not app.reader.is_open:
             app.panels.focus_first()
         return
@@ -231,5 +231,5 @@ GO = AppKey(
 TARGETS = AppKey(
     Key("targets", "D", "D", "databases", "Watch another target of config.ini."),
     choose_target, has_targets,
-    lambda app: "Only this target is served." if app.is_served else "config.ini names no other target.",
+    lambda app: "presman serves only this target." if app.is_served else "config.ini has no other target.",
 )  # fmt: skip

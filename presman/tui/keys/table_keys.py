@@ -111,7 +111,7 @@ def follow(app: FrameApp) -> None:
         app.following = None
     elif row is not None:
         app.following = FollowedStatement(row)
-        app.notify(f"Following {app.following.name}: a bell and a line when it starts. f again ends that.")
+        app.notify(f"Following {app.following.name}: a bell and a message when it starts. f again stops that.")
     app.paint_lines()
 
 
@@ -126,7 +126,7 @@ def can_follow(app: FrameApp) -> bool:
 
 FOLLOW = AppKey(
     Key("follow", "f", "f", "follow", "Keep the cursor on this statement through sorting and refresh, from the queue "
-        "to its servers; a bell and a line tell when it starts and when it is over. f again ends that."),
+        "to its servers; a bell and a message say when it starts and when it ends. f again stops that."),
     follow, can_follow, "The cursor is not on a queued or running parallel statement.",
     relabel=lambda app: "follow" if app.following is None else "unfollow",
 )  # fmt: skip

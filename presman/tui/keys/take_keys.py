@@ -232,7 +232,7 @@ def why_not_record(app: FrameApp) -> str:
 def why_not_act(app: FrameApp) -> str:
     """Return why no action is possible, "" if one is."""
     if app.is_served:
-        return "Actions are not possible from a browser."
+        return "Actions are not possible in a browser."
     if app.gateway is None:
         return "Actions need --allow-actions: presman was started without it."
     if not has_data(app):
@@ -240,7 +240,7 @@ def why_not_act(app: FrameApp) -> str:
     if app.monitor.choices.behind:
         return "Actions need the newest poll: press End."
     if app.reader.is_open and app.reader.row is None:
-        return "This page is about no session or statement: q goes back to the tables."
+        return "This page is not about a session or statement: q goes back to the tables."
     return ""
 
 
@@ -251,13 +251,13 @@ COPY = AppKey(
     copy, has_data, NO_DATA,
 )  # fmt: skip
 COPY_TO_DO = AppKey(
-    Key("copy_to_do", "C", "C", "copy DO", "Copy the commands that the line DO names, from any tab. Nothing is run."),
+    Key("copy_to_do", "C", "C", "copy DO", "Copy the commands of DO, from any tab. Nothing is run."),
     copy_to_do, has_to_do,
-    "The line DO has no command now.",
+    "DO has no command now.",
 )  # fmt: skip
 ACT = AppKey(
     Key("act", "a", "a", "act", "With --allow-actions: start, switch, cancel or kill the row's statement or session, "
-        "once you confirm."),
+        "after you confirm."),
     act, lambda app: not why_not_act(app), why_not_act,
 )  # fmt: skip
 EXPORT = AppKey(

@@ -31,7 +31,7 @@ def ends_it(found: Unblock, room: int | None = None, *, key: bool = False) -> Li
     hint = _hint(found) if key else ()
     if found.looks_first:
         return (label, *_blockers(found), *hint)
-    if found.names_nobody:
+    if found.names_none:
         return (label, (found.sentence, "dim"), *hint)
     hint = (*perhaps_others(found), *hint)
     every, joint = _named_of(found)

@@ -158,7 +158,7 @@ def outliers_page(width: int) -> Content:
         for trouble in troubles:
             lines += [((f" {trouble.view}: {trouble.text} {trouble.cure}", "warn"),), ()]
         if not reading.outliers and not troubles:
-            lines.append(((" asked; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
+            lines.append(((" requested; the answer comes with the next poll (the views exist from 12.1 on)", "dim"),))
         for each in reading.outliers:
             lines += _view(each, width)
         return lines
@@ -234,7 +234,7 @@ def _owner_and_sessions(found: ScopeContents, past: SqlPast) -> Iterable[Line]:
     parts = running_in_words(found.running)
     parts += [f"{len(found.queue)} queued"] if found.queue else []
     parts += [f"{counted(len(rest), 'other session')}" if parts else counted(len(rest), "session")] if rest else []
-    yield fact("now", ", ".join(parts) or "nobody runs it")
+    yield fact("now", ", ".join(parts) or "no session runs it")
 
 
 def _own_sessions(found: ScopeContents) -> list[SessionReading]:

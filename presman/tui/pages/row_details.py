@@ -278,7 +278,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         sentence(in_words(reading, row)),
         fact("entitled now", f"{number(row.entitled)} CPUs at the groups' current demand"),
         fact("guaranteed", _guaranteed(row)),
-        fact("limit", "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"),
+        fact("limit", _limit(row, reading)),
         fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
         fact("sessions", f"{count(row.active_sessions)} active, {slices}"),
         *([fact("quiesced", f"{counted(row.held, 'session')} held", "warn")] if row.held else []),
@@ -339,7 +339,15 @@ def _guaranteed(row: GroupReading) -> str:
     return f"{number(row.guaranteed)} CPUs when all are busy ({percent(100 * row.share)} %)"
 
 
+def _limit(row: GroupReading, reading: Reading) -> str:
+    if row.limit is None and row.limit_view and reading.why_unavailable("V$RSRCMGRMETRIC"):
+        return f"not known ({row.limit_view})"
+    return "none" if row.limit is None else f"{number(row.limit)} CPUs (UTILIZATION_LIMIT)"
+
+
 def _servers_limit(row: GroupReading) -> str:
+    if row.servers_limit is None and row.limit_view:
+        return f"not known ({row.limit_view})"
     if row.servers_limit is None:
         whole = row.container_servers
         return "none" if whole is None else f"none of its own; its container may hold {counted(whole, 'server')}"

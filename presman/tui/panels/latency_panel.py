@@ -12,7 +12,7 @@ from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import late_note
-from presman.figures.histogram_figures import EVENTS, brief, figures, lately, range_text
+from presman.figures.histogram_figures import EVENTS, brief, figures, lately, range_text, span_text
 from presman.tabs.latency import alike, events, longest_over, over
 from presman.tabs.parts import Moment
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
@@ -123,7 +123,7 @@ class LatencyPanel(Panel):
         uptime = moment.reading.header.uptime_of(row.inst_id)
         startup = histograms.since_startup(histogram, uptime) if histogram else None
         window = track.window(moment.reading.at.timestamp(), minutes * 60) if histogram else None
-        now, span = lately(latest), duration(window.seconds if window else None)
+        now, span = lately(latest), span_text(window.seconds if window else None)
         polled = f"window: last {minutes} min ({span} polled)"
         note = row.event if histogram else f"{row.event}  its histogram is read from the next poll on"
         self._figures.show_rows(figures(latest, window, startup, minutes), (), note)

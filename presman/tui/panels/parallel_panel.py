@@ -212,7 +212,7 @@ def why_lines(story: Story, width: int, most: int | None = None, room: int | Non
     Heads without room are named. `most` None means no limit. If the first head needs more than `room`, its arithmetic
     is omitted: the table of the queue is more useful.
     """
-    lines = [*story.top, *([story.nothing] if story.nothing else [])]
+    lines = [*story.top, *(wrap(story.nothing, width, 3) if story.nothing else [])]
     blocks = [_head(story.heads, index, width, key=story.key and not index) for index in range(len(story.heads))]
     if blocks and room is not None and len(blocks[0]) > room:
         blocks[0] = _head(story.heads, 0, width, key=story.key, brief=True)

@@ -59,11 +59,11 @@ TARGETS: Table[_Target] = Table(
     "Databases",
     (
         Figure[_Target]("target", "Target of config.ini", NAME, "Its section.", "name", width=30, sortable=False),
-        Figure[_Target]("now", "", NAME, "Which one is on the screen.", lambda row: row.now or " ", width=14,
+        Figure[_Target]("now", "", NAME, "Which one is shown.", lambda row: row.now or " ", width=14,
                         sortable=False),
     ),
     lambda row: row.name,
-    "config.ini names no target.",
+    "config.ini has no target.",
 )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ COPIES: Table[_CopyLine] = Table(
                           sortable=False),
         Figure[_CopyLine]("what", "what", NAME, "What it is.", lambda row: row.what or " ", width=_WHAT,
                           sortable=False),
-        Figure[_CopyLine]("text", "text", NAME, "What is copied, and whom it affects.", "text", width=20, flexible=True,
+        Figure[_CopyLine]("text", "text", NAME, "What is copied, and what it affects.", "text", width=20, flexible=True,
                           sortable=False),
     ),
     lambda row: row.number,

@@ -362,12 +362,14 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     old: Line = (("when last seen: ", "warn"),) if was_so else ()
-    # The shorter words may lose an aside, then the last clause, then the key that only shows more: no sentence is cut.
+    # The shorter words may lose an aside, then why one has to wait, then the last clause, then the key that only shows
+    # more: no sentence is cut.
     brief = found.short.rpartition("; ")[0] or found.short
     last = hint if found.command is not None else ()
     least = found.short.rpartition(": ")[0] or found.short
     aside = _ASIDE.sub("", found.short)
-    words = (*((aside,) if aside != found.short else ()), brief, least)
+    wait = [clause for clause in found.short.split("; ")[1:] if clause.startswith("wait: ")]
+    words = (*((aside,) if aside != found.short else ()), *found.between, *wait, brief, least)
     shorter = ((text, more) for text in words for more in (hint, last))
     both = [(f"{found.short}; {found.beside}", hint)] if found.beside else []
     for text, more in ((found.text, hint), *both, (found.short, hint), *shorter):

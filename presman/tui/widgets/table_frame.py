@@ -1,5 +1,6 @@
 """A table as lines: its title, its heads, and as many rows as fit the height. Independent of widgets."""
 
+import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -215,7 +216,7 @@ class TableFrame:
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
         self._heights = []
         if not self.rows.shown:
-            return lines + [pad(line, width) for line in self._emptiness(width)[top : top + shown]]
+            return lines + [pad(line, width) for line in self._emptiness(width, shown)[top : top + shown]]
         self._heights = self._shared_out(fitted, shown, top)
         for row, count in zip(self.rows.shown[top:], self._heights, strict=False):
             lines += wrapped_row(fitted, gap_at(width), row, count, self._scales, self._trend, width, self.colours)
@@ -285,8 +286,8 @@ class TableFrame:
         runs.append((scrolled_out, "dim"))
         return pad(runs, width)
 
-    def _emptiness(self, width: int) -> list[Line]:
-        """Return the sentence on why there are no rows, in full: the space of the rows is free."""
+    def _emptiness(self, width: int, room: int | None = None) -> list[Line]:
+        """Return the sentence on why there are no rows; with too little `room` its views are counted, not named."""
         rows = self.rows
         if not self.filled:
             why = "waiting for the first poll …"
@@ -294,7 +295,19 @@ class TableFrame:
             why = f"Nothing matches the filter {rows.needle}"
         else:
             why = self.unavailable or rows.table.empty
-        return wrap(((why, "dim"),), width)
+        found = wrap(((why, "dim"),), width)
+        if room is not None and len(found) > room:
+            brief = wrap(((_VIEWS.sub(_counted_views, why), "dim"),), width)
+            return brief if len(brief) <= room else found
+        return found
+
+
+_VIEWS = re.compile(r"\(by ([\w$]+(?:, [\w$]+)+)\)")
+"""The views that a sentence rests on, where there are several."""
+
+
+def _counted_views(found: re.Match[str]) -> str:
+    return f"(by {found[1].count(',') + 1} views)"
 
 
 def _more_rows(above: int, below: int) -> str:

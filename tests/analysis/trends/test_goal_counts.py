@@ -1,4 +1,4 @@
-"""Goals of service: who started in time, counted once, by hand."""
+"""Goals of service: statements that started in time, each counted once; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hour of the metric history as points: at any second that windows end, of instances that do not end together."""
+"""The hour of the metric history as points: windows may end at any second, and differ between instances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from presman.analysis.trends.series import Series, metric_minutes
+from presman.analysis.trends.series import CPUS, Series, metric_minutes
 from presman.polling.poller import Poller
 from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
@@ -107,3 +107,16 @@ def test_no_hour_of_a_simulated_database_uses_more_cpus_than_it_has(scenario: st
 def test_without_rows_there_are_no_minutes() -> None:
     assert metric_minutes(snapshot()) == {}
     assert metric_minutes(snapshot(window(0, 1.0, intsize_csec=0))) == {}
+
+
+def test_the_hour_before_has_the_cpus_of_that_time() -> None:
+    """An instance had 8 CPUs two minutes ago and has 16; a container of it may use 4. The chart has its line there."""
+    rows = [window(150, 1.0, num_cpus=8), window(90, 1.0, num_cpus=16), window(90, 1.0, num_cpus=4, con_id=3)]
+    other = [window(90, 1.0, num_cpus=2, inst_id=2)]
+    series = Series()
+    series.fill(snapshot(*rows, *other))
+    cpus = series.buckets(CPUS, MINUTE - 180, 60.0, 3)
+    assert [each for each in cpus if each is not None] == [8.0, 18.0]
+    nothing = Series()
+    nothing.fill(snapshot(window(90, 1.0, num_cpus=None)))
+    assert set(nothing.buckets(CPUS, MINUTE - 180, 60.0, 3)) == {None}

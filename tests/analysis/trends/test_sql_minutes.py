@@ -1,4 +1,4 @@
-"""The texts of statements: kept once they were read, and why there is none."""
+"""The texts of statements: kept once read, and the reason if there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen of one statement."""
+"""The executions seen of one statement."""
 
 from __future__ import annotations
 

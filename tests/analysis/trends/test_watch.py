@@ -1,4 +1,4 @@
-"""What is remembered over many readings."""
+"""State that is remembered over many readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Status of what runs: the lock tells who lives, the file how it is."""
+"""The status of running commands: the lock shows which live, the file how they are."""
 
 from __future__ import annotations
 
@@ -154,8 +154,9 @@ def test_what_cannot_be_written_is_told_once_until_it_can() -> None:
     refused = [True]
 
     def write(file: StatusFile, status: RunStatus) -> None:
-        tries.append(refused[0])
-        if refused[0]:
+        is_refused = refused[0]  # asked once: the test may change it at any moment
+        tries.append(is_refused)
+        if is_refused:
             raise OSError(28, "No space left on device", "run.json")
 
     tries: list[bool] = []

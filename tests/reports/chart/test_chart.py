@@ -176,7 +176,7 @@ def test_what_cannot_be_drawn_is_told_by_its_line(text: str, words: str, tmp_pat
 
 
 def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
-    with pytest.raises(ChartError, match="/dev/zero: it is no plain file"):
+    with pytest.raises(ChartError, match="/dev/zero: it is not a regular file"):
         read_series(Path("/dev/zero"))
     for begin in ("", TIDY, '{"a": "'):
         path = written(tmp_path, begin)

@@ -1,4 +1,4 @@
-"""Charts of series: which lines there are, where a point is, what stands at the axes and under the mouse; by hand."""
+"""Charts of series: lines, positions of points, labels of axes and tooltips; by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a difference is more than noise: the arithmetic by hand, and how often chance alone is taken for more."""
+"""Whether a difference is more than noise: the arithmetic by hand, and the rate of false alarms."""
 
 from __future__ import annotations
 

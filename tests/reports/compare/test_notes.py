@@ -1,4 +1,4 @@
-"""Notes of a comparison: what both windows share, how many differences chance alone would mark; by hand."""
+"""Notes of a comparison: the overlap of the windows, the differences that chance alone would mark; by hand."""
 
 from __future__ import annotations
 

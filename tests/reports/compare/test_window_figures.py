@@ -1,4 +1,4 @@
-"""Figures of groups between polls as quotients: what instances have together, and what is not known; by hand."""
+"""Figures of groups between polls as quotients: sums over instances, and unknown values; by hand."""
 
 from __future__ import annotations
 

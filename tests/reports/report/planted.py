@@ -1,4 +1,4 @@
-"""Hostile text in every text column that presman reads, recorded, and the pages that are made of it.
+"""Recordings with hostile text in every text column, and the pages made from them.
 
 The columns are those of the records, so that a new one is among them by itself. A word of an enumeration that became
 hostile hides what it stands for: so each round plants one text column of every view, one more all of them, and one

@@ -1,4 +1,4 @@
-"""Charts of a report: where each thing is drawn, worked out by hand on an axis of one unit a second."""
+"""Charts of a report: positions, calculated by hand on an axis of one unit a second."""
 
 from __future__ import annotations
 

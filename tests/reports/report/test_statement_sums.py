@@ -1,4 +1,4 @@
-"""What a report says of parallel statements agrees with the polls of its recording: sums, bars, waits.
+"""Statements of a report agree with the polls of its recording: sums, bars, waits.
 
 The figures expected are worked out here from the polls, row by row, by nothing that the report uses.
 """

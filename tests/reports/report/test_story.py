@@ -1,4 +1,4 @@
-"""The story of a report, sentence by sentence, and what a page does not know: from values made here."""
+"""The story of a report, sentence by sentence, and its unknowns: from values made here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice: faults whose cure is known by arithmetic, the scripts, and what is said where there is no advice."""
+"""Advice: problems whose cure is known by arithmetic, the scripts, and the messages without advice."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert "p95 wait of BATCH against PARALLEL_SERVERS_TARGET" in text
     assert "25 %       now" in text
     assert "presman never runs" in text
-    assert "a run time does not depend on what runs beside it" in " ".join(text.split())
+    assert "run times do not depend on what else runs" in " ".join(text.split())
     assert "who must not lose by a choice is named with --keep" in text
     assert text == as_text(given(LIMITED)), "the same seed says the same"
 
@@ -277,8 +277,8 @@ def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -
     assert found.replay_error > GOAL.seconds
     assert (found.verdict, {each.meets for each in (found.now, *found.choices)}) == ("unsure", {None})
     text = " ".join(as_text(found).split())
-    assert "Whether a choice meets the goals cannot be told: the replay misses what was observed, on average by" in text
-    assert "would have met the goals cannot be told" in text
+    assert "Whether a choice meets the goals is not known: the replay misses what was observed, on average by" in text
+    assert "would have met the goals is not known" in text
     assert "(would have" not in text
 
 

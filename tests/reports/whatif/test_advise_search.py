@@ -1,4 +1,4 @@
-"""The search for advice: what is tried, how a choice is judged, where it goes from there; by hand."""
+"""The search for advice: what is tried, how a choice is judged, and the next steps; by hand."""
 
 from __future__ import annotations
 
@@ -250,6 +250,33 @@ def test_values_that_come_to_the_same_by_themselves_are_tried_once_at_first() ->
     found = search()
     known(found, B25=3.0, B50=3.0, E13=5.0, E25=4.0, E50=5.0)
     assert found._distinct() == {("limits", BATCH): [25, 75], ("limits", ETL): [13, 25, 63, 88]}
+
+
+def test_it_goes_on_from_what_costs_little_and_nearly_meets_the_goal() -> None:
+    """Of what costs 0.9 more a change makes no better choice than one for 0.5, also if it meets the goal."""
+    found = search()
+    put(found, PRESENT, Scored(9.0, (99 * GOAL.seconds,), 0.0, True))
+    put(found, limit(BATCH, 50), Scored(1.5, (0.0,), 0.5, True))
+    put(found, limit(BATCH, 75), Scored(1.9, (0.0,), 0.9, True))
+    put(found, limit(ETL, 25), Scored(5.1, (2 * GOAL.seconds,), 0.1, True))
+    put(found, limit(ETL, 50), Scored(6.6, (6 * GOAL.seconds,), 0.05, True))
+    put(found, limit(ETL, 63), Scored(1.0, (0.0,), 0.0, False))
+    order = []
+    while (choice := found._next()) is not None:
+        order.append(choice)
+        found._vary(choice, dict.fromkeys(found.grid, ()))
+    firsts = [limit(ETL, 25), limit(BATCH, 50), limit(ETL, 50), limit(BATCH, 75), PRESENT]
+    assert order == [*firsts, limit(ETL, 63)], "who must not lose does by the last"
+
+
+def test_a_smaller_target_with_a_limit_is_found_beside_a_target_that_is_enough() -> None:
+    """Neither a target of 48 nor a limit of 25 % on ETL meets the goal alone, a target of 64 does."""
+    arrivals, plan, goal = planted("target too small", 9506)
+    found = Search(ObservedLoad.of(arrivals, plan, [goal], 9506), [goal], [], FAMILIES["target too small"])
+    found.courses = 1
+    found.run(lambda *_: None)
+    assert found.best == limit(Group(0, "ETL"), 25) | {Change("target", None, 48)}
+    assert len(found.scored) <= 153, "of 1,536 choices"
 
 
 def test_of_equal_choices_that_of_fewer_changes_is_better_and_one_that_harms_none_of_all() -> None:

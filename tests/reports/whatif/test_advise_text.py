@@ -106,7 +106,7 @@ def test_choices_have_their_groups_below_them() -> None:
     one = ReplayedChoice(("limit of BATCH 25 % -> 50 %", "target up"), True, 1, (SAME, lost))
     lines = as_text(advice(choices=(one, NONE))).splitlines()[4:12]
     assert lines == [
-        "choices, none of which another beats in everything; waits before -> after",
+        "choices, none better than another in every respect; waits before -> after",
         "    group                    statements               median                  p95 not started",
         " 1. limit of BATCH 25 % -> 50 %; target up (would have met the goals; peak 1 server)",
         "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",

@@ -1,4 +1,4 @@
-"""Arrivals as they are read, what is worked out of a replay's waits, and the report of it; by hand."""
+"""Arrivals as they are read, the figures of a replay's waits, and its report; by hand."""
 
 from __future__ import annotations
 

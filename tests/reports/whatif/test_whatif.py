@@ -1,4 +1,4 @@
-"""Observed statements once more, under the same limits and under others."""
+"""Observed statements replayed under the same limits and under others."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
-    with pytest.raises(ArrivalsError, match="cannot read /dev/zero: it is no plain file"):
+    with pytest.raises(ArrivalsError, match="cannot read /dev/zero: it is not a regular file"):
         read_arrivals(Path("/dev/zero"))
     path = tmp_path / "holes.csv"
     with path.open("wb") as file:
@@ -347,9 +347,9 @@ def test_levels_that_a_plan_does_not_have_are_refused(tmp_path: Path, capsys: py
     assert main(["whatif", str(tmp_path / "pdb.presman")]) == 0
     assert "REPORTING (SALES)" in capsys.readouterr().out
     assert main(["whatif", str(tmp_path / "pdb.presman"), "--level", "REPORTING=2"]) == 2
-    assert "--level: groups stand in subplans or several containers" in capsys.readouterr().err
+    assert "--level: groups are in subplans or several containers" in capsys.readouterr().err
     assert main(["whatif", str(tmp_path / "pdb.presman"), "--limit", "REPORTING=12.5"]) == 2
-    assert "the number is a whole one" in capsys.readouterr().err
+    assert "the number must be whole" in capsys.readouterr().err
 
 
 def test_a_target_is_told_only_where_it_is_above_what_is_known() -> None:

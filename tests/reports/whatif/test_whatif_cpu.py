@@ -1,4 +1,4 @@
-"""What if, for CPU: who would lack how much, by hand-worked arithmetic; and the command on a recording."""
+"""What if, for CPU: which groups would lack how much, by hand; and the command on a recording."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_command(recording: Path, inside: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--cpu-limit", "BATCH=0"), "the number is from 1 to 100"),
+        (("--cpu-limit", "BATCH=0"), "the number must be from 1 to 100"),
         (("--cpu-limit", "BATCH=40", "--cpu-limit", "BATCH=20"), "--cpu-limit names BATCH 2 times"),
         (("--limit", "ETL=5", "--limit", "ETL=9"), "--limit names ETL 2 times"),
         *((("--live-minutes", text), "not a number of minutes above 0") for text in ("nan", "-1", "0", "1e9", "x")),

@@ -1,4 +1,4 @@
-"""What if, of the queue now: starts under other limits, worked out by hand; limits, which is meant, what is refused."""
+"""What if, of the queue now: starts under other limits by hand; the choice of a limit, and refusals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
 from presman.base.release import Release
-from presman.forecast.course import HORIZON, Came, Holder, QueueNow, Waiting
-from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, Foresight
+from presman.forecast.course import HORIZON, Holder, PastArrival, QueueNow, Waiting
+from presman.forecast.forecaster import COURSES, ENOUGH, PENDING, ForecastBasis
 from presman.forecast.queue_now import Modelled
 from presman.forecast.scheduler import Group, Limits, Queueing, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
@@ -69,7 +69,7 @@ class Knowing:
     held: int = 48
     rows: tuple[QueuedStatement, ...] = (queued(1, timeout_left=None), queued(2, timeout_left=None))
     shown: tuple[StartForecast, ...] = (StartForecast(6.0, 5.0, 7.0), StartForecast(16.0, 15.0, 17.0))
-    came: tuple[Came, ...] = ()
+    came: tuple[PastArrival, ...] = ()
 
     @property
     def reading(self) -> Reading:
@@ -90,8 +90,8 @@ class Knowing:
         return QueueNow(limits, (Holder(ETL, self.held, 4.0, TEN),), waits, self.came, 60.0 if self.came else 0.0)
 
     def under(self, *changes: Change) -> list[ChangedStart]:
-        foresight = Foresight(AT, Modelled(self.now, (None,), self.rows), 1.0, 0.0, 1)
-        return QueueCourses(foresight).compare(self.reading, self.load, frozenset(changes))
+        forecast_basis = ForecastBasis(AT, Modelled(self.now, (None,), self.rows), 1.0, 0.0, 1)
+        return QueueCourses(forecast_basis).compare(self.reading, self.load, frozenset(changes))
 
 
 def medians(found: list[ChangedStart]) -> list[float | None]:
@@ -148,20 +148,20 @@ def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once
     assert second.row.starts.median == pytest.approx(16.0)
     assert medians([first, second]) == [0.0, 10.0]
     late = Knowing()
-    foresight = Foresight(AT, Modelled(late.now, (None,), late.rows), 1.0, 0.0, 1)
+    forecast_basis = ForecastBasis(AT, Modelled(late.now, (None,), late.rows), 1.0, 0.0, 1)
     new = replace(late.reading, queue=(*late.reading.queue, replace(queued(3, timeout_left=None), starts=PENDING)))
-    found = QueueCourses(foresight).compare(new, late.load, frozenset())
+    found = QueueCourses(forecast_basis).compare(new, late.load, frozenset())
     assert [each.row.starts == PENDING for each in found] == [False, False, True], "no course has the third yet"
     answer = WhatIfAnswer(new, frozenset(), present()[1], found, "")
     assert last_words(answer) == (
-        "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not worked out yet."
+        "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not calculated yet."
     )
 
 
 def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_start() -> None:
-    many = Knowing(came=tuple(Came(each / 100, BATCH, 32, TEN) for each in range(6000)))
+    many = Knowing(came=tuple(PastArrival(each / 100, BATCH, 32, TEN) for each in range(6000)))
     for_good = many.now._replace(holders=(Holder(ETL, 32, 0.0, None),))
-    courses = QueueCourses(Foresight(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
+    courses = QueueCourses(ForecastBasis(AT, Modelled(for_good, (None,), many.rows), 1.0, 0.0, 1))
     choice: Choice = frozenset({Change("target", None, 32)})
     found = courses.compare(many.reading, many.load, choice)
     for each in found:
@@ -177,20 +177,20 @@ def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_star
 
 
 def test_a_lower_degree_is_for_those_that_come_and_they_run_longer() -> None:
-    some = Knowing(came=(Came(1.0, BATCH, 32, TEN),))
+    some = Knowing(came=(PastArrival(1.0, BATCH, 32, TEN),))
     then = under(some.now, some.load, frozenset({Change("degree", BATCH, 4)}))
     assert then.waiting == some.now.waiting
-    (each,) = then.came
-    assert (each.servers, each.lasts.times[0], each.lasts.mean) == (8, 40.0, pytest.approx(4e-9))
+    (each,) = then.arrivals
+    assert (each.servers, each.duration.times[0], each.duration.mean) == (8, 40.0, pytest.approx(4e-9))
 
 
 def test_another_level_is_another_order_and_what_a_container_may_have_stays() -> None:
     some, (_, limits) = Knowing(), present()
     both = frozenset({BATCH, Group(0, "REPORTS")})
     now = some.now._replace(limits=replace(some.now.limits, root=limits.load.plan.tree, target=64))
-    assert set(now.limits.draws(both).groups) == both
+    assert set(now.limits.served_first(both).groups) == both
     first = under(now, limits.load, frozenset({Change("levels", BATCH, 1)})).limits
-    assert first.draws(both).groups == (BATCH,)
+    assert first.served_first(both).groups == (BATCH,)
     order = under(some.now, some.load, frozenset({Change("limits", BATCH, 100)})).limits
     assert order.root is some.now.limits.root
     assert order.rules[BATCH].pools == (ServerPoolLimit("0 ", 60), ServerPoolLimit("0 BATCH", 64))
@@ -205,11 +205,11 @@ def test_nobody_is_shown_to_start_before_who_stands_before_him() -> None:
 
 def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
     some = Knowing()
-    foresight = Foresight(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
+    forecast_basis = ForecastBasis(AT, Modelled(some.now, (None,), some.rows), 1.0, 0.0, 1)
     poor = replace(some.reading, forecast=QueueForecast(ForecastRecord(10, 4, 30.0)))
-    assert why_unknown(poor, foresight) == "4 of 10 started in the range forecast: too few to say"
-    assert why_unknown(some.reading, foresight) == ""
-    assert why_unknown(some.reading, None) == "it is being worked out"
+    assert why_unknown(poor, forecast_basis) == "4 of 10 started in the range forecast: too few to say"
+    assert why_unknown(some.reading, forecast_basis) == ""
+    assert why_unknown(some.reading, None) == "it is being calculated"
     few = StartForecast(why_none="a forecast needs 5 statements that have ended, and presman has seen 3")
     assert why_unknown(Knowing(shown=(few, few)).reading, None) == few.why_none
     assert why_unknown(replace(poor, queue=()), None) == "", "nobody waits"
@@ -220,7 +220,7 @@ def test_where_forecasts_are_poor_nothing_is_said_and_it_says_why() -> None:
 
 def came(scenario: str, polls: int) -> ReadingCame:
     """The last of some polls, with what its forecasts are made of."""
-    readings = Readings(foresees=True)
+    readings = Readings(with_forecasts=True)
     for snapshot, _ in polled(scenario, polls):
         found = readings.of(Polled(snapshot))
     assert isinstance(found, ReadingCame)
@@ -404,9 +404,9 @@ def test_a_script_names_the_container_and_a_limit_of_cpu() -> None:
 
 def test_of_a_real_queue_every_start_is_within_the_horizon() -> None:
     found = came("storm", 25)
-    assert found.foresight is not None
+    assert found.forecast_basis is not None
     limits = PresentLimits.of(found.reading, found.previous, found.snapshot, RowCache())
-    courses = QueueCourses(found.foresight)
+    courses = QueueCourses(found.forecast_basis)
     same = courses.compare(found.reading, limits.load, frozenset())
     assert {each.row.executing() for each in same} == {row.executing() for row in found.reading.queue}
     for each in same:

@@ -1,4 +1,4 @@
-"""Databases of a fleet for tests: every state there is."""
+"""Databases of a fleet for tests, one in each state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet of a central store: what recorders wrote last, and how old it is."""
+"""A fleet from a central store: what recorders wrote last, and its age."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_what_the_newest_poll_could_not_see_is_told(tmp_path: Path, moments: lis
         none, some = sorted(fleet.members(), key=lambda each: each.name)
     assert (some.connection, is_seen(some)) == (ConnectionState.LIVE, False)
     assert some.key_figures is not None
-    assert some.key_figures.unknown == "no answer in time: GV$SESSION"
+    assert some.key_figures.unknown == "not known: GV$SESSION: no answer in time"
     assert (none.connection, none.reason, none.key_figures) == (ConnectionState.LATE, "no view answers", None)
 
 

@@ -1,4 +1,4 @@
-"""One database of a fleet, and many: each in a thread of its own, none waits for another."""
+"""Databases of a fleet: each has its own thread, and none waits for another."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from presman.analysis.fleet import ConnectionState, Member
 from presman.base.errors import InputError
 from presman.figures.fleet_figures import why
+from presman.polling import sampler
 from presman.polling.poll_events import SourceLost
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, ReadingCame
@@ -30,7 +31,9 @@ class Clock:
 
 
 @pytest.fixture
-def watch() -> Iterator[Callable[..., WatchedDatabase]]:
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., WatchedDatabase]]:
+    """What is lost is tried again when the test says so: by itself it would be back before a slow test has looked."""
+    monkeypatch.setattr(sampler, "FIRST_PAUSE", 60.0)
     begun: list[WatchedDatabase] = []
 
     def begin(source: Any, interval: float = 3600.0, **settings: Any) -> WatchedDatabase:
@@ -76,10 +79,10 @@ def test_lost_is_tried_again_and_what_was_known_is_no_longer_shown(watch: Callab
     lost = reaches(database, ConnectionState.LOST)
     assert (lost.key_figures, lost.reason) == (None, "ORA-03113: end-of-file")
     assert lost.retry_in is not None
-    assert 0 < lost.retry_in <= 1
+    assert 0 < lost.retry_in <= 60
     assert len(lost.past.cpu_percent) == 1
-    clock.now += 2.0
-    assert database.member().since == 2.0
+    clock.now += 60.0
+    assert database.member().since == 60.0
     assert database.member().retry_in == 0.0
     database.sampler.poll_now()
     assert len(reaches(database, ConnectionState.LIVE).past.cpu_percent) == 2
@@ -101,14 +104,14 @@ def test_who_listens_has_the_newest_at_once_and_more_while_he_does(watch: Callab
     database.listen(heard.append, 0.001)
     assert isinstance(heard[0], ReadingCame)
     assert heard[0].reading is database.reading
-    assert database._readings.foresees
+    assert database._readings.with_forecasts
     database.set_detail_level(DetailLevel.WHOLE)
     until(lambda: len(heard) > 3, "polls as often as the listener wants")
     numbers = [each.reading.number for each in heard]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     database.leave()
     assert not database.is_attached
-    assert not database._readings.foresees
+    assert not database._readings.with_forecasts
     assert (database.sampler._detail_level, database.sampler._refresh) == (DetailLevel.NARROW, 3600.0)
 
 
@@ -120,11 +123,11 @@ def test_a_loss_is_told_to_who_comes_later_with_the_seconds_that_are_left(
     database = watch(source, clock=clock)
     reaches(database, ConnectionState.LOST)
     heard: list[Any] = []
-    clock.now += 0.5
+    clock.now += 30.0
     database.listen(heard.append, 3600.0)
     assert isinstance(heard[0], SourceLost)
     assert heard[0].retry_in is not None
-    assert heard[0].retry_in <= 0.5
+    assert heard[0].retry_in <= 30.0
 
 
 def test_a_poll_that_makes_no_sense_is_told_and_the_next_one_counts(

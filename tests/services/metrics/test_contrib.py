@@ -1,4 +1,4 @@
-"""contrib/ names what there is: no metric of a dashboard or rule has another name by now."""
+"""contrib/: every metric that a dashboard or rule names exists."""
 
 from __future__ import annotations
 

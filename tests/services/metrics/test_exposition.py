@@ -1,4 +1,4 @@
-"""The page in both formats: what others read in it is what it was made of, whatever names there are."""
+"""The page in both formats: parsers read back the values written, whatever the names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is pushed over OTLP: the same series, with their kinds, units and times, to a collector that is there or not."""
+"""OTLP pushes: the same series, with kinds, units and times, to a collector that is up or down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web server: who may see what, and that nobody who connects can hold it up."""
+"""The web server: access, and that no client can block it."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ def test_who_has_shaken_hands_keeps_his_place_before_those_who_have_not(tmp_path
 
 
 def _standings(site: Site) -> set[Standing]:
-    return {each.standing for each in list(site.server._connections._places._taken.values())}
+    return {each.standing for each in list(site.server._connections._slots._taken.values())}
 
 
 def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, authority: Authority) -> None:

@@ -1,4 +1,4 @@
-"""A program that stands in for the monitor of a viewer: it speaks its packets, and does what keys tell it to.
+"""A small program in place of a viewer's monitor: it speaks its packets and obeys keys.
 
 It is told by its first line how it behaves, and shows that line and each thing that it is told.
 """

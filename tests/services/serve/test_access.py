@@ -1,4 +1,4 @@
-"""Who may come in: names, pages, tokens."""
+"""Access: host names, pages, tokens."""
 
 from __future__ import annotations
 

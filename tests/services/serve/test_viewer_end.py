@@ -1,4 +1,4 @@
-"""A viewer's monitor does not outlive what shows it."""
+"""A viewer's monitor ends with the page that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guaranteed minimum of each consumer group, worked out in another way than the simulator hands out CPU."""
+"""The guaranteed minimum of each consumer group, calculated in another way than the simulator's."""
 
 from __future__ import annotations
 

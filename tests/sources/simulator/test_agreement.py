@@ -66,7 +66,7 @@ def servers_agree(played: Played) -> None:
     sessions = {(row.inst_id, row.sid, row.serial): row for row in played.rows(Session)}
     unmanaged = defaultdict(int)
     for one in played.source.simulation.workload.executions.values():
-        for server in one.servers if not one.ticket.managed else ():
+        for server in one.servers if not one.entry.managed else ():
             unmanaged[server.inst_id] += 1
     for plan in played.rows(RsrcPlan):
         inst_id = plan.inst_id

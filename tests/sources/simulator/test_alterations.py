@@ -1,4 +1,4 @@
-"""What an administrator alters: a parameter, a directive, an instance that restarts; and the scenario that shows it."""
+"""Changes by an administrator: a parameter, a directive, an instance restart; and the scenario with them."""
 
 from __future__ import annotations
 

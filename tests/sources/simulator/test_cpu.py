@@ -1,4 +1,4 @@
-"""CPU handed out: hand arithmetic, and the properties that hold for every plan and demand."""
+"""Allocation of CPU: arithmetic by hand, and properties that hold for every plan and demand."""
 
 from __future__ import annotations
 

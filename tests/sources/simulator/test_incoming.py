@@ -1,4 +1,4 @@
-"""Which statements queue, by PARALLEL_DEGREE_POLICY and by themselves, and which are listed as long."""
+"""Statements that arrive: which queue (PARALLEL_DEGREE_POLICY, hints), and which are long operations."""
 
 from __future__ import annotations
 

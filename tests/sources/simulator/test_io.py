@@ -1,4 +1,4 @@
-"""MAX_IOPS and MAX_MBPS in the simulator: the limits hold, and every view tells the same of it."""
+"""MAX_IOPS and MAX_MBPS in the simulator: the limits hold, and all views agree."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def test_published_case(play: Callable[..., Played]) -> None:
     assert 33_998_000 <= waiting.wait_time_micro <= 34_000_000
     (group,) = [row for row in played.rows(ConsumerGroup) if row.name == "QUERIES"]
     assert (group.current_pqs_active, group.current_pq_servers_active, group.current_pqs_queued) == (1, 12, 1)
-    (ticket,) = played.source.simulation.workload.queue.queued()
-    why = why_of(played.source.simulation.workload.queue, ticket)
+    (entry,) = played.source.simulation.workload.queue.queued()
+    why = why_of(played.source.simulation.workload.queue, entry)
     assert (why.cause, why.in_use, why.wants, why.target) == (HoldReason.SYSTEM, 12, 36, 24)
     (plan,) = played.rows(PlanXml, sql_id="4dz3dapm4uy8q", child_number=0)
     assert '<info type="dop_reason">hint</info><info type="dop">36</info>' in plan.other_xml

@@ -1,4 +1,4 @@
-"""What the sessions of a pool do at a moment, and what they have done: worked out by hand."""
+"""Sessions of a pool: what they do at a moment, and what they have done; by hand."""
 
 from __future__ import annotations
 

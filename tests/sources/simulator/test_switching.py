@@ -1,4 +1,4 @@
-"""What the simulator does with a call that has used its SWITCH_TIME, without a machine around it."""
+"""A call that has used its SWITCH_TIME, without the rest of the simulator."""
 
 from __future__ import annotations
 

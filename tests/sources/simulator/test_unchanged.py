@@ -1,4 +1,4 @@
-"""The demo shows what it has shown: whoever changes the course of a simulation, or a view of it, should mean to.
+"""Golden files of the demo: a change of the simulation or its views must be intended.
 
 A line of a golden file is a view at an instant: its rows, and of each column what all its values come to.
 `PRESMAN_UPDATE_GOLDEN=1` writes them anew: read which views and columns have changed, and say why in the commit.

@@ -1,4 +1,4 @@
-"""Rows of views that are worked out from little: by hand, from stand-ins of what they are about."""
+"""Calculated rows of views: by hand, from small stand-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two views say of the same thing is the same, and what a view says fits Oracle's meaning of its columns."""
+"""Two views never contradict each other, and values fit the meaning of Oracle's columns."""
 
 from __future__ import annotations
 

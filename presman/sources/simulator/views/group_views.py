@@ -93,7 +93,7 @@ class Gauges:
                 self._add(self.queued, group, 1)
             mine = sum(1 for server in execution.servers if server.inst_id == inst_id)
             self._add(self.active, group, mine)
-            if execution.ticket.managed and execution.servers:
+            if execution.entry.managed and execution.servers:
                 self._add(self.servers, group, mine)
                 self._add(self.statements, group, int(here))
 

@@ -154,7 +154,7 @@ def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _
         return _blocked(now - execution.started)
     if execution.blocker is not None:
         return _dequeues("PX Deq: Execution Msg", part)
-    scanning = 2 if execution.ticket.sets == 2 and execution.left > 0.35 * execution.work else 1
+    scanning = 2 if execution.entry.sets == 2 and execution.left > 0.35 * execution.work else 1
     if server.set != scanning:
         event = "PX Deq: Table Q Normal" if server.set < scanning else "PX Deq Credit: send blkd"
         return _dequeues(event, part, 0.2)
@@ -330,13 +330,13 @@ class SessionRows:
         action, reason, at = session.action or (None, None, None)
         queued, dop, servers = 0.0, None, None
         if execution is not None and execution.cursor.dop > 1:
-            ticket = execution.ticket
-            dop = ticket.degree or ticket.dop
+            entry = execution.entry
+            dop = entry.degree or entry.dop
             if execution.phase is Phase.QUEUED:
                 queued = self.at - execution.queued_at
-                servers = ticket.needs if self._simulation.release >= _QUEUE_STATE_SINCE else None
+                servers = entry.needs if self._simulation.release >= _QUEUE_STATE_SINCE else None
             elif execution.servers:
-                servers = ticket.servers
+                servers = entry.servers
         io = reads * 0.0005 + (mb + written) * 0.001
         return (
             *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
@@ -363,13 +363,13 @@ def _px_session(simulation: Simulation) -> Iterator[Row]:
     for execution in simulation.workload.executions.values():
         if not execution.servers:
             continue
-        qc, ticket = execution.session, execution.ticket
+        qc, entry = execution.session, execution.entry
         yield (qc.inst_id, qc.sid, qc.serial, qc.sid, None, None, None, None, None, None, None, qc.con_id)
         tree = _tree_at_work(execution)
         for server in execution.servers:
             yield (
                 *(server.inst_id, server.sid, server.serial, qc.sid, qc.serial, qc.inst_id, tree, server.set),
-                *(server.position, ticket.degree, ticket.dop, qc.con_id),
+                *(server.position, entry.degree, entry.dop, qc.con_id),
             )
     yield from _px_of_monitors(simulation)
 

@@ -58,7 +58,7 @@ def _of_parallel(process: Process) -> Iterator[Row]:
         return
     where: Row = (session.sid, None, None, None, None)
     if server is not None:
-        where = (session.sid, session.inst_id, server.set, server.position, execution.ticket.degree)
+        where = (session.sid, session.inst_id, server.set, server.position, execution.entry.degree)
     yield from ((*where, *each) for each in _statistics(process))
 
 

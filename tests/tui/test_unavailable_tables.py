@@ -1,4 +1,4 @@
-"""Tables that are away while they have no rows: where none could be seen, they stay and say so in one line."""
+"""Optional tables: hidden without rows, but shown with the reason if their view is unavailable."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def without_holders() -> Reading:
 @acted
 async def test_who_waits_for_whom_is_not_passed_over_in_silence(size: tuple[int, int]) -> None:
     async with stage(quiet(), size=size) as acting:
-        assert "Who waits for whom" not in await acting.press("9"), "nobody does"
+        assert "Blocked sessions" not in await acting.press("9"), "nobody does"
         await acting.show(without_sessions())
-        line = next(line for line in acting.screen.splitlines() if "Who waits for whom" in line)
-        assert "Nobody was active" not in acting.screen
+        line = next(line for line in acting.screen.splitlines() if "Blocked sessions" in line)
+        assert "No session was active" not in acting.screen
         assert "No statement" not in acting.screen
-        assert " ".join(line.split()) == "Who waits for whom Not known: V$SESSION: ORA-00942."
+        assert " ".join(line.split()) == "Blocked sessions Not known: V$SESSION: ORA-00942."
         await acting.show(quiet())
-        assert "Who waits for whom" not in acting.screen
+        assert "Blocked sessions" not in acting.screen
 
 
 @acted
@@ -83,6 +83,6 @@ def test_each_optional_table_can_say_what_it_lacks() -> None:
 
 def test_a_text_says_of_each_table_that_it_could_not_be_seen() -> None:
     text = full(without_sessions())
-    for title in ("Queued", "Sessions", "Who waits for whom"):
+    for title in ("Queued", "Sessions", "Blocked sessions"):
         assert f"-- {title}\nNot known: V$SESSION: ORA-00942.\n" in text, title
-    assert "Who waits for whom" not in full(quiet())
+    assert "Blocked sessions" not in full(quiet())

@@ -1,4 +1,4 @@
-"""What each poll reads follows what is on show, and what is written."""
+"""What each poll reads depends on what is shown and written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts of a recording: from what was seen before a poll, the same as whoever had watched would have."""
+"""Forecasts of a recording: the same as a live monitor with the polls before would have made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from presman.forecast.statement_history import StatementHistory
 from presman.recording.reader import Recording
-from presman.recording.statement_lives import forecaster_before, foreseen
+from presman.recording.statement_lives import forecaster_before, with_forecasts
 from presman.reports.report.incident import gather
 from tests.recording.recorded import polled, record
 
@@ -18,12 +18,12 @@ def test_a_poll_of_a_recording_has_forecasts_and_else_what_it_had(tmp_path: Path
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
         playback = recording.playback()
-        found = foreseen(playback, 29)
+        found = with_forecasts(playback, 29)
         assert found is not None
         assert found.forecast is not None
         assert found.forecast.watched > 0
         assert all(row.starts is not None for row in found.queue)
-        assert found.foreseen({}, None) == moments[29][1]
+        assert found.with_forecast({}, None) == moments[29][1]
         before = forecaster_before(playback, moments[20][0])
         later = before.read(moments[21][1], moments[20][0], moments[21][0], None)
         assert later.forecast is not None
@@ -40,7 +40,7 @@ def test_a_replay_has_seen_as_many_end_as_who_watched(missed: range, tmp_path: P
     record(tmp_path / "a.presman", moments)
     with Recording(str(tmp_path / "a.presman")) as recording:
         for each in range(2, len(moments), 9):
-            found = foreseen(recording.playback(), each)
+            found = with_forecasts(recording.playback(), each)
             assert found is not None
             assert found.forecast is not None
             assert (each, found.forecast.ended) == (each, watched[each])

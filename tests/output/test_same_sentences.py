@@ -1,4 +1,4 @@
-"""One poll is told alike by `once` (text, JSON, CSV), `why`, `watch`, `check`, DO and the lines of a narrow screen.
+"""One poll in the same words in `once` (text, JSON, CSV), `why`, `watch`, `check`, DO and narrow screens.
 
 Over all scenarios, with forecasts: same number, same word, same window. What a recording tells of it later is what was
 told live.
@@ -219,7 +219,7 @@ def test_no_line_of_alerts_or_of_what_to_do_is_cut_in_its_middle(told: tuple[Tol
 def test_a_recording_tells_what_was_told_live(told: tuple[ToldPoll, ...]) -> None:
     for poll in told:
         kept = with_shown(poll.snapshots[1], poll.reading)
-        again = as_shown(poll.reading.foreseen({}, QueueForecast()), kept)
+        again = as_shown(poll.reading.with_forecast({}, QueueForecast()), kept)
         for before, after in zip(poll.reading.queue, again.queue, strict=True):
             assert before.starts == after.starts
         if poll.reading.forecast is not None and again.forecast is not None:

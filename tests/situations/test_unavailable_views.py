@@ -1,10 +1,12 @@
-"""A view that does not answer: what the others still tell is told, and of the rest that it is not known."""
+"""A view that does not answer: the other views still count, and the rest is shown as not known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,23 +15,31 @@ from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.not_known import not_known
+from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
 from presman.analysis.readings.reading import Evidence, Reading
 from presman.analysis.trends.database_events import EventWatch
 from presman.analysis.trends.series import Series
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import _timeout
+from presman.output import text_report
 from presman.output.alert_list import listed
 from presman.output.plugin_check import PluginState, result
-from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_unseen
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text, why_not_known
 from presman.recording.reader import Recording
+from presman.rows.session_rows import PxSession, Session
+from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources.simulator_source import SimulatorSource
 from presman.tabs.alerts import alerts, no_queue
 from presman.tabs.choices import Link
-from presman.tui.pages.row_details import queued
+from presman.tui.pages.row_details import group, queued
 from tests.analysis.test_simulated import SCENARIOS, Clock, play
 from tests.recording.recorded import polled, record
 from tests.scenarios import FOLDER, with_short_past, without
+
+POLLS, EVERY = 24, 3
+"""Polls of a course, and the distance of those that are looked at."""
 
 
 def unseen(folder: Path, *views: str) -> Reading:
@@ -58,7 +68,7 @@ def test_who_cannot_be_seen_is_not_said_to_be_nowhere(tmp_path: Path) -> None:
     assert told(whole, "1").startswith("session 1 is neither queued nor running")
     for reading, who in ((no_sessions, first), (no_servers, idle)):
         assert told(reading, who).startswith(f"cannot tell whether session {who} is queued or runs in parallel: GV$")
-        assert why_unseen(reading, AskedStatement.of(who))
+        assert why_not_known(reading, AskedStatement.of(who))
     assert told(no_servers, first).startswith(f"{queued.sql_id} of "), "V$SESSION tells it"
     assert told(no_sessions, idle).splitlines()[0].endswith(f"holds {holder.servers} servers")
     assert "cannot tell whether it runs or is idle" in told(no_sessions, idle)
@@ -70,22 +80,56 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert blind.queued_by_group() == {row.title: row.px_queued for row in whole.cluster_groups() if row.px_queued}
     assert sum(blind.queued_by_group().values()) == number > 0
     by_group = {alert.subject: alert.short for alert in wrong(blind) if alert.key == "queue_waits"}
-    assert by_group == {name: f"{name}: {n} queued, why is not known" for name, n in blind.queued_by_group().items()}
+    counts = blind.queued_by_group().items()
+    assert by_group == {name: f"{name}: {n} queued, why they wait is not known" for name, n in counts}
     line = " ".join(each.text for each in alerts(blind, Link()))
     assert "Whether there is a queue" not in line
     assert "No starved group" not in line
     assert f"{number} statements are queued (by V$RSRC_CONSUMER_GROUP)" in plain(no_queue(blind))
     step = to_do(blind)
     assert step is not None
-    assert step.text.startswith(f"check why V$SESSION does not tell which {number} statements are queued: GV$SESSION:")
+    assert step.text.startswith(f"check why V$SESSION does not show which {number} statements are queued: GV$SESSION:")
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
-    assert member.unknown.endswith("no answer in time: GV$SESSION")
+    assert member.unknown.endswith("which statements are queued, and why (GV$SESSION: no answer in time)")
     assert member.worst.endswith(f"; {member.unknown}"), "the alert does not hide what is not known"
+
+
+@pytest.mark.parametrize(
+    ("view", "cause"),
+    [
+        ("V$SESSION", "which statements are queued, and why (GV$SESSION: no answer in time)"),
+        ("V$INSTANCE", "whether an instance is gone or was started (GV$INSTANCE: no answer in time)"),
+        ("V$SYSTEM_PARAMETER", "whether all parallel servers are in use (GV$SYSTEM_PARAMETER: no answer in time)"),
+        (
+            "DBA_RSRC_PLAN_DIRECTIVES",
+            "whether a queued statement times out soon (DBA_RSRC_PLAN_DIRECTIVES: no answer in time)",
+        ),
+    ],
+)
+def test_check_once_alerts_and_a_fleet_name_the_same_cause_once(view: str, cause: str, tmp_path: Path) -> None:
+    """`check -v` told it four times; `alerts` said that something is not known, and not what."""
+    *_, reading = played("storm", tmp_path, view, polls=2)
+    assert cause in not_known(reading)
+    checked = "\n".join(result(reading, (), (), verbose=True).more)
+    once = text_report.brief(reading, 500)
+    for text in (checked, once, listed((), reading, ())):
+        found = [line for line in text.splitlines() if "no answer in time" in line and not line.startswith(("DO", "!"))]
+        assert [line for line in found if line.startswith(("not known", "problem", "note"))] == [f"not known: {cause}"]
+    assert key_figures_of(reading).unknown.startswith("not known: ")
+    assert cause in key_figures_of(reading).unknown
+
+
+def test_of_a_database_that_does_not_answer_nothing_is_listed_view_by_view(tmp_path: Path) -> None:
+    clock = Clock()
+    *_, reading = play(SimulatorSource(without(tmp_path, "storm"), clock=clock), clock, 2, 20.0)
+    checked = result(reading, (), (), verbose=True)
+    assert [line for line in checked.more if "V$" in line] == []
+    assert checked.more[0] == "not known: whether anything is wrong (no view answers)"
 
 
 def _states(reading: Reading, *keys: str) -> set[str]:
@@ -100,6 +144,21 @@ def test_whether_a_queue_has_a_timeout_is_not_known_without_its_directives(tmp_p
     assert _states(blind, "queue_timeout") == {"unknown"}
     assert "whether it has a queue timeout is not known (DBA_RSRC_PLAN_DIRECTIVES:" in told(blind, f"{first.sid}")
     assert "has no queue timeout" not in " ".join(map(plain, queued(first, blind)))
+
+
+def test_a_limit_that_no_view_shows_is_not_called_none(tmp_path: Path) -> None:
+    metrics, directives = "V$RSRCMGRMETRIC", "DBA_RSRC_PLAN_DIRECTIVES"
+    for views, cpu, servers in (
+        ((), "none", "none"),
+        ((metrics,), "none", "none"),
+        ((directives,), "none", "none"),  # on one instance the metrics show both
+        ((directives, metrics), f"not known ({directives})", f"not known ({directives})"),
+    ):
+        found = unseen(tmp_path, *views)
+        (row,) = (each for each in found.cluster_groups() if each.name == "REPORTS")
+        page = [" ".join(plain(line).split()) for line in group(row, found)]
+        assert f"limit {cpu}" in page, views
+        assert f"servers limit {servers}" in page, views
 
 
 def test_without_v_instance_no_instance_is_said_to_be_gone_or_there(tmp_path: Path) -> None:
@@ -129,7 +188,7 @@ def test_nobody_is_offered_to_be_ended_while_an_instance_may_be_gone(tmp_path: P
         assert each.sentence.startswith("whether instance 2 (LOSTDB2) is gone is not known (GV$INSTANCE")
         assert "whether instance 2 (LOSTDB2) is gone is not known" in told(reading, f"{each.head.statement.sid}")
         assert (step := queue_step(reading)) is not None
-        assert step.text == f"wait: {each.sentence}"
+        assert step.text.startswith(f"wait: {each.sentence.removesuffix(' is not known either')} so that ")
 
 
 def test_charts_and_recordings_have_the_number_that_is_counted(tmp_path: Path) -> None:
@@ -154,17 +213,25 @@ def test_without_a_view_that_counts_it_nothing_is_said_of_the_queue(tmp_path: Pa
     assert "Whether a statement is queued is not known" in plain(no_queue(blind))
 
 
-@pytest.mark.parametrize("view", ["V$SESSION", "V$PX_SESSION"])
+def silent(record: type[Any], snapshot: Snapshot) -> Snapshot:
+    """Return what is read where a view has never answered."""
+    view = f"GV${'PX_SESSION' if record is PxSession else 'SESSION'}"
+    why = Section(problem=Problem("", "no answer in time", view, late=True))
+    return replace(snapshot, sections={**snapshot.sections, record: why})
+
+
+@pytest.mark.parametrize("record", [Session, PxSession])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, view: str, tmp_path: Path) -> None:
+def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, record: type[Any]) -> None:
     """The same instants, with the view and without."""
-    pairs = zip(played(scenario, tmp_path, polls=10), played(scenario, tmp_path, view, polls=10), strict=True)
-    for whole, blind in pairs:
+    moments = list(polled(scenario, POLLS))
+    for (before, _), (now, whole) in list(pairwise(moments))[::EVERY]:
+        blind = analyse(silent(record, before), silent(record, now))
         assert blind.at == whole.at
         checked, line = result(blind, (), ()), " ".join(each.text for each in alerts(blind, Link()))
         assert checked.state is not PluginState.OK
         assert "Nothing is wrong" not in line
-        if view == "V$SESSION":
+        if record is Session:
             assert key_figures_of(blind).queued in {len(whole.queue), None}
             assert "no queue" not in line.lower()
         for each in (*whole.queue, *(each for each in whole.running if not each.orphaned)):

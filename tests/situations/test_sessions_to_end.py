@@ -1,4 +1,4 @@
-"""Whom one may end: sites where a command would be in vain, a mistake, or refused by the database."""
+"""Sessions that may be ended: sites where a command would be useless, a mistake, or refused by the database."""
 
 from __future__ import annotations
 
@@ -161,7 +161,8 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
     nobody_is_ended(found, 17)
     done = ", 63 % done" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
     assert (
-        told(found).text == f"wait: SMON is rolling back a transaction; that ends by itself{done}; it holds 64 servers"
+        told(found).text
+        == f"wait: SMON is rolling back a transaction; the rollback ends by itself{done}; it holds 64 servers"
     )
 
 

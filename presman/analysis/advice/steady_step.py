@@ -1,0 +1,83 @@
+"""Steady step: what DO says from reading to reading, for screens and for what is told in lines.
+
+Queues change from poll to poll, and with each head another session would be named whose end a DBA could decide. So
+somebody is named for a decision only once DO has been about the same for a while. What holds no more goes at once: each
+step is of the reading that is shown, never of one before. An end that is proven to help without a decision is shown at
+once, and so is what follows after nothing was to be done.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+
+from presman.analysis.advice.step import ToDo
+from presman.analysis.advice.to_do import to_do, to_do_for_now
+from presman.analysis.readings.reading import Reading
+
+MARGIN = 20.0
+"""Seconds for which DO must be about the same before it names somebody for a decision."""
+
+About = tuple[object, ...]
+
+
+class SteadyNow(NamedTuple):
+    """What to do, what it is `about`, and whether it has `held` for a while, or follows after nothing."""
+
+    step: ToDo | None
+    about: About | None
+    held: bool
+
+
+class _Lasting:
+    """Something of a step, and since when it has been the same; None if it followed after nothing."""
+
+    def __init__(self) -> None:
+        self.value: object = None
+        self._since: datetime | None = None
+
+    def holds(self, value: object, at: datetime, *, is_first: bool) -> bool:
+        """Take the value at an instant, and return whether it has been the same for a while."""
+        if value != self.value:
+            self.value, self._since = value, None if is_first else at
+        return self._since is None or (at - self._since).total_seconds() >= MARGIN
+
+
+class SteadyStep:
+    """Follows what is to be done about one database; the same reading may be taken again."""
+
+    def __init__(self) -> None:
+        self._about, self._named = _Lasting(), _Lasting()
+        self._at: datetime | None = None
+        self._has_rates = False
+
+    def take(self, reading: Reading) -> SteadyNow:
+        """Return what to do by a reading, with memory of the ones before; an earlier reading is shown as it is."""
+        step, for_now = to_do(reading), to_do_for_now(reading)
+        about = None if step is None else _about(step, reading)
+        if self._at is not None and reading.at < self._at:
+            return SteadyNow(step, about, held=True)
+        # Without rates half of the rules are silent, so what the first reading with rates adds is not a change.
+        is_first = self._about.value is None or not self._has_rates
+        held = self._about.holds(about, reading.at, is_first=is_first)
+        named = self._named.holds(_named(step, for_now, reading), reading.at, is_first=is_first)
+        self._at, self._has_rates = reading.at, self._has_rates or reading.interval is not None
+        return SteadyNow(step if named else for_now, about, held)
+
+
+def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozenset[str]:
+    """Return whom a step names for a decision."""
+    if step is None or for_now is None or step.text == for_now.text:
+        return frozenset()
+    return frozenset(each.who for each in reading.running if each.who in step.text and each.who not in for_now.text)
+
+
+def _about(step: ToDo, reading: Reading) -> About:
+    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject."""
+    if step.commands:
+        return step.step, step.commands
+    words = step.short if step.beside else step.text
+    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
+    named = [(place.start(), who) for place, who in found if place]
+    return step.step, min(named)[1] if named else step.subject

@@ -1,0 +1,65 @@
+"""Unknowns of a reading, each cause once: the one list of `check`, `once`, `alerts` and fleets."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from presman.analysis.alerts.alert_rules import is_plan_unknown
+from presman.analysis.alerts.rule_book import views_of
+from presman.analysis.readings.reading import NO_ANSWER, Reading
+from presman.analysis.totals import totals
+
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "instances": "whether an instance is gone or was started",
+        "quiesce": "whether the database is quiesced",
+        "timeouts": "whether a queued statement times out soon",
+        "holders": "whether a session that holds parallel servers is idle or blocked",
+        "degrees": "whether a statement runs with fewer servers than it asked for",
+        "pools": "whether sessions wait for a session pool",
+        "CPU": "whether all CPUs are in use without a plan",
+        "host": "whether other processes use the CPUs of the host",
+        "servers": "whether all parallel servers are in use",
+    }
+)
+"""What rules rest on besides `Reading.basis`, in words."""
+
+
+def unavailable(reading: Reading) -> set[str]:
+    """Return the foundations of rules (`rests_on`) that a database does not show."""
+    now, header = totals(reading), reading.header
+    known = {
+        "instances": not reading.why_unavailable("V$INSTANCE"),
+        "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
+        "holders": now.idle_held is not None,
+        "degrees": now.downgraded is not None,
+        "pools": now.pool_queued is not None,
+        "CPU": now.used is not None
+        and bool(now.cpus)
+        and not any(is_plan_unknown(each, reading) for each in header.instances),
+        "host": now.used is not None and all(each.host_busy is not None for each in header.instances),
+        "servers": header.servers.in_use is not None and header.servers.maximum is not None,
+        "quiesce": now.held is not None,
+    }
+    lacking = {each.what for each in reading.basis if each.lacking}
+    return lacking | {name for name, is_known in known.items() if not is_known}
+
+
+def not_known(reading: Reading) -> tuple[str, ...]:
+    """Return what is not known, in words with the reason; a view that explains several things is named once."""
+    if reading.is_silent():
+        return (f"whether anything is wrong ({NO_ANSWER})",)
+    found = list(reading.not_known())
+    found += _by_views(reading, " ".join(found))
+    late = [each.view for each in reading.late if not any(each.view in text for text in found)]
+    return (*found, *([f"{', '.join(late)}: no answer in time"] if late else []))
+
+
+def _by_views(reading: Reading, told: str) -> Iterator[str]:
+    """Yield what rules cannot find because of views that are not named yet."""
+    missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
+    away = unavailable(reading)
+    for name, words in _WORDS.items():
+        whys = [missing[view] for view in views_of(name) if view in missing]
+        if name in away and whys and not any(why in told for why in whys):
+            told += whys[0]
+            yield f"{words} ({whys[0]})"

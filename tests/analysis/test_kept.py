@@ -1,0 +1,51 @@
+"""What an idle holder keeps: which heads its end is enough for, said alike by DO and by each head."""
+
+from __future__ import annotations
+
+import re
+
+from presman.analysis.advice.answers import is_new
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
+from tests.recording.recorded import polled
+
+_SHORT = {Cause.SYSTEM, Cause.GROUP}
+
+
+def test_whom_do_names_every_head_in_need_names_too() -> None:
+    """DO said that MARTIN keeps 16 servers, and TO START IT of the first head, the only one with room, did not."""
+    met = 0
+    for _, reading in polled("storm", 30, step=5.0):
+        step = to_do(reading)
+        named = re.search(r"MARTIN 1:\d+ \(idle [\d:]+\) keeps 16 servers", step.text if step is not None else "")
+        for found in unblock(reading) if named else ():
+            if found.head.cause in _SHORT and found.turns and not found.by_forecast and not is_new(found):
+                assert named is not None
+                assert named[0] in found.sentence
+                met += 1
+    assert met > 5
+
+
+def lacks(reading: Reading) -> dict[str, int]:
+    """Return what each head is short of under the target, if nothing else holds it back."""
+    return {
+        each.group: each.shortages[0].short
+        for each in reading.heads
+        if len(each.shortages) == 1 and each.shortages[0].everybody and not each.equals
+    }
+
+
+def test_for_which_heads_an_end_is_enough_is_what_they_lack() -> None:
+    words = re.compile(r"keeps 16 servers .*: ending it is enough for (.+?), but (.+?); the plan decides")
+    met = 0
+    for _, reading in polled("storm", 60, step=5.0):
+        for found in unblock(reading):
+            if (said := words.search(found.sentence)) is not None:
+                short = lacks(reading)
+                assert all(short[name] <= 16 for name in re.findall(r"[A-Z]+", said[1]))
+                told = {name: int(number) for name, number in re.findall(r"([A-Z]+) lacks (\d+)", said[2])}
+                assert all(number > 16 and short.get(name, number) == number for name, number in told.items())
+                met += 1
+    assert met

@@ -1,0 +1,71 @@
+"""What DO says from poll to poll: nobody is named for a decision because a head has just changed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from presman.analysis.advice.steady_step import MARGIN, SteadyStep
+from presman.analysis.advice.step import Step
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.readings.reading import Reading
+from presman.tui.monitor import Monitor
+from tests.recording.recorded import polled
+
+EVERY = 5.0
+
+
+@cache
+def course(scenario: str) -> list[Reading]:
+    return [reading for _, reading in polled(scenario, 30, step=EVERY)]
+
+
+def named(reading: Reading, words: str) -> set[str]:
+    """Return whom words name as somebody whose end a person would have to decide."""
+    who = {each.who for each in reading.running}
+    return {each for each in who if any(f"{verb} {each}" in words for verb in ("cancel", "whether to end"))}
+
+
+@pytest.mark.parametrize("scenario", ["rac", "mixed", "lost"])
+def test_who_is_named_for_a_decision_has_been_named_for_a_while(scenario: str) -> None:
+    steady, said, hidden = SteadyStep(), list[str](), 0
+    lasts = int(MARGIN // EVERY)
+    for reading in course(scenario):
+        shown, plain = steady.take(reading).step, to_do(reading)
+        said.append("" if plain is None else plain.text)
+        told = set[str]() if shown is None else named(reading, shown.text)
+        hidden += told != named(reading, said[-1])
+        if len(said) > lasts + 2:
+            assert all(who in text for text in said[-lasts - 1 :] for who in told), "it has just become the answer"
+    assert hidden or scenario == "mixed"
+
+
+def test_a_proven_end_waits_for_nothing_and_goes_at_once() -> None:
+    """The end of an idle holder is no decision about lost work; each reading has only what holds in it."""
+    steady = SteadyStep()
+    for reading in course("rac"):
+        now, plain = steady.take(reading).step, to_do(reading)
+        if plain is not None and plain.step is Step.END:
+            assert now == plain
+        if plain is None or not plain.commands:
+            assert now is None or not now.commands
+
+
+def test_an_earlier_reading_is_shown_as_it_is_and_the_same_may_be_taken_again() -> None:
+    steady, readings = SteadyStep(), course("rac")
+    taken = [steady.take(each) for each in readings[:20]]
+    assert steady.take(readings[19]) == taken[-1]
+    assert steady.take(readings[3]).step == to_do(readings[3])
+    assert steady.take(readings[19]) == taken[-1]
+
+
+def test_the_screen_says_what_is_steady() -> None:
+    steady, monitor = SteadyStep(), Monitor("x", 2.0, (), lambda: 0.0)
+    differs = 0
+    for reading in course("rac"):
+        monitor.arrive(reading, None)
+        monitor.assess()
+        assert monitor.to_do == steady.take(reading).step
+        differs += monitor.to_do != to_do(reading)
+    assert differs

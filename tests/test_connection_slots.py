@@ -1,0 +1,67 @@
+"""Connection slots of a web server: which connection gets one, and which must make room."""
+
+from __future__ import annotations
+
+from presman.base.listeners import GRACE, ConnectionSlots, Standing
+
+
+def filled(most: int, of_one: int, *addresses: str) -> ConnectionSlots[int]:
+    """Return slots with connections 0, 1, … that came a second apart, at 0, 1, …"""
+    slots: ConnectionSlots[int] = ConnectionSlots(most, of_one)
+    for number, address in enumerate(addresses):
+        assert slots.take(number, address, float(number)) == (True, None)
+    return slots
+
+
+def test_the_oldest_that_has_not_asked_makes_room() -> None:
+    slots = filled(3, 3, "a", "a", "a")
+    slots.rise(0, Standing.ASKED, 3.0)
+    assert slots.take(9, "a", 10.0) == (True, 1)
+    assert slots.take(8, "a", 10.0) == (True, 2)
+    assert slots.take(7, "a", 10.0) == (True, 0), "what came just now is spared while there is another"
+    assert slots.take(6, "a", 10.0) == (True, 9)
+
+
+def test_who_is_safe_stays_and_takes_no_place_of_an_address() -> None:
+    slots = filled(4, 2, "a", "a")
+    for number in (0, 1):
+        slots.rise(number, Standing.SAFE, 2.0)
+    assert slots.take(2, "a", 10.0) == (True, None)
+    assert slots.take(3, "a", 10.0) == (True, None)
+    for number in (2, 3):
+        slots.rise(number, Standing.SAFE, 10.0)
+    assert slots.take(4, "a", 99.0) == (False, None), "nobody may be closed"
+    slots.leave(0)
+    assert slots.take(4, "b", 99.0) == (True, None)
+
+
+def test_one_address_takes_no_place_of_another() -> None:
+    slots = filled(4, 3, "b", "a", "a", "a")
+    assert slots.take(4, "a", 10.0) == (True, 1), "as many as one may have: one of its own"
+    assert slots.take(5, "c", 10.0) == (True, 2), "full: one of the address that has most, though b's is older"
+
+
+def test_who_has_just_asked_is_answered_first() -> None:
+    slots = filled(2, 2, "a", "a")
+    for number in (0, 1):
+        slots.rise(number, Standing.ASKED, 5.0)
+    assert slots.take(2, "a", 5.0 + GRACE / 2) == (False, None)
+    assert slots.take(2, "a", 5.0 + GRACE) == (True, 0)
+
+
+def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
+    """The server may take more than a second to hear him, and those that came since are younger."""
+    slots = filled(6, 3, "owner", *"aabb")
+    for number in range(100, 400):
+        found, gone = slots.take(number, "ab"[number % 2], 20.0)
+        assert (found, gone != 0) == (True, True)
+    slots.rise(0, Standing.ASKED, 20.0)
+    assert slots.take(500, "c", 20.0)[1] not in {0, None}
+
+
+def test_those_that_came_are_heard_once_the_next_would_have_to_go_for_another() -> None:
+    slots = filled(4, 3, "a", "a", "b", "c")
+    assert not slots.should_read_now(4), "one of a's goes first"
+    assert slots.take(4, "d", 9.0) == (True, 0)
+    assert slots.should_read_now(2)
+    assert not slots.should_read_now(1), "the oldest that go were there before"
