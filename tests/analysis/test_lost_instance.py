@@ -180,7 +180,7 @@ def test_nothing_is_learnt_of_how_long_statements_last_from_those_that_are_gone(
     for _, reading in polled("lost", 6, step=2.0):
         history.add(reading)
     assert [each.inst_id for each in reading.gone] == [2]
-    assert (history.ended, len(history.came)) == (0, 0)
+    assert (history.ended, len(history.arrivals)) == (0, 0)
 
 
 def test_only_v_instance_of_the_whole_cluster_tells_that_it_is_gone() -> None:
