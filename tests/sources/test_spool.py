@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -310,6 +311,26 @@ def test_opened_again_it_begins_again(tmp_path: Path) -> None:
     source.close()
     with pytest.raises(SourceError):
         source.read([])
+
+
+def test_lines_are_not_in_memory_twice(tmp_path: Path) -> None:
+    """An hour of a large database has 900,000 lines: they took 830 MB, now they take half of it."""
+    many = 20_000
+    head = "SAMPLE_TIME,INST_ID,SID,SERIAL#,USERNAME,STATUS,PROGRAM,MACHINE\n"
+    lines = (
+        f"2026-11-26 10:{number // 1000:02d}:00,1,{number % 1000},7,U{number % 50},INACTIVE,sqlplus@host (V1-V3),host\n"
+        for number in range(many)
+    )
+    (tmp_path / "gv_session.csv").write_text(head + "".join(lines))
+    source = SpoolSource(tmp_path)
+    source.open()  # what is imported and read once does not count
+    tracemalloc.start()
+    try:
+        source.open()
+        left, most = (each / many for each in tracemalloc.get_traced_memory())
+    finally:
+        tracemalloc.stop()
+    assert (left < 150, most < 420) == (True, True), (left, most)
 
 
 # -- what the tools write ---------------------------------------------------------------------------------------

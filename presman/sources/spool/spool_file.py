@@ -6,7 +6,6 @@ truncated.
 """
 
 import csv
-import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -244,6 +243,9 @@ SAMPLES = "presman_samples.csv"
 
 LONGEST_FIELD = 16 << 20
 
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+"""A line with its end. io.StringIO would take four bytes for each character of a file."""
+
 _KEPT_ONCE = 100_000
 """Different field values that are stored once for all rows: most are names, states and sample times."""
 
@@ -300,7 +302,8 @@ def read_spool_file(path: Path, view: str, known: Mapping[str, str], encoding: s
     Raises SourceError naming the file, the line and the cure.
     """
     text, note = _text(path, encoding)
-    lines = io.StringIO(text.replace("\r\n", "\n")).readlines()
+    lines = _LINE.findall(text)
+    del text  # up to 256 MB
     failure = _blank_out_errors(lines)
     layout = header(path, lines, known, _CHATTER)
     if layout is None:
@@ -315,10 +318,10 @@ _Rows = list[tuple[int, Sequence[str]]]
 """Rows, each with the number of the line on which it ends."""
 
 
-def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
-    """Return the rows of a file with delimited fields."""
+def _delimited(path: Path, lines: list[str], layout: Layout) -> _Rows:
+    """Return the rows of a file with delimited fields; the lines are gone afterwards."""
     start, columns, delimiter, _ = layout
-    reader = csv.reader(lines[start + 1 :], delimiter=delimiter, strict=True, skipinitialspace=True)
+    reader = csv.reader(_taken(lines, start + 1), delimiter=delimiter, strict=True, skipinitialspace=True)
     width, head = len(columns), columns[0].removesuffix("#")
     rows: _Rows = []
     known: dict[str, str] = {}
@@ -336,6 +339,13 @@ def _delimited(path: Path, lines: Sequence[str], layout: Layout) -> _Rows:
     except csv.Error as error:
         raise SourceError(f"{path}, line {start + 1 + reader.line_num}: {error}", retry=False) from None
     return rows
+
+
+def _taken(lines: list[str], start: int) -> Iterator[str]:
+    """Yield lines and forget them: a file need not be in memory twice."""
+    for index in range(start, len(lines)):
+        line, lines[index] = lines[index], ""
+        yield line
 
 
 def _is_noise(fields: Sequence[str], columns: tuple[str, ...], delimiter: str) -> bool:
@@ -435,7 +445,8 @@ def _text(path: Path, encoding: str) -> SpoolText:
         raise SourceError(text, retry=False)
     if not has_short_lines(content):
         raise SourceError(f"{path} has a line of more than {LONGEST >> 20} MB: that is not a spool", retry=False)
-    return decoded(content, encoding)
+    found = decoded(content, encoding)
+    return found._replace(text=found.text.replace("\r\n", "\n"))
 
 
 def refuse_many(folder: Path, files: Iterable[SpoolFile]) -> None:

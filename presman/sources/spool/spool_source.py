@@ -91,9 +91,11 @@ class SpoolSource:
         tables = {file.view: spool_table.table(file, used, written) for file in files if file.columns}
         self._failures = {file.view.removeprefix("G"): _problem(file) for file in files if file.failure}
         self.notes = (*notes, *(note for file in files for note in _notes(file)))
+        written_at = _written(files)
+        del files  # their rows have become tables
         self._tables = spool_table.complete(tables, release)
         self._inst_id = spool_table.own_instance(self._tables)
-        self._instants = self._complete_samples(written.zone, _momentary(release)) or [_written(files)]
+        self._instants = self._complete_samples(written.zone, _momentary(release)) or [written_at]
         self._database = EmbeddedDatabase(release)
         return release
 
@@ -159,7 +161,7 @@ class SpoolSource:
 
     def _load(self, database: EmbeddedDatabase, view: str, found: SpoolTable, index: int) -> None:
         if self._loaded.get(view) != index:
-            database.replace(view, found.columns, found.rows[index])
+            database.replace(view, found.columns, found.rows_at(index))
             self._loaded[view] = index
 
 

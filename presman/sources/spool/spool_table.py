@@ -210,6 +210,18 @@ class SpoolTable(NamedTuple):
     times: tuple[datetime | None, ...]
     rows: tuple[tuple[tuple[Any, ...], ...], ...]
     rounded: frozenset[str] = frozenset()
+    places: tuple[int, ...] | None = None
+    """Where in a row its columns are: tables that are made of one another share their rows. None: in this order."""
+
+    def rows_at(self, index: int) -> Sequence[tuple[Any, ...]]:
+        """Return the rows at an index of `times`, with the values of `columns`."""
+        rows, places = self.rows[index], self.places
+        return rows if places is None else [tuple([row[place] for place in places]) for row in rows]
+
+    def place(self, column: str) -> int:
+        """Return where in `rows` a column is. Raises ValueError."""
+        index = self.columns.index(column)
+        return index if self.places is None else self.places[index]
 
     def at(self, now: Instant, *, lasting: bool) -> int:
         """Return the index in `rows` that is valid at `now`, -1 if none is: then the view's content is not known.
@@ -421,8 +433,7 @@ def _of_release(view: str, found: SpoolTable, release: Release) -> SpoolTable:
     indexes = [index for index, name in enumerate(found.columns) if name in known]
     if len(indexes) == len(found.columns):
         return found
-    rows = tuple(tuple(tuple(row[index] for index in indexes) for row in rows) for rows in found.rows)
-    return SpoolTable(tuple(found.columns[index] for index in indexes), found.times, rows, found.rounded)
+    return found._replace(columns=tuple(found.columns[index] for index in indexes), places=tuple(indexes))
 
 
 def own_instance(tables: Mapping[str, SpoolTable]) -> int:
@@ -430,7 +441,7 @@ def own_instance(tables: Mapping[str, SpoolTable]) -> int:
     found = tables.get("GV$INSTANCE") or tables.get("GV$SESSION")
     if found is None or "INST_ID" not in found.columns:
         return 1
-    index = found.columns.index("INST_ID")
+    index = found.place("INST_ID")
     numbers = {row[index] for rows in found.rows for row in rows if row[index] is not None}
     return min(numbers, default=1)
 
