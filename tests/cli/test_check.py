@@ -47,7 +47,9 @@ def test_it_is_as_severe_as_the_worst_alert_of_once(scenario: str) -> None:
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:
-    done = presman("check", target("throttled"), "--interval", "0.05", "-v", cwd=tmp_path)
+    done = presman(
+        "check", target("throttled"), "--interval", "0.05", "-v", "--critical", "session_pool=3600", cwd=tmp_path
+    )
     first, *more = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (2, "")
     assert first.startswith("PRESMAN CRITICAL - OLTP1: BATCH gets only what others leave")
