@@ -92,6 +92,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
+    assert checked.line.count("no answer in time") == 1, "one outage is named once"
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
