@@ -110,7 +110,8 @@ class Narration:
         """Report what to do if it has changed in kind or subject: new times in the text do not count.
 
         Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
-        at once, and so is a step that names a view which has just fallen silent, or was about one that answers again. What is added for the queue is a wait, whatever the step itself is.
+        at once, and so is a step that names a view which has just fallen silent, or was about one that answers again.
+        What is added for the queue is a wait, whatever the step itself is.
         """
         step, now, held = self._steady.take(reading)
         unseen = {each.view.removeprefix("G") for each in reading.unseen}
