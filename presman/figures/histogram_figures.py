@@ -150,8 +150,13 @@ def percentile_bound(percentile: Percentile) -> str:
 
 
 def _rate(span: Latency) -> str:
+    """Return the waits per second, per hour or per day, whichever needs no small fraction."""
     rate = span.waits_per_s
-    return "" if rate is None else f" ({compact(rate) if rate >= 1 else f'{rate:.2g}'}/s)"
+    if rate is None:
+        return ""
+    per = next((per for per in ((1, "s"), (3600, "h")) if rate * per[0] >= 0.1 or not rate), (86400, "d"))
+    value = rate * per[0]
+    return f" ({compact(value) if value >= 1 else f'{value:.2g}'}/{per[1]})"
 
 
 def _time(microsecond: float | None, digits: str = ",.3f") -> str:

@@ -313,6 +313,8 @@ class Poller:
             if asked.section.problem is None:
                 infos, instances = self._asked.rows(SessionInfo), self._asked.rows(Instance)
                 self._seen_before.note_sessions(asked.section.rows, infos, instances)
+        if (listing := self._asked.get(Session)) and listing.late and self._asked.has_rows_of(self._number, PxSession):
+            self._seen_before.note_servers(self._asked.rows(PxSession))
         self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases
         self._seen_before.begin(now, (self._scope, *self._databases))
         targets = {inst_id: target for inst_id, _, target in reversed(self._asked.targets())}  # the root's is first

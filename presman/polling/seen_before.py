@@ -1,4 +1,4 @@
-"""Memory of earlier polls for what no view shows any more: missing instances, quiescers, queues that wait too long."""
+"""Memory of earlier polls for what no view shows any more: missing instances, quiescers, long queues, starts."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -6,9 +6,9 @@ from typing import Any
 
 from presman.rows.instance_rows import Instance
 from presman.rows.queries import RecordType
-from presman.rows.session_rows import Session, SessionInfo
+from presman.rows.session_rows import PxSession, Session, SessionInfo
 from presman.rows.session_state import QUIESCE_STATES, is_quiescing, long_queues
-from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance, Quiescer, Section
+from presman.rows.snapshot import CriticalQueue, GoneInstance, MissingInstance, Quiescer, Section, StartedSession
 
 REMEMBERED = timedelta(hours=1)
 """How long a missing instance is reported: it may have been removed from the cluster for good."""
@@ -21,7 +21,8 @@ class SeenBefore:
     V$RSRC_PLAN showed, because V$INSTANCE may not answer just when one goes down. They survive reconnections, but not a
     change of scope or database, or a clock that goes back. The session that quiesces the database, because no view
     names it once all calls have ended, although the quiesce goes on. The parallel queues that wait too long, because
-    the limit is lower for those that already did (:func:`long_queues`).
+    the limit is lower for those that already did (:func:`long_queues`). The sessions that got parallel servers while
+    V$SESSION did not answer, because its last rows still show them as queued once those servers are gone.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class SeenBefore:
         self._at: datetime | None = None
         self._quiescers: tuple[Quiescer, ...] = ()
         self._critical: tuple[CriticalQueue, ...] = ()
+        self._started: frozenset[StartedSession] = frozenset()
 
     def begin(self, at: datetime, of: tuple[object, ...]) -> None:
         """Begin the notes of a poll. `of` identifies the scope and database; if it changes, instances are forgotten."""
@@ -69,6 +71,15 @@ class SeenBefore:
         goes_on = any(row.active_state in QUIESCE_STATES for row in instances)
         self._quiescers = now or (self._quiescers if goes_on else ())
         self._critical = tuple(CriticalQueue(*each) for each in sorted(long_queues(sessions, infos, self._critical)))
+        self._started = frozenset()
+
+    def note_servers(self, rows: Iterable[PxSession]) -> None:
+        """Note the coordinators in rows of V$PX_SESSION that are newer than those of V$SESSION."""
+        self._started |= {
+            StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
+            for row in rows
+            if row.qcsid and row.qcserial is not None
+        }
 
     def sections(self, at: datetime) -> dict[RecordType, Section]:
         """Return the sections that have rows; only instances that were missing when V$INSTANCE was last read."""
@@ -79,6 +90,7 @@ class SeenBefore:
             MissingInstance: self._missing(at, {each.inst_id for each in gone}),
             Quiescer: self._quiescers,
             CriticalQueue: self._critical,
+            StartedSession: tuple(sorted(self._started)),
         }
         return {record: Section(rows, at) for record, rows in found.items() if rows}
 

@@ -197,5 +197,16 @@ class CriticalQueue(NamedTuple):
     consumer_group: str
 
 
-REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue)
+class StartedSession(NamedTuple):
+    """A session that V$PX_SESSION showed with servers since V$SESSION last answered; added by the poller.
+
+    If V$SESSION showed it as queued then, it no longer is, even when its servers are gone again.
+    """
+
+    inst_id: int
+    sid: int
+    serial: int
+
+
+REMEMBERED = (GoneInstance, MissingInstance, Quiescer, CriticalQueue, StartedSession)
 """Records that no query fills: the poller adds them from earlier polls."""

@@ -290,6 +290,21 @@ def test_a_long_average_is_a_duration_and_no_count_of_milliseconds() -> None:
     assert (mean(1.2874), mean(141_723.345), mean(None)) == ("1.287", "2:21", "-"), "was 141,723.345"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.5, "90 (180/s)"),
+        (180.0, "90 (0.5/s)"),
+        (3600.0, "90 (90/h)"),  # 0.025 a second
+        (41 * 86400.0, "90 (2.2/d)"),  # 90 / 41
+    ],
+)
+def test_a_low_rate_is_told_by_the_hour_or_the_day(seconds: float, words: str) -> None:
+    """90 waits in 41 days were `2.5e-05/s`."""
+    counted = histograms.now(Histogram(1, "e", (Bucket(1024, 90, 90),), seconds=seconds))
+    assert next(each.now for each in figures(counted, None, None, 15) if each.name == "waits") == words
+
+
 @pytest.mark.parametrize(("seconds", "words"), [(5.3, "5.3 s"), (59.9, "59.9 s"), (60.2, "1:00"), (125.0, "2:05")])
 def test_one_and_the_same_time_is_written_in_one_way(seconds: float, words: str) -> None:
     """It was `last 5.3 s` and `0:05 of 15 min` beside each other, and `60.2 s` above them."""

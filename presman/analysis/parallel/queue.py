@@ -15,8 +15,8 @@ first:
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from presman.analysis.facts.cursor_facts import by_cursor, of_cursor
 from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import Key
 from presman.analysis.readings.statement_readings import (
     DopStory,
     QueuedStatement,
@@ -33,19 +34,18 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.view_availability import unavailable
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import ContainerPlanDirective, GroupMetric, PlanDirective, RsrcPlan
+from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import NEXT_IN_LINE, time_queued
+from presman.rows.snapshot import StartedSession
 
 
 def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedStatement, ...]:
     """Return the queue ordered by group and, within a group, oldest first."""
-    waiting, running = facts.sessions.queued, tuple(running)
+    running = tuple(running)
+    waiting = _still_queued(facts, running)
     if not waiting:
         return ()
-    if any(each.outdated for each in running):  # V$PX_SESSION may show statements that started after V$SESSION was read
-        started = {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
-        waiting = [each for each in waiting if (each.inst_id, each.sid, each.serial) not in started]
     wanted = WantedServers.of(facts, running)
     lines: dict[tuple[int, str], list[tuple[float | None, Session]]] = defaultdict(list)
     for session in waiting:
@@ -58,6 +58,35 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
             directive = facts.division.shares[session.inst_id].directives.get((con_id, group))
             found.append(_statement(facts, session, group, position, waited, directive, wanted))
     return tuple(found)
+
+
+def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence[Session]:
+    """Return the sessions that V$SESSION shows as queued, without those that newer answers of other views refute.
+
+    While it does not answer, V$PX_SESSION may have shown servers of a session, and V$RSRC_CONSUMER_GROUP an empty
+    queue.
+    """
+    started: set[tuple[int, int, int]] = {*facts.snapshot.rows(StartedSession)}
+    if any(each.outdated for each in running):
+        started |= {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
+    empty = _emptied(facts)
+    return [
+        each
+        for each in facts.sessions.queued
+        if (each.inst_id, each.sid, each.serial) not in started
+        and (each.con_id, facts.sessions.group_of(each)) not in empty
+    ]
+
+
+def _emptied(facts: Facts) -> set[Key]:
+    """Return the groups that have nothing queued by an answer of V$RSRC_CONSUMER_GROUP newer than V$SESSION's."""
+    problem = facts.snapshot.section(Session).problem
+    if problem is None or not problem.late or unavailable(facts.snapshot, ConsumerGroup, ("current_pqs_queued",)):
+        return set()
+    found: Counter[Key] = Counter()
+    for row in facts.snapshot.rows(ConsumerGroup):
+        found[row.con_id, row.name] += row.current_pqs_queued
+    return {key for key, queued in found.items() if not queued}
 
 
 def _statement(

@@ -95,7 +95,7 @@ class HeatMap(LineView, can_focus=True):
 
     def _title(self, signs: list[str], top: float) -> Line:
         least = top / 10**heat.DECADES
-        low, high = f"{least:g}" if least < 0.05 else compact(least), compact(top)
+        low, high = f"{least:.9f}".rstrip("0") if least < 0.05 else compact(least), compact(top)
         title, room = self.quantity.value, max(0, self.size.width - len(low) - cells(high) - heat.LEVELS - 4)
         title = fit(title if len(title) <= room else title.partition(":")[0], room)
         return ((f"{title}  ", "title"), (f"{low} ", "dim"), *heat.legend(signs), (f" {high}", "dim"))

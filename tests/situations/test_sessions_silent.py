@@ -1,0 +1,69 @@
+"""V$SESSION falls silent while statements are queued: its last rows say less about the queue with every poll."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from presman.analysis.assemble import analyse
+from presman.analysis.readings.reading import Reading
+from presman.output.why_answer import AskedStatement, why_not_known
+from presman.polling.poller import Poller
+from presman.rows.session_rows import PxSession
+from presman.rows.snapshot import Snapshot, StartedSession
+from presman.sources.simulator_source import SimulatorSource
+from tests.analysis.test_simulated import Clock
+from tests.scenarios import without
+
+Course = list[tuple[Snapshot, Reading]]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """Return the polls of the scenario storm, in which V$SESSION is silent for some minutes, then answers again."""
+    clock = Clock()
+    file = without(tmp_path_factory.mktemp("silent"), "storm", "V$SESSION", at=15, lasts=400)
+    poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+    poller.open()
+    found: Course = []
+    for _ in range(60):
+        clock.now += 8.0
+        snapshot = poller.poll()
+        found.append((snapshot, analyse(found[-1][0] if found else None, snapshot)))
+    return found
+
+
+def silent(course: Course) -> Course:
+    return [each for each in course if each[1].late]
+
+
+def test_a_statement_that_was_seen_to_start_is_not_queued_again_when_its_servers_are_gone(course: Course) -> None:
+    started: set[tuple[int, int, int]] = set()
+    came_back, gone = [], set()
+    for snapshot, reading in silent(course):
+        holders = {(each.qcinst_id, each.qcsid, each.qcserial) for each in snapshot.rows(PxSession) if each.qcserial}
+        started |= holders
+        gone |= started - holders
+        came_back += [each for each in reading.queue if (each.inst_id, each.sid, each.serial) in started]
+    shown = {(each.inst_id, each.sid, each.serial) for each in course[1][1].queue}
+    assert shown & gone, "some were queued when V$SESSION last answered, and have ended since"
+    assert not came_back
+    _, last = silent(course)[-1]
+    inst_id, sid, _ = min(shown & gone)
+    assert "GV$SESSION" in why_not_known(last, AskedStatement.of(f"{inst_id}:{sid}"))
+
+
+def test_what_was_noted_of_starts_ends_with_the_next_answer(course: Course) -> None:
+    assert silent(course)[-1][0].rows(StartedSession)
+    assert not course[-1][1].late
+    assert not course[-1][0].rows(StartedSession)
+    assert course[-1][1].queue
+
+
+def test_a_queue_that_another_view_counts_as_empty_lists_nobody(course: Course) -> None:
+    listed = {each.group for _, reading in silent(course) for each in reading.queue}
+    assert listed
+    for _, reading in silent(course):
+        counted = {row.title: row.px_queued for row in reading.cluster_groups()}
+        assert all(counted[each.group] for each in reading.queue)
