@@ -8,6 +8,7 @@ import pytest
 
 from presman.analysis.alerts.not_known import unavailable
 from presman.analysis.assemble import analyse
+from presman.analysis.parallel.running import SAME_CLOCK
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
 from presman.polling.poller import Poller
@@ -44,6 +45,22 @@ def test_who_began_to_queue_is_not_shown_with_the_servers_it_once_held(silent: C
     assert reading.running
     assert not {(each.inst_id, each.sid) for each in reading.running} & now_queued
     assert once & now_queued <= {(each.inst_id, each.sid) for each in reading.queue}
+
+
+def test_who_executes_the_next_statement_is_not_shown_with_the_servers_of_the_last(silent: Course) -> None:
+    again = set()
+    for snapshot, reading in silent:
+        read = snapshot.section(PxSession).at
+        assert read is not None
+        once = {(row.inst_id, row.qcsid) for row in snapshot.rows(PxSession)}
+        later = {
+            (row.inst_id, row.sid)
+            for row in snapshot.rows(Session)
+            if row.sql_exec_start is not None and (row.sql_exec_start - read).total_seconds() > SAME_CLOCK
+        }
+        again |= once & later
+        assert not {(each.inst_id, each.sid) for each in reading.running} & later
+    assert again
 
 
 def test_downgrades_are_counted_by_another_view(silent: Course) -> None:

@@ -158,9 +158,9 @@ def outdated_view(facts: Facts) -> str:
 def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
     """Return the statements, marked with a view that did not answer.
 
-    A statement is left out if its coordinator became INACTIVE, began to queue, or ended, after its servers were read:
-    it has ended or is an idle holder, and no view shows which. If servers were read after the session, it is no longer
-    queued.
+    A statement is left out if its coordinator became INACTIVE, began to queue or to execute, or ended, after its
+    servers were read: it has ended or is an idle holder, and no view shows which. If servers were read after the
+    session, it is no longer queued.
     """
     if not (view := outdated_view(facts)):
         return found
@@ -174,12 +174,12 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
 
 
 def _is_as_before(facts: Facts, each: RunningStatement, since: float) -> bool:
-    """Whether a coordinator has been idle, or queued with another statement, for at least `since` seconds, if it is."""
+    """Whether a coordinator is idle, executes, or is queued with another statement, for at least `since` seconds."""
     if each.idle is not None:
         return each.idle >= since
     session = facts.sessions.find(each.inst_id, each.sid, each.serial) if each.queued else None
     if session is None:
-        return True
+        return each.elapsed is None or each.elapsed >= since - SAME_CLOCK
     queued = time_queued(session, facts.sessions.infos.get((each.inst_id, each.sid)))
     return queued is not None and queued >= since
 
