@@ -53,6 +53,8 @@ class Narration:
         self._silent_views: dict[tuple[str, str], Turning] = {}
         self._about_views: set[str] = set()
         """The silent views that the last step is about."""
+        self._fell_silent: set[str] = set()
+        """The views whose silence this reading reports: not those that come and go."""
 
     def take(self, reading: Reading, snapshot: Snapshot) -> list[str]:
         """Return the lines for a reading, each with its time of day; the reading was made from `snapshot`."""
@@ -96,6 +98,7 @@ class Narration:
                 began[why].append(view)
             elif turn == ENDED and view not in views:  # not if the view is unavailable for another reason
                 ended[course.since, course.began].append(view)
+        self._fell_silent = {view.removeprefix("G") for those in began.values() for view in those}
         for why, those in began.items():
             yield f"{NO_ANSWER}: {why}" if those == [_EVERY] else f"not seen: {', '.join(those)}: {why}"
         for (since, first), those in ended.items():
@@ -107,13 +110,16 @@ class Narration:
         """Report what to do if it has changed in kind or subject: new times in the text do not count.
 
         Nor does a change of the queues that want a session's servers at that instant. A withdrawn command is reported
-        at once, and so is the end of a step about a view that answers again.
+        at once, and so is a step that names a view which has just fallen silent, or was about one that answers again.
+        What is added for the queue is a wait, whatever the step itself is.
         """
         step, now, held = self._steady.take(reading)
         unseen = {each.view.removeprefix("G") for each in reading.unseen}
+        about_views = {view for view in unseen if step is not None and view in step.text}
         answered = self._about_views - unseen
-        waits = step is None or step.step is Step.WAIT
-        if now == self._said or (waits and not held and not self._offered and not answered):
+        waits = step is None or step.step is Step.WAIT or self._adds_another(now)
+        urgent = self._offered or answered or about_views & self._fell_silent
+        if now == self._said or (waits and not held and not urgent):
             return
         if step is not None:
             yield f"do: {step.text}"
@@ -123,7 +129,11 @@ class Narration:
         elif answered:
             yield f"do: nothing any more; {', '.join(sorted(answered))} answers again"
         self._said, self._offered = now, step is not None and bool(step.commands)
-        self._about_views = {view for view in unseen if step is not None and view in step.text}
+        self._about_views = about_views
+
+    def _adds_another(self, now: About | None) -> bool:
+        """Return whether a step is the one that was said last but for what it adds for the queue: to wait."""
+        return now is not None and self._said is not None and now[:-1] == self._said[:-1]
 
 
 def _troubles(reading: Reading) -> dict[tuple[str, str], None]:

@@ -42,8 +42,13 @@ _MOST_WAYS = 3
 _MOST_TURNS, _LAST_TURNS = 6, 2
 """The most reasons of one statement that are all named, and how many of more are."""
 
-_RESTS_ON = frozenset({"V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"})
-"""Views that show which sessions wait, and for what."""
+_RESTS_ON = {
+    "V$SESSION": "which sessions wait or are idle",
+    "V$PX_SESSION": "who holds servers",
+    "V$RSRC_PLAN": "the plan, and the servers that it counts",
+    "V$RSRC_CONSUMER_GROUP": "the servers that count for each group",
+}
+"""Views that show which sessions wait, and for what: each with what it alone tells."""
 
 
 class AskedStatement(NamedTuple):
@@ -82,6 +87,12 @@ class ReasonSince(NamedTuple):
 def _outdated(reading: Reading) -> list[LateView]:
     """Return the views whose rows are older than the poll, because they did not answer at it."""
     return [each for each in reading.late if each.age is not None and each.view.removeprefix("G") in _RESTS_ON]
+
+
+def _older_part(late: LateView) -> str:
+    """Return the line on what is older than the rest of the answer: the other views did answer at the poll."""
+    told = _RESTS_ON[late.view.removeprefix("G")]
+    return f"  as it was {duration(late.age)} before: {told} ({late.view} did not answer)"
 
 
 class UnansweredSpan(NamedTuple):
@@ -172,7 +183,7 @@ def as_text(reading: Reading, asked: AskedStatement, history: ReasonHistory) -> 
         lines = _queued(row, reading, asked, history)
     lines = [*lines]
     if row is not None:
-        lines[1:1] = [f"  as it was {duration(each.age)} before: {each.view} did not answer" for each in late]
+        lines[1:1] = map(_older_part, late)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -15,7 +15,8 @@ from presman.analysis.assemble import analyse
 from presman.analysis.readings.statement_readings import Cause
 from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import PlanDirective
+from presman.rows.group_rows import PlanDirective, RsrcPlan
+from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo, SessionLongops
 from presman.rows.snapshot import Problem, Section
 from tests.analysis.make import NOON, active_plan, directive, group, instance, queued_session, row, snapshot
@@ -90,6 +91,23 @@ def test_the_servers_in_use_are_of_one_view_where_it_answers(counted: int | None
     problem = Problem("", "no answer in 2 s", "V$PX_PROCESS_SYSSTAT", "", late=True)
     seen = replace(seen, sections={**seen.sections, PxProcessSysstat: Section((), None, problem=problem)})
     assert [each.outdated for each in analyse(None, seen).running] == [view]
+
+
+@pytest.mark.parametrize(("silent", "in_use"), [((), 64), ((RsrcPlan,), 56), ((RsrcPlan, PxProcessSysstat), 64)])
+def test_an_old_count_of_v_rsrc_plan_does_not_contradict_the_servers_in_use(
+    silent: tuple[RecordType, ...], in_use: int
+) -> None:
+    """The header showed 56 in use, and the head of the queue lacked 16 because of 64 that V$RSRC_PLAN once counted."""
+    seen = snapshot(
+        instance(version="19.22.0.0.0"), active_plan(target=64, active=64), *DAY, *waiting(9, "ETL", 8),
+        *holder(1, "ETL", 56, elapsed=600), group("ETL", current_pq_servers_active=56),
+        PxProcessSysstat(1, "Servers In Use", 56),
+    )  # fmt: skip
+    late = {
+        record: replace(seen.section(record), problem=Problem("", "no answer in time", late=True)) for record in silent
+    }
+    (head,) = analyse(None, replace(seen, sections={**seen.sections, **late})).heads
+    assert f"{in_use} of the target's 64 are in use" in head.sentence
 
 
 def sids(one: Unblock) -> list[int]:

@@ -126,6 +126,49 @@ def test_what_one_waits_for_is_said_again_once_it_has_been_another_for_twenty_se
         assert all("OTHER" in line for line in lines)
 
 
+def test_what_is_added_for_the_queue_is_said_again_or_withdrawn_after_twenty_seconds() -> None:
+    """An instance is gone, and what the queue waits for beside that is another thing by and by."""
+    narration, last, times, whom, since = Narration(), "", 0, "", None
+    for now, reading in polled("lost", 60):
+        told = [line for line in narration.take(reading, now) if "  do: " in line]
+        last, times = told[-1] if told else last, times + len(told)
+        step = to_do(reading)
+        if step is None or not step.beside:
+            since = None
+            continue
+        named = re.findall(r"[A-Z]+ \d:\d+", step.beside)[0]
+        since, whom = (since, whom) if since is not None and named == whom else (reading.at, named)
+        if (reading.at - since).total_seconds() >= 20:
+            assert whom in last.partition("; for the queue, ")[2]
+    assert times <= 12
+
+
+def test_what_was_added_for_the_queue_is_withdrawn_twenty_seconds_after_it_is_over() -> None:
+    narration, (now, gone) = Narration(), list(polled("lost", 3))[-1]
+    over = replace(gone, heads=())
+    for seconds, reading, told in ((0, gone, 1), (5, over, 0), (20, over, 0), (25, over, 1), (60, over, 0)):
+        lines = [line for line in narration.take(later(reading, seconds), now) if "  do: " in line]
+        assert ["; for the queue, " in line for line in lines] == [reading is gone] * told, seconds
+
+
+def test_a_view_that_comes_and_goes_does_not_repeat_what_is_to_be_done(tmp_path: Path) -> None:
+    clock, readings = Clock(), Readings()
+    poller = Poller(SimulatorSource(without(tmp_path, "storm", "V$SESSION", at=8), clock=clock, start=BEGIN))
+    poller.open()
+    found = []
+    for second in range(0, 12, 2):
+        clock.now = float(second)
+        found.append(readings.read(poller.poll()).reading)
+    poller.close()
+    narration, lines = Narration(), list[str]()
+    for turn in range(20):
+        now = BEGIN + timedelta(seconds=60 + 2 * turn)
+        lines += said(narration, replace(found[-1] if turn % 2 else found[1], at=now))
+    told = [line for line in lines if line.startswith("do: ")]
+    assert any("GV$SESSION did not answer" in line for line in told)
+    assert len(told) < 8
+
+
 def test_all_is_summed_up_again_when_its_time_has_come() -> None:
     narration, quiet = Narration(60.0), of("quiet")
     assert said(narration, quiet)
@@ -195,6 +238,7 @@ def test_what_is_to_be_done_about_a_view_is_over_once_it_answers(tmp_path: Path)
     asked = next(number for number, lines in enumerate(found) if any("check why V$SESSION" in line for line in lines))
     back = next(number for number, lines in enumerate(found) if "seen again: GV$SESSION (no data for 16 s)" in lines)
     assert asked < back < asked + 10
+    assert any("not seen: GV$SESSION" in line for line in found[asked]), "who was named before cannot be judged now"
     assert [line[:4] for line in found[back] if line.startswith("do: ")] == ["do: "]
     counts = [line.rpartition("; ")[2] for lines in found[asked:back] for line in lines if line.startswith("now: ")]
     assert not any("ended" in line for line in found[back]), "the idle holder is looked up in the same poll"

@@ -162,7 +162,7 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     assert history.was_there(now.queue[0]), "so what was before is read"
     history.precede([before, dark[0]], 1)
     lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
-    assert lines[1] == "  as it was 0:30 before: GV$SESSION did not answer"
+    assert lines[1] == "  as it was 0:30 before: which sessions wait or are idle (GV$SESSION did not answer)"
     assert lines[-1] == (
         f"  it waited: target from {clock(AT)} or before; presman watched from {clock(AT)} on; "
         f"not known from {clock(dark[0].at)} to {clock(dark[2].at)} (GV$SESSION did not answer)"
@@ -174,6 +174,17 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
         "view": "GV$SESSION",
         "age": 30.0,
     }
+
+
+def test_only_what_a_silent_view_tells_is_old_not_the_whole_answer() -> None:
+    """A statement that came after the last answer of V$PX_SESSION is not older than itself."""
+    late = (LateView("GV$PX_SESSION", 146.0), LateView("V$RSRC_CONSUMER_GROUP", 9.0), LateView("GV$RSRC_PLAN", 8.0))
+    lines = as_text(replace(told(), late=late), AskedStatement.of("501"), ReasonHistory()).splitlines()
+    assert lines[1:4] == [
+        "  as it was 2:26 before: who holds servers (GV$PX_SESSION did not answer)",
+        "  as it was 0:09 before: the servers that count for each group (V$RSRC_CONSUMER_GROUP did not answer)",
+        "  as it was 0:08 before: the plan, and the servers that it counts (GV$RSRC_PLAN did not answer)",
+    ]
 
 
 def test_who_came_while_one_watched_has_its_whole_history() -> None:

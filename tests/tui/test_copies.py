@@ -9,13 +9,19 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.ending import ending
+from presman.analysis.assemble import analyse
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.base.formats import clock
+from presman.rows.commands import CommandKind
 from presman.rows.cursor_rows import SqlText
+from presman.rows.session_rows import Session
+from presman.rows.snapshot import Problem
 from presman.tabs.drill_down import Statement
 from presman.tui.app import MonitorApp
 from presman.tui.copies import Copyable, Shown, copies
 from presman.tui.exports import file_name
+from tests.recording.recorded import polled
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
 from tests.tui.test_live import playing
@@ -64,6 +70,23 @@ def test_a_text_comes_from_where_it_was_kept_and_else_it_says_why_there_is_none(
 def test_where_no_command_is_offered_it_says_why() -> None:
     found = offered(queued(1), old="the view is paused, or back in time")
     assert found["1"][2:4] == ("", "no command is offered: the view is paused, or back in time")
+
+
+def test_no_command_for_what_only_an_earlier_answer_of_v_session_shows() -> None:
+    """Its queue and its holders are of one view: the holders had no command, and the head was offered to be started."""
+    *_, (seen, _) = polled("storm", 2)
+    section = seen.section(Session)
+    late = replace(section, problem=Problem("", "no answer in time", "GV$SESSION", late=True))
+    whole, blind = analyse(None, seen), analyse(None, replace(seen, sections={**seen.sections, Session: late}))
+    kinds = {each.command.kind for each in copies(whole.queue[0], whole, SqlTexts(), ROW) if each.command is not None}
+    assert CommandKind.DEQUEUE in kinds
+    found = copies(blind.queue[0], blind, SqlTexts(), ROW)
+    assert not any(each.command for each in found)
+    assert ("1", "", "GV$SESSION did not answer, so this may be over") in {
+        (each.key, each.text, each.why_not) for each in found
+    }
+    session = next(each for each in blind.sessions if each.sid == blind.queue[0].sid)
+    assert ending(session, blind).refused == "GV$SESSION did not answer, so this may be over"
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -34,6 +34,8 @@ PATIENCE = 600.0
 WORKS = "its work would be lost"
 """The objection to ending a statement that works."""
 
+_MAY_BE_OVER = "this may be over"
+
 KILLED, SNIPED = "KILLED", "SNIPED"
 """V$SESSION.STATUS of a killed session that is being cleaned up, and of a session that was idle longer than its profile
 allows (IDLE_TIME): the latter keeps what it holds until its client's next call."""
@@ -48,7 +50,7 @@ class Ending(Struct, frozen=True):
 
 def ending(row: ParallelStatement | SessionReading, reading: Reading) -> Ending:
     """Return the commands offered to end a session, or to start its statement if it is queued."""
-    if refused := refusal(row):
+    if refused := refusal(row) or _read_before(row, reading):
         return Ending(refused=refused)
     victim = victim_of(row)
     release, autonomous = release_of(reading), reading.header.autonomous
@@ -71,7 +73,7 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
         yield f"it is gone with instance {running.inst_id}, so there is no session to end"
     if running is not None and running.outdated:
         shows_it = running.outdated.endswith(("V$SESSION", "V$PX_SESSION"))
-        so = "this may be over" if shows_it else "what the limits count is not known"
+        so = _MAY_BE_OVER if shows_it else "what the limits count is not known"
         yield f"{running.outdated} did not answer, so {so}"
     if running is not None and not running.seen:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
@@ -84,6 +86,13 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
         yield "it may be a monitor's GV$ query; no view shows which"
     if running is not None and running.idle is not None and ends_in(running) is not None:
         yield f"Oracle ends it {in_about(running.oracle_ends_in)} ({running.ended_by})"
+
+
+def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> str:
+    """Return that a row of V$SESSION is of an earlier poll, "" if it is not. Of a holder, `outdated` says so."""
+    if isinstance(row, RunningStatement) or not reading.why_unavailable("V$SESSION"):
+        return ""
+    return f"{reading.silent('V$SESSION')} did not answer, so {_MAY_BE_OVER}"
 
 
 def _background(kind: SessionKind) -> str:

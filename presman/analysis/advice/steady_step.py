@@ -74,10 +74,17 @@ def _named(step: ToDo | None, for_now: ToDo | None, reading: Reading) -> frozens
 
 
 def _about(step: ToDo, reading: Reading) -> About:
-    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject."""
+    """Return what a step is about: its commands, else the holder of servers that it names first, else its subject.
+
+    The last part is the same of what it adds for the queue, None if it adds nothing.
+    """
+    beside = _holder_in(step.beside, reading) if step.beside else None
     if step.commands:
-        return step.step, step.commands
-    words = step.short if step.beside else step.text
+        return step.step, step.commands, beside
+    return step.step, _holder_in(step.short if step.beside else step.text, reading) or step.subject, beside
+
+
+def _holder_in(words: str, reading: Reading) -> str:
+    """Return the holder of servers that words name first, "" if they name none."""
     found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
-    named = [(place.start(), who) for place, who in found if place]
-    return step.step, min(named)[1] if named else step.subject
+    return min(((place.start(), who) for place, who in found if place), default=(0, ""))[1]

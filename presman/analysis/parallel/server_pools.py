@@ -79,6 +79,7 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
         serves_gv_query = facts.sessions.servers.serves_gv_query
         rows = (row for row in facts.snapshot.rows(PxSession) if not is_coordinator(row))
         busy.update(row.inst_id for row in rows if not serves_gv_query(row.inst_id, row.sid, row.serial))
+    is_older = _is_older_than_the_pools(facts)
     found: dict[int, ServerPool] = {}
     for inst_id in facts.system.inst_ids:
         row = facts.plans.top_rows.get(inst_id)
@@ -89,12 +90,21 @@ def pools(facts: Facts) -> dict[int, ServerPool]:
             inst_id=inst_id,
             in_use=in_use if in_use is not None else busy[inst_id] or active or (0 if sees_sessions else active),
             available=statistics.get((inst_id, "servers available")),
-            counted=active,
+            counted=None if is_older and in_use is not None else active,
             target=target if target is not None else facts.system.parameters.number(inst_id, "parallel_servers_target"),
             maximum=facts.system.parameters.number(inst_id, "parallel_max_servers"),
             highwater=statistics.get((inst_id, "servers highwater")),
         )
     return found
+
+
+def _is_older_than_the_pools(facts: Facts) -> bool:
+    """Whether V$RSRC_PLAN did not answer at this poll and V$PX_PROCESS_SYSSTAT did.
+
+    The servers counted then would contradict those in use, which are shown beside them.
+    """
+    plan, pool = (facts.snapshot.section(record) for record in (RsrcPlan, PxProcessSysstat))
+    return plan.problem is not None and plan.problem.late and pool.problem is None
 
 
 def together(found: Iterable[ServerPool]) -> ServerPool:

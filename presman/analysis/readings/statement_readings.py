@@ -80,7 +80,7 @@ class WantsSource(Enum):
     """The source of the number of servers that a queued statement wants, in the words shown; most reliable first."""
 
     PQ_SERVERS = "PQ_SERVERS"
-    RUNNING = "one that runs"
+    RUNNING = "the same SQL that runs now"
     PLAN = "its plan"
     DEGREE = "its DOP alone"
     MEAN = "the mean of its group's queue"

@@ -232,7 +232,11 @@ def why_no_command(row: Any, reading: Reading) -> str:
         shows = " Enter shows its commands." if why and ending(row, reading).commands else ""
         return f"Nothing copied: {why}.{shows}" if why else ""
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    return f"Nothing copied: {found.sentence}." if found is not None and found.only_waits else ""
+    if found is None:
+        return ""
+    refused = ending(found.head.statement, reading).refused
+    why = found.sentence if found.only_waits else refused
+    return f"Nothing copied: {why}." if why else ""
 
 
 def why_not_ended(row: ParallelStatement, reading: Reading) -> str:
