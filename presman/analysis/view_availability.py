@@ -115,6 +115,9 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return found
     if not snapshot.rows(ConsumerGroup):
         return f"{view_of(snapshot, ConsumerGroup)} has no rows"
+    unjudged = (row for row in groups if row.verdict is Verdict.UNKNOWN and row.used is not None)
+    if unseen := [row.name for row in unjudged if row.waiting is None]:
+        return f"how long {_some(unseen)} waits is not known"
     verdicts = {Verdict.UNKNOWN if _has_no_rates(row) else row.verdict for row in groups}
     if verdicts <= {Verdict.UNKNOWN}:
         return TWO_POLLS
@@ -122,8 +125,12 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
     if unshared:
         return f"the share of {', '.join(unshared)} is not known"
     uncounted = [row.name for row in groups if not row.is_judged or _has_no_rates(row)]
-    more = f" and {len(uncounted) - _NAMED} more" if len(uncounted) > _NAMED else ""
-    return f"no delta of {', '.join(uncounted[:_NAMED])}{more} yet" if uncounted else ""
+    return f"no delta of {_some(uncounted)} yet" if uncounted else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _has_no_rates(row: GroupReading) -> bool:

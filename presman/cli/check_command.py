@@ -59,7 +59,10 @@ def run(options: Namespace) -> int:
             raise Failure(str(error)) from None
         if options.interval >= DATABASE_SHARE * options.timeout:
             most = DATABASE_SHARE * options.timeout
-            raise Failure(f"--interval {options.interval:g} must be below {most:g}, {DATABASE_SHARE:.0%} of --timeout")
+            raise Failure(
+                f"--timeout {options.timeout:g} leaves {most:g} s for two polls, and they are {options.interval:g} s "
+                "apart: give a longer --timeout or a shorter --interval"
+            )
         polling = Polling(resolved, timeout=DATABASE_SHARE * options.timeout - options.interval)
         came = polling.once(options.interval)
         if polling.unread:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 
 from presman.analysis.collapsed_rows import CollapsedStatements, kind_of
+from presman.analysis.readings.forecast_readings import LEAST_JUDGED
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import (
     ParallelStatement,
@@ -149,6 +150,8 @@ def forecast_record(reading: Reading, *, since: bool = False) -> str:
     record = behind.record
     again = ", calculated again from the recording" if behind.worked_out_again else ""
     when = f", since {clock(behind.judged_since)}" if since and behind.judged_since is not None else ""
+    if record.judged < LEAST_JUDGED:
+        return f"{record.in_words()}: too few to judge forecasts by{again}{when}"
     return f"{record.in_words()}, half within {duration(record.median_error)} of its middle{again}{when}"
 
 

@@ -4,7 +4,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.alerts.judge import groupless
 from presman.analysis.alerts.not_known import not_known, unavailable
-from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule, silent_views
+from presman.analysis.alerts.rule_book import RULE_BOOK, AlertRule, silent_views, why_silent
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
 from presman.base.formats import spelled
 from presman.base.text import one_line
@@ -20,7 +20,8 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
     for rule in RULE_BOOK.values():
         alerts = [alert for alert in found if alert.key == rule.key]
         of_rule = [each for each in settings if each.key == rule.key]
-        state = "" if reading is None else f"{_state(rule, alerts, of_rule, reading, lacking):<10}"
+        word = "" if reading is None else _state(rule, alerts, of_rule, reading, lacking)
+        state = f"{word:<10}" if word else ""
         lines.append(f"{state}{rule.key:<19} {_usual(rule, of_rule):<9} {rule.text}".rstrip())
         indent = " " * (len(state) + 20)
         if rule.amount:
@@ -28,6 +29,8 @@ def listed(settings: AlertSettings, reading: Reading | None, lacking: tuple[str,
         lines += [f"{indent}set: {_in_words(each, rule)}{unused.get(each, '')}" for each in of_rule]
         lines += [f"{indent}{SEVERITY_WORDS[alert.state]}: {one_line(alert.text, 400)}" for alert in alerts]
         lines += [f"{indent}not known: {each}" for each in lacking if each.startswith(f"{rule.key}")]
+        if reading is not None and word == "unknown" and (why := why_silent(rule.key, reading)):
+            lines.append(f"{indent}not known: {why}")
     if reading is not None:
         lines += [f"not known: {each}" for each in not_known(reading)]
     if reading is not None and any(each.hold for each in settings):

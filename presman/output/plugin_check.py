@@ -258,10 +258,16 @@ def _summary(
         parts += waiting[:_OTHERS]
     if unavailable:
         parts.append(f"not known: {'; '.join(unavailable[:_VIEWS])}{' …' if len(unavailable) > _VIEWS else ''}")
-    worst = [] if not wrongs else [wrongs[0].short] if verbose else _shorter_and_shorter(wrongs[0])
+    worst = [] if not wrongs else [wrongs[0].short] if verbose else _shorter_and_shorter(_once(wrongs[0], parts))
     lines = ["; ".join([each, *parts]) for each in worst] or ["; ".join(parts)]
     text = next((each for each in lines if len(each) <= LONGEST), lines[-1])
     return f"{reading.header.database or reading.target}: {_whole_words(text)}"
+
+
+def _once(alert: Alert, parts: Sequence[str]) -> Alert:
+    """Return an alert without the reason at the end of its sentence if the line names it in brackets anyway."""
+    before, _, why = alert.text.partition("): ")
+    return alert._replace(text=f"{before})") if why and any(f"({why})" in each for each in parts) else alert
 
 
 def _others(found: Sequence[Alert]) -> list[str]:

@@ -185,7 +185,7 @@ def test_the_quiesced_database_names_who_sees_to_it_and_who_waits() -> None:
         "The database is being quiesced (by SYS 1:7, who waits for `wait for possible quiesce finish`); "
         "1 session waits, the first for 1:15: ALTER SYSTEM UNQUIESCE lets them in"
     )
-    assert told("QUIESCED", (), None, None) == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets them in"
+    assert told("QUIESCED", (), None, None) == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets other users in"
     assert "; 2 sessions wait:" in told("", ("A", "B", "C"), 2, None)
     assert "(by A and B, who" in told("", ("A", "B", "C"), 2, None)
 

@@ -60,8 +60,8 @@ def test_the_group_limit_in_the_words_of_its_arithmetic() -> None:
     assert head.cause is Cause.GROUP
     assert (head.wants, head.held, head.allowed, head.short) == (Servers(32, 32, WantsSource.RUNNING), 40, 64, 8)
     assert head.sentence == (
-        "wants 32 servers (DOP 16, two sets by one that runs); BATCH holds 40 of 64 allowed (50 % of 128); short by 8 "
-        "servers"
+        "wants 32 servers (DOP 16, two sets by the same SQL that runs now); BATCH holds 40 of 64 allowed (50 % of "
+        "128); short by 8 servers"
     )
 
 
@@ -257,9 +257,9 @@ def test_between_groups_the_plan_chooses() -> None:
     rows += [*twin(3, "sql7", 8, 2), *twin(4, "sql8", 8, 2), *(directive("DAY", name, 50) for name in "AB")]
     heads = {head.group: head for head in analyse(None, snapshot(*rows)).heads}
     assert heads["A"].cause is Cause.NOT_CHOSEN
-    assert (
-        heads["A"].sentence
-        == "wants 16 servers (DOP 8, two sets by one that runs) and 118 are free; the plan chooses between it and B"
+    assert heads["A"].sentence == (
+        "wants 16 servers (DOP 8, two sets by the same SQL that runs now) and 118 are free; the plan chooses between "
+        "it and B"
     )
 
 

@@ -77,6 +77,10 @@ def test_what_goes_wrong_is_unknown_in_one_line(inside: Run, arguments: list[str
     assert "a/b" not in done.stdout
 
 
+def test_a_time_limit_too_short_for_two_polls_is_told_without_blaming_an_option_not_given(inside: Run) -> None:
+    assert "--timeout 0.01 leaves 0.006 s for two polls" in inside("check", "demo", "--timeout", "0.01").stdout
+
+
 def test_what_cannot_be_seen_is_unknown_and_said(inside: Run, tmp_path: Path) -> None:
     done = inside("check", QUEUEING)
     assert LINE.fullmatch(done.stdout)

@@ -71,6 +71,9 @@ def test_how_good_forecasts_are_stands_only_below_forecasts() -> None:
     assert f"41 of 50 started in the range forecast, half within 0:22 of its middle, since {clock(plain.at)}" in full(
         replace(forecast, forecast=since)
     )
+    few = plain.with_forecast(starts, QueueForecast(ForecastRecord(1, 0, 300.0)))
+    assert "0 of 1 started in the range forecast: too few to judge forecasts by" in full(few)
+    assert "half within 5:00" not in full(few)
     assert "Starts in" not in full(forecast, 80)
     assert "started in the range forecast" not in full(forecast, 80)
 

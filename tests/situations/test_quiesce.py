@@ -10,6 +10,7 @@ import pytest
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.groups.verdicts import conformance, in_words
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
@@ -25,8 +26,11 @@ from presman.rows.queries import null_row
 from presman.rows.session_rows import Session
 from presman.rows.session_state import QUIESCE_WAIT
 from presman.rows.snapshot import Quiescer, Section
+from presman.sources.simulator_source import SimulatorSource
 from presman.tui.pages.row_details import group
+from tests.analysis.test_simulated import Clock, play
 from tests.recording.recorded import polled
+from tests.scenarios import without
 from tests.situations.spooled import reading
 
 HELD = 322
@@ -176,7 +180,7 @@ def test_why_of_who_quiesces_says_so_and_what_ends_it(tmp_path: Path, state: str
 def test_without_a_right_to_v_session_nobody_is_counted(tmp_path: Path) -> None:
     found = said(tmp_path, INSTANCE=instance("QUIESCED"))
     (alert,) = [each for each in by_rules(found) if each.key == "quiesced"]
-    assert alert.text == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets them in"
+    assert alert.text == "The database is quiesced: ALTER SYSTEM UNQUIESCE lets other users in"
 
 
 def test_v_session_alone_tells_it_while_somebody_waits_for_the_end(tmp_path: Path) -> None:
@@ -227,3 +231,18 @@ def test_who_quiesced_is_forgotten_when_it_is_over() -> None:
     assert seen.sections(at) == {Quiescer: Section((Quiescer(1, 12, "SYS"),), at)}
     seen.note_sessions([], [], [there._replace(active_state="NORMAL")])
     assert seen.sections(at) == {}
+
+
+def test_who_may_be_held_is_not_called_well_while_v_session_is_silent(tmp_path: Path) -> None:
+    """`OTHER_GROUPS: it hardly waits` and `The plan is met` were said of 35 sessions that waited."""
+    file = without(tmp_path, "quiesce", "V$SESSION", at=-600)
+    clock = Clock()
+    found = list(play(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 1.0))[1]
+    rows = {row.name: row for row in found.cluster_groups()}
+    others, (plan_kept,) = rows["OTHER_GROUPS"], conformance(found)
+    assert in_words(found, others).endswith("how long it waits for CPU is not known.")
+    assert (others.wanted, others.state.text) == (None, "not judged")
+    assert plan_kept.sentence.startswith("Not judged: no view shows which sessions wait until the quiesce")
+    assert plan_kept.score is None
+    assert "(how long OTHER_GROUPS waits is not known)" in " ".join(not_known(found))
+    assert rows["SYS_GROUP"].waiting == 0, "those of SYS are let in"

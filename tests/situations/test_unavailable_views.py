@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
-from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.alert_rules import all_clear, wrong
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
@@ -92,6 +92,7 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     checked = result(blind, (), ())
     assert checked.state is PluginState.WARNING
     assert f"queued={number};" in checked.line
+    assert checked.line.count("no answer in time") == 1, "one outage is named once"
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
@@ -238,3 +239,21 @@ def test_nothing_is_denied_that_only_the_missing_view_shows(scenario: str, recor
             said = told(blind, f"{each.inst_id}:{each.sid}")
             assert "neither queued nor running" not in said
             assert "it runs -" not in said
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "is_absent"),
+    [("V$INSTANCE", "quiesced", "no starved group"), ("DBA_RSRC_PLAN_DIRECTIVES", "cpu_starved", "no downgrade")],
+)
+def test_all_is_not_well_while_a_rule_cannot_be_checked(tmp_path: Path, view: str, key: str, is_absent: str) -> None:
+    """ "Nothing is wrong", and "no starved group", while `alerts` said that it is not known."""
+    file, clock = without(tmp_path, "quiet", view, at=-600), Clock()
+    found = list(play(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 1.0))[1]
+    (clear,) = all_clear(found)
+    assert is_absent in clear.text
+    for text in (clear.text, clear.short, *clear.between, key_figures_of(found).worst):
+        assert "Nothing is wrong" not in text
+        assert key != "cpu_starved" or "starved" not in text
+    lines = listed((), found, ()).splitlines()
+    at = next(index for index, line in enumerate(lines) if line.startswith(f"unknown   {key} "))
+    assert any(line.strip().startswith("not known: ") and view in line for line in lines[at + 1 : at + 3])

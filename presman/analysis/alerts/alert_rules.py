@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
+from presman.analysis.alerts.rule_book import RULE_BOOK, silent_views
 from presman.analysis.alerts.unchecked import as_unchecked
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
@@ -190,7 +191,8 @@ def quiesced(reading: Reading) -> list[Alert]:
     first = "" if found.longest is None else f", the first for {duration(found.longest)}"
     waits = "" if found.waiting is None else f"; {counted(found.waiting, 'session')} wait{'s' * (found.waiting == 1)}"
     short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
-    text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets them in"
+    whom = "them" if found.waiting else "other users"
+    text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets {whom} in"
     return [Alert("bad", "✕", text, short, "quiesced")]
 
 
@@ -379,11 +381,12 @@ def all_clear(reading: Reading) -> list[Alert]:
     """Return what is known to be absent, for which time and by which views; views without an answer are left out."""
     alerted = {_CLEARED_BY[alert.key] for alert in by_rules(reading) if alert.key in _CLEARED_BY}
     alerted |= {"queue"} if reading.queue else set()
-    known = [each for each in reading.basis if not each.lacking and each.what not in alerted]
+    unchecked = _unchecked(reading)
+    known = [each for each in reading.basis if not each.lacking and each.what not in alerted | unchecked]
     if not known:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""
-    whole = len(known) == len(reading.basis)
+    whole = len(known) == len(reading.basis) and not unchecked
     views_read = tuple(dict.fromkeys(view for each in known for view in each.views))
     views = ", ".join(views_read)
     absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
@@ -402,6 +405,12 @@ def all_clear(reading: Reading) -> list[Alert]:
         brief = short
     between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
     return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, between=between)]
+
+
+def _unchecked(reading: Reading) -> set[str]:
+    """Return what the rules that now find nothing for want of a view would show; their keys where it has no name."""
+    rules = (rule.key for rule in RULE_BOOK.values() if not rule.asked)
+    return {_CLEARED_BY.get(key, key) for key in rules if silent_views(key, reading)}
 
 
 def _pressed(reading: Reading) -> str:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.latency.histograms import histogram_of, latency_percentile
-from presman.analysis.readings.reading import Alert, Reading
+from presman.analysis.readings.reading import Alert, Reading, UnavailableView
+from presman.analysis.view_availability import listed
 from presman.base.formats import counted, microseconds
 
 
@@ -153,8 +154,17 @@ def views_of(foundation: str) -> tuple[str, ...]:
 
 def silent_views(key: str, reading: Reading) -> tuple[str, ...]:
     """Return the views that tell nothing now and without which a rule finds nothing."""
+    return tuple(each.view for each in _silent(key, reading))
+
+
+def why_silent(key: str, reading: Reading) -> str:
+    """Return why a rule finds nothing now, by the views that it needs, "" if they all answered."""
+    return listed(each.why for each in _silent(key, reading))
+
+
+def _silent(key: str, reading: Reading) -> list[UnavailableView]:
     needed = views_of(RULE_BOOK[key].rests_on)
-    return tuple(each.view for each in reading.unseen if each.view.removeprefix("G") in needed)
+    return [each for each in reading.unseen if each.view.removeprefix("G") in needed]
 
 
 class AlertRule(NamedTuple):

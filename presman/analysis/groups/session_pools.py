@@ -63,14 +63,31 @@ def _named(row: Session | Quiescer) -> str:
     return f"{row.username or 'session'} {row.inst_id}:{row.sid}"
 
 
-def held_by_quiesce(rows: Iterable[GroupReading], found: Mapping[GroupKey, PoolWaits]) -> tuple[GroupReading, ...]:
-    """Return the groups of a quiesced database: those with waiting sessions get no CPU, whatever the plan."""
+_LET_IN = frozenset({"SYS_GROUP", "_ORACLE_BACKGROUND_GROUP_"})
+"""Groups whose sessions a quiesce does not hold, as a rule."""
+
+
+def held_by_quiesce(
+    rows: Iterable[GroupReading], found: Mapping[GroupKey, PoolWaits], of: Quiesce
+) -> tuple[GroupReading, ...]:
+    """Return the groups of a quiesced database: those with waiting sessions get no CPU, whatever the plan.
+
+    If V$SESSION does not show who waits, any group that is not let in may have some: what they want is not known.
+    """
     held: Counter[GroupKey] = Counter()
     for (inst_id, con_id, name), each in found.items():
         held[inst_id, con_id, name] += each.sessions
         held[CLUSTER, con_id, name] += each.sessions
     counted = ((row, held[row.inst_id, row.con_id, row.name]) for row in rows)
-    return tuple(row._replace(verdict=Verdict.QUIESCED, held=number) if number else row for row, number in counted)
+    return tuple(_quiesced(row, number, of) for row, number in counted)
+
+
+def _quiesced(row: GroupReading, held: int, of: Quiesce) -> GroupReading:
+    if held:
+        return row._replace(verdict=Verdict.QUIESCED, held=held)
+    if of.waiting is not None or row.name in _LET_IN or row.used is None:
+        return row
+    return row._replace(verdict=Verdict.UNKNOWN, waiting=None)
 
 
 def pool(

@@ -9,7 +9,7 @@ from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lac
 from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
-from presman.base.formats import counted, listed
+from presman.base.formats import counted, duration, listed
 from presman.base.sums import sum_of_known
 
 _AT_LIMIT = 0.95
@@ -198,10 +198,18 @@ def conformance(reading: Reading) -> tuple[Conformance, ...]:
     """Return one result per instance, in order."""
     views = next((each.views for each in reading.basis if each.what == "starved group"), ())
     by = f" (by {', '.join(views)})" if views else ""
+    kept = next((each.age for each in reading.late if each.view == _DIRECTIVES and each.age is not None), None)
+    if by and kept is not None:
+        by = f"{by.removesuffix(')')}, and by {_DIRECTIVES} of {duration(kept)} ago)"
+    unseen = reading.quiesce is not None and reading.quiesce.waiting is None
     return tuple(
-        _of_instance(each, reading.instance_groups(each.inst_id), by, _below_minimum(reading, each.inst_id))
+        _of_instance(each, reading.instance_groups(each.inst_id), by, _below_minimum(reading, each.inst_id), unseen)
         for each in reading.header.instances
     )
+
+
+_DIRECTIVES = "DBA_RSRC_PLAN_DIRECTIVES"
+_UNSEEN = "no view shows which sessions wait until the quiesce of the database ends"
 
 
 def _below_minimum(reading: Reading, inst_id: int) -> str:
@@ -219,24 +227,28 @@ def _held(sessions: int) -> str:
     )
 
 
-def _of_instance(instance: InstanceReading, groups: Iterable[GroupReading], by: str, below: str) -> Conformance:
+def _of_instance(
+    instance: InstanceReading, groups: Iterable[GroupReading], by: str, below: str, unseen: bool
+) -> Conformance:
     """Return the result of one instance.
 
-    `by` names the views that an all-clear rests on, `below` the containers below their minimum though the plan is met.
+    `by` names the views that an all-clear rests on, `below` the containers below their minimum though the plan is met;
+    `unseen` says that a quiesce may hold sessions that no view shows.
     """
     rows = tuple(groups)
     due, missing = _due_and_missing(rows)
     doubt = next((row.doubt for row in rows if row.doubt), "")
     total = None if doubt else sum_of_known(row.used for row in rows)
     held = sum(row.held for row in rows)
-    score = 100 * (1 - missing / due) if due > 0 and not held else None
+    waits = _held(held) if held else _UNSEEN * unseen
+    score = 100 * (1 - missing / due) if due > 0 and not waits else None
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
     unjudged = tuple(row.title for row in rows if not row.is_judged)
     but = f" Not known for {_listed(unjudged)}." if unjudged else ""
-    if held:
-        kept = f"Not judged: {_held(held)}, whatever the plan gives them."
+    if waits:
+        kept = f"Not judged: {waits}, whatever the plan gives them."
     elif doubt:
         kept = f"Not judged: {doubt}."
     elif missing <= 0 and (near or outside):

@@ -373,7 +373,8 @@ class GroupReading(NamedTuple):
 
 
 def _cpu_state(row: GroupReading) -> GroupState:
-    text = "not judged" if row.doubt else verdict_words(row.verdict, row.limited_by)
+    is_unseen = row.verdict is Verdict.UNKNOWN and row.used is not None  # it has a delta: the waits are not known
+    text = "not judged" if row.doubt or is_unseen else verdict_words(row.verdict, row.limited_by)
     text = f"{row.held} {row.verdict.value}" if row.held else text
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
     return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
