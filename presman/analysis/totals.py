@@ -187,10 +187,11 @@ def downgrades_in_a_minute(reading: Reading) -> float | None:
     """Return the parallel operations downgraded since the last poll, per minute if that is longer than a minute ago.
 
     Within less than a minute it is their number: one within two seconds does not make thirty in a minute. None if
-    V$SYSSTAT had no values.
+    V$SYSSTAT had no values of an instance.
     """
-    deltas = [each.delta for each in reading.downgrades if is_downgrade(each.name)]
-    number = added(deltas)
-    if not deltas or number is None or not reading.interval:
+    rows = [each for each in reading.downgrades if is_downgrade(each.name)]
+    number = added(each.delta for each in rows)
+    is_counted = {each.inst_id for each in rows} >= {each.inst_id for each in reading.header.instances}
+    if not rows or not is_counted or number is None or not reading.interval:
         return None
     return 60 * number / max(60.0, reading.interval)

@@ -98,4 +98,6 @@ def test_one_instance_that_does_not_count_says_nothing_for_the_other(tmp_path: P
     ):
         views = {**CALM, "GV$INSTANCE": instances, "GV$SYSSTAT": counted(*polls, inst_ids=inst_ids)}
         del views["V$INSTANCE"]
-        assert told in " ".join(availability_notes(reading(tmp_path, views)))
+        found = reading(tmp_path, views)
+        assert told in " ".join(availability_notes(found))
+        assert (totals(found).downgrades is None) is (inst_ids == (1,))

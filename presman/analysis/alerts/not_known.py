@@ -32,6 +32,7 @@ def unavailable(reading: Reading) -> set[str]:
         "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
         "holders": now.idle_held is not None,
         "degrees": now.downgraded is not None,
+        "downgrade": now.downgrades is not None,
         "pools": now.pool_queued is not None,
         "CPU": now.used is not None
         and bool(now.cpus)
@@ -40,7 +41,7 @@ def unavailable(reading: Reading) -> set[str]:
         "servers": header.servers.in_use is not None and header.servers.maximum is not None,
         "quiesce": now.held is not None,
     }
-    lacking = {each.what for each in reading.basis if each.lacking}
+    lacking = {each.what for each in reading.basis if each.lacking and each.what not in known}
     return lacking | {name for name, is_known in known.items() if not is_known}
 
 

@@ -18,7 +18,7 @@ from presman.analysis.view_availability import view_of
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.queries import null_row
 from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxProcessSysstat, PxSession, Session
-from presman.rows.session_state import blocker, doing, is_queued, session_kind
+from presman.rows.session_state import blocker, doing, is_queued, session_kind, time_queued
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a little.
@@ -158,18 +158,30 @@ def outdated_view(facts: Facts) -> str:
 def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningStatement]:
     """Return the statements, marked with a view that did not answer.
 
-    A statement is left out if its coordinator became INACTIVE, or ended, after its servers were read: it has ended or
-    is an idle holder, and no view shows which. If servers were read after the session, it is no longer queued.
+    A statement is left out if its coordinator became INACTIVE, began to queue, or ended, after its servers were read:
+    it has ended or is an idle holder, and no view shows which. If servers were read after the session, it is no longer
+    queued.
     """
     if not (view := outdated_view(facts)):
         return found
     servers, sessions = (facts.snapshot.section(record).at for record in (PxSession, Session))
     if servers is not None and sessions is not None and servers < sessions:
         since = (sessions - servers).total_seconds()
-        found = [each for each in found if each.seen and (each.idle is None or each.idle >= since)]
+        found = [each for each in found if each.seen and _is_as_before(facts, each, since)]
     elif servers is not None and sessions is not None and servers > sessions:
         found = [replace(each, queued=False, event="") if each.queued else each for each in found]
     return [replace(each, outdated=view) for each in found]
+
+
+def _is_as_before(facts: Facts, each: RunningStatement, since: float) -> bool:
+    """Whether a coordinator has been idle, or queued with another statement, for at least `since` seconds, if it is."""
+    if each.idle is not None:
+        return each.idle >= since
+    session = facts.sessions.find(each.inst_id, each.sid, each.serial) if each.queued else None
+    if session is None:
+        return True
+    queued = time_queued(session, facts.sessions.infos.get((each.inst_id, each.sid)))
+    return queued is not None and queued >= since
 
 
 def _statement(facts: Facts, holding: Holding) -> RunningStatement:
@@ -226,6 +238,7 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
     oracle_ends_in, ended_by = ends_in(facts, row, idle) if idle is not None else (None, "")
     return {
         "seen": session is not None,
+        "seen_ago": facts.snapshot.age_if_late(Session),
         "program": row.program,
         "machine": row.machine,
         "kind": kind,
