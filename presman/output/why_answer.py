@@ -45,7 +45,7 @@ _MOST_TURNS, _LAST_TURNS = 6, 2
 _RESTS_ON = {
     "V$SESSION": "which sessions wait or are idle",
     "V$PX_SESSION": "who holds servers",
-    "V$RSRC_PLAN": "the plan, and the servers that it counts",
+    "V$RSRC_PLAN": "the plan in force",
     "V$RSRC_CONSUMER_GROUP": "the servers that count for each group",
 }
 """Views that show which sessions wait, and for what: each with what it alone tells."""

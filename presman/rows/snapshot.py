@@ -86,6 +86,13 @@ class Snapshot(Struct, frozen=True):
         """Return the rows of one record, in the order they were read."""
         return self.section(record).rows
 
+    def age_if_late(self, record: RecordType) -> float | None:
+        """Return how many seconds old the rows of a record are if its view did not answer in time; else None."""
+        section = self.section(record)
+        if section.problem is None or not section.problem.late or section.at is None:
+            return None
+        return max(0.0, (self.at - section.at).total_seconds())
+
     def problems(self) -> dict[RecordType, Problem]:
         """Return the problem of each section that has one, by record."""
         return {record: section.problem for record, section in self.sections.items() if section.problem}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.advice.steady_step import MARGIN, SteadyStep
 from presman.analysis.advice.step import Step
@@ -39,6 +40,15 @@ def test_who_is_named_for_a_decision_has_been_named_for_a_while(scenario: str) -
         if len(said) > lasts + 2:
             assert all(who in text for text in said[-lasts - 1 :] for who in told), "it has just become the answer"
     assert hidden or scenario == "mixed"
+
+
+def test_the_first_poll_and_the_first_with_rates_name_at_once_whoever_they_name() -> None:
+    polls = [each for each in course("rac") if (step := to_do(each)) is not None and named(each, step.text)]
+    for reading in polls:
+        assert SteadyStep().take(reading).step == to_do(reading)
+    steady, other = SteadyStep(), replace(polls[0], interval=None, queue=(), heads=(), running=())
+    assert steady.take(other).step == to_do(other)
+    assert steady.take(polls[1]).step == to_do(polls[1])
 
 
 def test_a_proven_end_waits_for_nothing_and_goes_at_once() -> None:

@@ -183,7 +183,7 @@ def test_only_what_a_silent_view_tells_is_old_not_the_whole_answer() -> None:
     assert lines[1:4] == [
         "  as it was 2:26 before: who holds servers (GV$PX_SESSION did not answer)",
         "  as it was 0:09 before: the servers that count for each group (V$RSRC_CONSUMER_GROUP did not answer)",
-        "  as it was 0:08 before: the plan, and the servers that it counts (GV$RSRC_PLAN did not answer)",
+        "  as it was 0:08 before: the plan in force (GV$RSRC_PLAN did not answer)",
     ]
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
+from presman.base.formats import duration
 from presman.output.why_answer import AskedStatement, why_not_known
 from presman.polling.poller import Poller
 from presman.rows.session_rows import PxSession
@@ -46,7 +50,7 @@ def test_a_statement_that_was_seen_to_start_is_not_queued_again_when_its_servers
         started |= holders
         gone |= started - holders
         came_back += [each for each in reading.queue if (each.inst_id, each.sid, each.serial) in started]
-    shown = {(each.inst_id, each.sid, each.serial) for each in course[1][1].queue}
+    shown = {(each.inst_id, each.sid, each.serial) for each in course[0][1].queue}
     assert shown & gone, "some were queued when V$SESSION last answered, and have ended since"
     assert not came_back
     _, last = silent(course)[-1]
@@ -67,3 +71,41 @@ def test_a_queue_that_another_view_counts_as_empty_lists_nobody(course: Course) 
     for _, reading in silent(course):
         counted = {row.title: row.px_queued for row in reading.cluster_groups()}
         assert all(counted[each.group] for each in reading.queue)
+
+
+def test_every_text_has_the_number_that_is_counted_now(course: Course) -> None:
+    """`check` had 6 where the table of groups had 23, and left out groups that the old list did not have."""
+    differ = 0
+    for _, reading in silent(course):
+        told = {each.subject: each for each in wrong(reading) if each.key == "queue_waits"}
+        counted = {row.title: row.px_queued for row in reading.cluster_groups() if row.px_queued}
+        assert {name: each.short.split(" queued, ")[0] for name, each in told.items()} == {
+            name: f"{name}: {number}" for name, number in counted.items()
+        }
+        age = duration(next(each.age for each in reading.late))
+        heads = {each.group for each in reading.heads}
+        assert all(
+            each.text.startswith(f"{name}: as listed {age} ago, ") for name, each in told.items() if name in heads
+        )
+        differ += sum(counted.values()) != len(reading.queue)
+    assert differ
+    assert not any("as listed" in each.text for each in wrong(course[-1][1]))
+
+
+def test_how_long_a_holder_is_idle_has_its_age(course: Course) -> None:
+    """It stood still and looked exact, while `Waited` beside it went on."""
+    for _, reading in silent(course):
+        age = duration(next(each.age for each in reading.late))
+        (text,) = [each.text for each in wrong(reading) if each.key == "idle_holder"]
+        assert text.count(f" as of {age} ago)") == text.count(", idle ") > 0
+    assert not any(" as of " in each.text for each in wrong(course[0][1]))
+
+
+def test_how_long_a_blocker_is_idle_has_its_age(course: Course) -> None:
+    _, reading = silent(course)[-1]
+    blocker = next(each for each in reading.sessions if each.status == "INACTIVE")
+    age = duration(next(each.age for each in reading.late))
+    words = f"{blocker.who}, idle {duration(blocker.last_call)}"
+    name = f"{blocker.inst_id}:{blocker.sid}"
+    assert session_words(name, reading) == f"{words} as of {age} ago"
+    assert session_words(name, replace(reading, late=())) == words

@@ -18,9 +18,11 @@ from presman.analysis.alerts.alert_rules import all_clear, wrong
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
 from presman.analysis.fleet import key_figures_of
+from presman.analysis.groups.verdicts import conformance
 from presman.analysis.readings.reading import Evidence, Reading
 from presman.analysis.trends.database_events import EventWatch
 from presman.analysis.trends.series import Series
+from presman.base.formats import duration
 from presman.figures.drawing.lines import plain
 from presman.figures.statement_figures import _timeout
 from presman.output import text_report
@@ -257,3 +259,14 @@ def test_all_is_not_well_while_a_rule_cannot_be_checked(tmp_path: Path, view: st
     lines = listed((), found, ()).splitlines()
     at = next(index for index, line in enumerate(lines) if line.startswith(f"unknown   {key} "))
     assert any(line.strip().startswith("not known: ") and view in line for line in lines[at + 1 : at + 3])
+
+
+def test_a_plan_that_is_met_by_directives_of_before_says_of_when_they_are(tmp_path: Path) -> None:
+    file, clock = without(tmp_path, "storm", "DBA_RSRC_PLAN_DIRECTIVES", at=30), Clock()
+    source = SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+    first, *_, last = play(source, clock, 12, 20.0)
+    (age,) = (each.age for each in last.late if each.view == "DBA_RSRC_PLAN_DIRECTIVES")
+    assert age is not None
+    (kept,) = conformance(last)
+    assert f", and by DBA_RSRC_PLAN_DIRECTIVES of {duration(age)} ago)" in kept.sentence
+    assert "DBA_RSRC_PLAN_DIRECTIVES" not in conformance(first)[0].sentence

@@ -11,6 +11,7 @@ from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
+    as_of,
     downgrade_in_words,
     group_title,
     is_downgrade,
@@ -32,10 +33,10 @@ def heads(reading: Reading) -> list[Alert]:
 
 def counted_only(reading: Reading) -> list[Alert]:
     """Return alerts about groups with queued statements that no view lists: V$RSRC_CONSUMER_GROUP still counts them."""
-    if reading.queue:  # the state of V$SESSION's last answer
-        return []
-    found = []
+    found, listed = [], {_group_of(head) for head in reading.heads}  # by V$SESSION's last answer
     for name, number in reading.queued_by_group().items():
+        if name in listed:
+            continue
         short = f"{name}: {number} queued, why they wait is not known"
         text = f"{short} (counted by V$RSRC_CONSUMER_GROUP): {reading.why_unknown('queue')}"
         found.append(Alert("warn", "▲", text, short, "queue_waits", name))
@@ -53,15 +54,23 @@ def _group_of(head: QueueHead) -> str:
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
-    queued = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
+    listed = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
+    queued = reading.queued_by_group().get(name, listed)
     short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.why}"
     between = (f"{name}: {queued} queued, {head.why}", f"{name}: {head.why}")
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    waits = f"{queued} wait{'s' * (queued == 1)} {spelled(head.queue_waited)} in all; "
-    text = head_sentence(head, waits if head.is_critical and not head.never_starts else "")
+    waits = f"{listed} wait{'s' * (listed == 1)} {spelled(head.queue_waited)} in all; "
+    age = _list_age(reading)
+    text = head_sentence(head, age + (waits if head.is_critical and not head.never_starts else ""))
     return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between)
+
+
+def _list_age(reading: Reading) -> str:
+    """Return how old the list of queued statements is, as stands before what is said of them; "" if it is of now."""
+    age = reading.age_of("V$SESSION")
+    return f"as listed {duration(age)} ago, " if age else ""
 
 
 class _TimeoutWording(NamedTuple):
@@ -141,8 +150,9 @@ def session_words(blocker: str, reading: Reading) -> str:
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
         return ""
-    idle = f", idle {duration(found.last_call)}" if found.status == "INACTIVE" else ""
-    return f"{found.who}{idle}"
+    if found.status != "INACTIVE":
+        return found.who
+    return f"{found.who}, idle {as_of(duration(found.last_call), reading.age_of('V$SESSION'))}"
 
 
 def downgraded(reading: Reading) -> list[Alert]:

@@ -198,9 +198,9 @@ def conformance(reading: Reading) -> tuple[Conformance, ...]:
     """Return one result per instance, in order."""
     views = next((each.views for each in reading.basis if each.what == "starved group"), ())
     by = f" (by {', '.join(views)})" if views else ""
-    kept = next((each.age for each in reading.late if each.view == _DIRECTIVES and each.age is not None), None)
-    if by and kept is not None:
-        by = f"{by.removesuffix(')')}, and by {_DIRECTIVES} of {duration(kept)} ago)"
+    late = (each for each in reading.late if each.view.endswith("RSRC_PLAN_DIRECTIVES") and each.age is not None)
+    older = [f"{each.view} of {duration(each.age)} ago" for each in late]
+    by = f"{by.removesuffix(')')}, and by {listed(older)})" if by and older else by
     unseen = reading.quiesce is not None and reading.quiesce.waiting is None
     return tuple(
         _of_instance(each, reading.instance_groups(each.inst_id), by, _below_minimum(reading, each.inst_id), unseen)
@@ -208,7 +208,6 @@ def conformance(reading: Reading) -> tuple[Conformance, ...]:
     )
 
 
-_DIRECTIVES = "DBA_RSRC_PLAN_DIRECTIVES"
 _UNSEEN = "no view shows which sessions wait until the quiesce of the database ends"
 
 

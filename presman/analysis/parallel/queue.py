@@ -80,8 +80,9 @@ def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence
 
 def _emptied(facts: Facts) -> set[Key]:
     """Return the groups that have nothing queued by an answer of V$RSRC_CONSUMER_GROUP newer than V$SESSION's."""
-    problem = facts.snapshot.section(Session).problem
-    if problem is None or not problem.late or unavailable(facts.snapshot, ConsumerGroup, ("current_pqs_queued",)):
+    if facts.snapshot.age_if_late(Session) is None or unavailable(
+        facts.snapshot, ConsumerGroup, ("current_pqs_queued",)
+    ):
         return set()
     found: Counter[Key] = Counter()
     for row in facts.snapshot.rows(ConsumerGroup):

@@ -238,6 +238,7 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
     oracle_ends_in, ended_by = ends_in(facts, row, idle) if idle is not None else (None, "")
     return {
         "seen": session is not None,
+        "seen_ago": facts.snapshot.age_if_late(Session),
         "program": row.program,
         "machine": row.machine,
         "kind": kind,

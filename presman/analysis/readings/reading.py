@@ -426,6 +426,10 @@ class Reading(Struct, frozen=True, dict=True):
         """Return a view as it was queried (``GV$INSTANCE``) if it gave no answer, "" if it did or was not queried."""
         return next((each.view for each in self.troubles if each.view.removeprefix("G") == view), "")
 
+    def age_of(self, view: str) -> float | None:
+        """Return how many seconds ago a view (``V$SESSION``) last answered if it did not at this poll; else None."""
+        return next((each.age for each in self.late if each.view.removeprefix("G") == view), None)
+
     def why_unknown(self, what: str) -> str:
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""
         return next((each.lacking for each in self.basis if each.what == what), "")

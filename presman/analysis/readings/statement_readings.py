@@ -233,7 +233,8 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
     `orphaned` means that the instance of its coordinator is not open: it no longer runs, but these servers of other
     instances are not yet freed. `outdated` is the view that did not answer at this poll, among those that must be of
-    one moment to show what it holds and what its end does; "" if all did.
+    one moment to show what it holds and what its end does; "" if all did. `seen_ago` is the seconds since V$SESSION
+    last answered, None if it did at this poll.
     """
 
     servers: int
@@ -262,6 +263,7 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     orphaned: bool = False
     outdated: str = ""
     comes_nearer: bool = False
+    seen_ago: float | None = None
 
     @property
     def who(self) -> str:
@@ -276,8 +278,17 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
 
     @property
     def idle_time(self) -> str:
-        """How long it has been idle, in words."""
-        return duration(self.idle if self.idle_known else None)
+        """How long it has been idle, in words; with its age if V$SESSION did not answer: it may have gone on since."""
+        return as_of(duration(self.idle if self.idle_known else None), self.seen_ago)
+
+
+def as_of(words: str, age: float | None) -> str:
+    """Return a figure in words with its age, if it is older than the poll.
+
+    >>> as_of("8:52", 146.0), as_of("8:52", None)
+    ('8:52 as of 2:26 ago', '8:52')
+    """
+    return f"{words} as of {duration(age)} ago" if age else words
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
