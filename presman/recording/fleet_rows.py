@@ -169,5 +169,6 @@ def _key_figures(row: Mapping[Any, Any]) -> KeyFigures:
     found["alerts"] = found["alerts"] or 0
     worst = one_line(clean(str(row["worst"] or "")), LONGEST)
     name, severity = clean(str(row["name"] or "")), _SEVERITIES.get(str(row["severity"]), "good")
-    unknown = one_line(clean(str(row["reason"] or "")), LONGEST)
+    # Once the link is no longer live, the reason is about the link.
+    unknown = one_line(clean(str(row["reason"] or "")), LONGEST) if row["link"] == LIVE else ""
     return KeyFigures(database=name, severity=severity, worst=worst, unknown=unknown, **found)

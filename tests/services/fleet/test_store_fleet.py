@@ -230,6 +230,17 @@ def test_what_a_stranger_wrote_is_looked_at(tmp_path: Path, moments: list[tuple[
     assert "\x1b" not in first.target + second.target
 
 
+def test_why_a_recorder_ended_is_nothing_that_its_last_poll_could_not_see(
+    tmp_path: Path, moments: list[tuple[Snapshot, Reading]]
+) -> None:
+    place = tmp_path / "a.presman"
+    write(place, moments[:1], "prod").close()
+    with closing(Store(str(place), writing=False)) as store, store.engine.connect() as connection:
+        (row,) = read_fleet(connection)
+    assert row.key_figures is not None
+    assert (row.reason, row.key_figures.unknown) == ("its recorder was stopped", "")
+
+
 def test_older_polls_cost_nothing(tmp_path: Path, moments: list[tuple[Snapshot, Reading]]) -> None:
     place = tmp_path / "a.presman"
     write(place, moments[:1], "prod").close()
