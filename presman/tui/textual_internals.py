@@ -78,8 +78,12 @@ class PatientScreen(Screen[None]):
             super()._compositor_refresh()
 
     def _refresh_layout(self, *arguments: Any, **named: Any) -> None:
-        """Lay out, and notify each widget of its new size: Textual misses some if a position was just queried."""
+        """Lay out, and notify each widget of its new size: Textual misses some if a position was just queried.
+
+        Lines around the panel that have changed are in the same frame: what they posted may not have arrived yet.
+        """
         before = [(widget, widget.outer_size) for widget in self.walk_children(Widget)]
+        self._dirty_widgets |= {each for each in self.children if getattr(each, "_repaint_regions", ())}
         super()._refresh_layout(*arguments, **named)
         for widget, size in before:
             if widget.outer_size != size:  # a duplicate is merged with the first

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import session_words
-from presman.analysis.assemble import analyse
-from presman.analysis.readings.reading import Reading
 from presman.base.formats import duration
 from presman.output.why_answer import AskedStatement, why_not_known
-from presman.polling.poller import Poller
 from presman.rows.session_rows import PxSession
-from presman.rows.snapshot import Snapshot, StartedSession
-from presman.sources.simulator_source import SimulatorSource
-from tests.analysis.test_simulated import Clock
-from tests.scenarios import without
-
-Course = list[tuple[Snapshot, Reading]]
+from presman.rows.snapshot import StartedSession
+from tests.situations.silence import Course, silent, storm_without
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """Return the polls of the scenario storm, in which V$SESSION is silent for some minutes, then answers again."""
-    clock = Clock()
-    file = without(tmp_path_factory.mktemp("silent"), "storm", "V$SESSION", at=15, lasts=400)
-    poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
-    poller.open()
-    found: Course = []
-    for _ in range(60):
-        clock.now += 8.0
-        snapshot = poller.poll()
-        found.append((snapshot, analyse(found[-1][0] if found else None, snapshot)))
-    return found
-
-
-def silent(course: Course) -> Course:
-    return [each for each in course if each[1].late]
+    return storm_without("V$SESSION", tmp_path_factory.mktemp("silent"), 60)
 
 
 def test_a_statement_that_was_seen_to_start_is_not_queued_again_when_its_servers_are_gone(course: Course) -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
@@ -57,6 +58,29 @@ async def test_the_same_again_paints_nothing(monkeypatch: pytest.MonkeyPatch) ->
                 acting.app._tick()
                 await acting.settle()
             assert painted == [], tab
+
+
+@acted
+async def test_a_tab_and_its_name_are_in_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line of tabs came 15 ms after the panel."""
+    frames: list[set[int]] = []
+    paint = Screen._compositor_refresh
+
+    def painted(screen: Screen[None]) -> None:
+        frames.append({y for region in screen._compositor._dirty_regions for y in range(region.y, region.bottom)})
+        paint(screen)
+
+    async with stage(busy(), size=(200, 50), painted=True) as acting:
+        await acting.mount_all()
+        line = acting.app.frame.query_one("#tabs").region.y
+        for tab in "45261":
+            await acting.keys(tab)
+            await acting.settle()
+            monkeypatch.setattr(Screen, "_compositor_refresh", painted)
+            frames.clear()
+            await acting.keys("3")
+            monkeypatch.undo()
+            assert line in next(rows for rows in frames if line + 1 in rows)
 
 
 @acted
