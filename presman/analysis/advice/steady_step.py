@@ -86,5 +86,5 @@ def _about(step: ToDo, reading: Reading) -> About:
 
 def _holder_in(words: str, reading: Reading) -> str:
     """Return the holder of servers that words name first, "" if they name none."""
-    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running)
+    found = ((re.search(rf"{re.escape(each.who)}\b", words), each.who) for each in reading.running if each.who in words)
     return min(((place.start(), who) for place, who in found if place), default=(0, ""))[1]

@@ -18,8 +18,9 @@ from presman.analysis.facts.cursor_facts import CursorFacts
 from presman.analysis.facts.deltas import Deltas
 from presman.analysis.facts.plan_book import NOTHING, OTHER_GROUPS, UNNAMED, Branch, Key, PlanShares
 from presman.analysis.facts.plan_facts import PlanFacts
-from presman.analysis.facts.session_facts import SessionFacts
+from presman.analysis.facts.session_facts import SessionFacts, Work
 from presman.analysis.facts.system_facts import ROOT, SystemFacts
+from presman.base.sums import grouped
 from presman.rows.group_rows import (
     CdbPlanDirective,
     ConsumerGroup,
@@ -28,6 +29,7 @@ from presman.rows.group_rows import (
     Plan,
     PlanDirective,
 )
+from presman.rows.session_rows import SessionLongops
 from presman.rows.snapshot import Snapshot
 
 
@@ -179,6 +181,12 @@ class Facts(Struct, frozen=True, dict=True):
     def sessions(self) -> SessionFacts:
         """Sessions, their groups, and their activity."""
         return SessionFacts(self.snapshot, self.system)
+
+    @cached_property
+    def earlier_operations(self) -> Mapping[Work, list[SessionLongops]]:
+        """V$SESSION_LONGOPS of the previous poll by session or coordinator and SQL_ID."""
+        rows = self.deltas.previous.rows(SessionLongops) if self.deltas.previous is not None else ()
+        return grouped(rows, lambda row: (row.inst_id, row.qcsid or row.sid, row.sql_id))
 
     @cached_property
     def cursors(self) -> CursorFacts:

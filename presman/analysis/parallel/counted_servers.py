@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from presman.analysis.caches import once
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing, RunningStatement, group_title
 from presman.base.sums import grouped
@@ -29,8 +30,9 @@ class Counted(Struct, frozen=True):
     in_group: Mapping[Executing, bool | None]
     in_target: Mapping[Executing, bool | None]
 
-    @classmethod
-    def of(cls, reading: Reading) -> Counted:
+    @staticmethod
+    @once
+    def of(reading: Reading) -> Counted:
         """Compare the servers that are counted with those that statements hold."""
         groups = {(group.con_id, group.name): group.px_servers or 0 for group in reading.cluster_groups()}
         held = grouped(reading.running, lambda each: (each.con_id, each.group))
@@ -39,10 +41,10 @@ class Counted(Struct, frozen=True):
             in_group |= _in_group(held.get(key, []), number, reading.bypassed)
         counted, whole = reading.header.servers.counted, _sum(reading.running)
         if counted is None or whole <= counted:
-            return cls(in_group, {})
+            return Counted(in_group, {})
         if counted == sum(groups.values()):
-            return cls(in_group, in_group)
-        return cls(in_group, _divide(reading.running, whole - counted))
+            return Counted(in_group, in_group)
+        return Counted(in_group, _divide(reading.running, whole - counted))
 
     def of_statement(self, statement: RunningStatement, *, everybody: bool) -> bool | None:
         """Return whether a statement counts against its group, or the target if `everybody`; None if not known."""

@@ -70,6 +70,8 @@ def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence
     if any(each.outdated for each in running):
         started |= {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
     empty = _emptied(facts)
+    if not started and not empty:
+        return facts.sessions.queued
     return [
         each
         for each in facts.sessions.queued

@@ -47,8 +47,7 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
     An end that stays as far away as it was, or should have come by now, is not predicted again. `session` is the
     coordinator's instance and SID.
     """
-    rows = facts.deltas.previous.rows(SessionLongops) if facts.deltas.previous is not None else ()
-    of_statement = (row for row in rows if (row.inst_id, row.qcsid or row.sid, row.sql_id) == (*session, sql_id))
+    of_statement = facts.earlier_operations.get((*session, sql_id), ())
     before = [row for row in of_statement if (row.opname, row.target) == (work.name, work.target)]
     known = [row.time_remaining for row in before if row.time_remaining is not None]
     seconds = facts.deltas.interval(SessionLongops)
