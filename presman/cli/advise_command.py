@@ -111,12 +111,9 @@ def _write(path: Path | None, text: str, form: str) -> None:
     if path is None:
         (console.show if form == "text" else console.put)(text)
         return
-    head = (
-        f"Advice of presman {__version__}, {datetime.now(UTC).astimezone():%Y-%m-%d %H:%M:%S}\n\n"
-        if form == "text"
-        else ""
-    )
-    write_whole(path, (head + text).encode("utf-8"))
+    if form == "text":
+        text = f"Advice of presman {__version__}, {datetime.now(UTC).astimezone():%Y-%m-%d %H:%M:%S}\n\n{text}"
+    write_whole(path, text.encode("utf-8"))
     console.note(f"advice in {path}")
 
 

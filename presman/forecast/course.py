@@ -228,14 +228,8 @@ class _Course:
 
     def _come(self, when: float) -> None:
         each = self._who
-        self._submit(
-            self._next,
-            each.group,
-            each.servers,
-            when,
-            each.duration.left(0.0, self._chance.random.random()),
-            each.queues,
-        )
+        lasts = each.duration.left(0.0, self._chance.random.random())
+        self._submit(self._next, each.group, each.servers, when, lasts, each.queues)
         self._next += 1
         self._comes, self._who = next(self._coming, _NOBODY)
 

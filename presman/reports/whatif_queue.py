@@ -283,7 +283,7 @@ class _Starts(NamedTuple):
 
 
 class QueueCourses:
-    """Courses of the queue, drawn once for a forecast_basis."""
+    """Courses of the queue, drawn once for a basis of forecasts."""
 
     def __init__(self, forecast_basis: ForecastBasis) -> None:
         self.forecast_basis = forecast_basis
@@ -367,9 +367,8 @@ class QueueCourses:
         times = sorted(each.seconds for each in starts) or [inf]
         raw = Interval.of(times)
         if raw.median < inf:
-            raw = raw._replace(high=min(raw.high, HORIZON)).widened(
-                self.forecast_basis.factor, self.forecast_basis.least
-            )
+            basis = self.forecast_basis
+            raw = raw._replace(high=min(raw.high, HORIZON)).widened(basis.factor, basis.least)
         return _Starts(raw, reach)
 
 

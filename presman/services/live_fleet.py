@@ -10,15 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.fleet import (
-    ConnectionState,
-    KeyFigures,
-    Member,
-    Past,
-    further,
-    is_late,
-    key_figures_of,
-)
+from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
 from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost

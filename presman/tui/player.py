@@ -410,10 +410,8 @@ class Player(Feed):
             if jumped or self._forecaster is None:
                 self._forecaster = forecaster_before(playback, previous)
             reading = self._forecaster.read(reading, previous, current, None)
-            reading, forecast_basis = (
-                with_recorded_goals(playback, source.goals, reading),
-                self._forecaster.forecast_basis,
-            )
+            reading = with_recorded_goals(playback, source.goals, reading)
+            forecast_basis = self._forecaster.forecast_basis
         except RecordingError as error:  # a lost store may come back: following continues
             self._shown = wanted
             if jumped or not self._follow:

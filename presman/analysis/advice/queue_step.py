@@ -118,9 +118,8 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
             known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
-            keeps = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
             alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
-            short = f"wait, or decide: {keeps}{f'; {alone}' if alone else others}"
+            short = f"wait, or decide: {each.keeps}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
             return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
     return None
@@ -424,27 +423,23 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
     predicted.
     """
     each, name = candidate.statement, _name(found.head)
-    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     short = f"wait: ending {each.who} may not help {name}"
     none_start = starts_no_head(each, [group_title(found.head)], reading)
     if helps_none(candidate.effect):
         why = f"{NO_USE}, so waiting is as good"
     elif none_start and candidate.frees == candidate.perhaps:
-        why, short = (
-            none_start,
-            f"wait: {each.who} keeps {counted(each.servers, 'server')}, {none_start.partition(', so')[0]}",
-        )
+        lacking = none_start.partition(", so")[0]
+        why, short = none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
     else:
         why = "whether the queue counts its servers here is not known"
-    return f"{held}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
+    return f"{each.keeps}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
     """Return that the head could not use the servers of an idle holder."""
-    held = f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
     cause = no_use(each, reading).get(group_title(found.head), "")
     why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
-    text = f"{held}, but {why}; {_wait_or_decide(found, reading)}"
+    text = f"{each.keeps}, but {why}; {_wait_or_decide(found, reading)}"
     return text, _shortly(found, f"wait: ending {each.who} does not let {_name(found.head)} start")
 
 

@@ -203,9 +203,8 @@ class EventWatch:
         is_blind = bool(silent_views("cpu_starved", reading))
         for group in reading.cluster_groups():
             key, new = (group.con_id, group.name), group.verdict
-            new = (
-                Verdict.UNKNOWN if is_blind and new is Verdict.THROTTLED else new
-            )  # that it is throttled is all we know
+            if is_blind and new is Verdict.THROTTLED:  # whether it gets its due is not known
+                new = Verdict.UNKNOWN
             known = self._verdicts.setdefault(key, _Verdicts(new))
             if new is known.lasting or new is Verdict.UNKNOWN:
                 known.coming, known.polls = new, 0
