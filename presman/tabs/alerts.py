@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from presman.analysis.alerts.alert_rules import all_clear, is_wrong, not_known, worst_first, wrong
+from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, is_wrong, worst_first, wrong
 from presman.analysis.readings.reading import AS_OF, Alert, Evidence, Reading, UnansweredQuery
 from presman.base.formats import counted
 from presman.base.text import one_line
@@ -20,7 +20,7 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
     if reading is None:
         return tuple(lost)
     known = wrong(reading)
-    found = lost + known + ([] if lost or is_wrong(known) else all_clear(reading)) + not_known(reading)
+    found = lost + known + ([] if lost or is_wrong(known) else all_clear(reading)) + basis_not_known(reading)
     found += [_trouble(trouble.view or trouble.query, trouble.sentence, trouble.cure) for trouble in reading.troubles]
     found += [Alert("note", "·", one_line(note, 400), one_line(note, 80)) for note in reading.notes]
     return worst_first(found)
@@ -28,7 +28,7 @@ def alerts(reading: Reading | None, link: Link) -> tuple[Alert, ...]:
 
 def availability_notes(reading: Reading) -> tuple[str, ...]:
     """Return sentences on which problems are known to be absent and what is not known, with the views."""
-    return tuple(alert.text for alert in clear_now(reading) + not_known(reading))
+    return tuple(alert.text for alert in clear_now(reading) + basis_not_known(reading))
 
 
 def clear_now(reading: Reading) -> list[Alert]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presman.analysis.alerts.alert_rules import all_clear, not_known
+from presman.analysis.alerts.alert_rules import all_clear, basis_not_known
 from presman.analysis.groups.container_io import worst_io
 from presman.analysis.groups.entitlement import worst
 from presman.analysis.readings.container_readings import IoVerdict
@@ -52,12 +52,12 @@ def test_at_the_return_of_an_instance_nobody_is_said_not_to_be_starved() -> None
     back = changes_at(390.0)
     told = " ".join(alert.text for alert in all_clear(back))
     assert told == "No queue now (by GV$SESSION)."
-    assert [alert.short for alert in not_known(back)] == ["not known: a starved group, a downgrade"]
+    assert [alert.short for alert in basis_not_known(back)] == ["not known: a starved group, a downgrade"]
     assert {row.verdict for row in back.cluster_groups() if row.used is None} == {Verdict.UNKNOWN}
 
 
 def test_of_many_groups_without_a_delta_three_are_named() -> None:
-    (alert,) = not_known(changes_at(390.0))
+    (alert,) = basis_not_known(changes_at(390.0))
     assert "(no delta of SYS_GROUP, REPORTS, SHOP and 1 more yet)" in alert.text
 
 

@@ -112,7 +112,7 @@ def crash(folder: Path, *, keeps: bool) -> Iterator[Reading]:
 def test_an_instance_that_went_while_v_instance_was_silent_may_be_gone(tmp_path: Path, keeps: bool) -> None:
     """DO told to cancel a head that was too large only for what was left, as soon as the rows of the instance went."""
     unsure = [each for each in crash(tmp_path, keeps=keeps) if each.number > 4]
-    assert all(each.silent("V$INSTANCE") and not each.gone for each in unsure)
+    assert all(each.unanswered("V$INSTANCE") and not each.gone for each in unsure)
     with_heads = [each for each in unsure if each.heads]
     assert any(each.heads[0].cause is Cause.NEVER_FITS for each in with_heads) or keeps
     for reading in with_heads:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import ending
 from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
-from presman.analysis.alerts.alert_rules import all_clear, not_known, wrong
+from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, wrong
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import ROOT
@@ -160,7 +160,7 @@ def test_what_containers_hold_is_not_known_without_both_views_that_tell_it(scena
 
 
 def texts(reading: Reading) -> list[str]:
-    found = [alert.text for alert in (*wrong(reading), *all_clear(reading), *not_known(reading))]
+    found = [alert.text for alert in (*wrong(reading), *all_clear(reading), *basis_not_known(reading))]
     return [*found, *map(running_state, reading.running)]
 
 

@@ -57,7 +57,7 @@ def answered(found: Unblock, reading: Reading) -> Unblock:
 
 def _ends_not_known(reading: Reading) -> str:
     """Return that V$SESSION_LONGOPS does not answer, so that a statement may be about to end by itself; "" if not."""
-    silent = reading.silent("V$SESSION_LONGOPS")
+    silent = reading.unanswered("V$SESSION_LONGOPS")
     return f"whether one that works ends by itself soon is not known ({silent})" if silent else ""
 
 
@@ -112,7 +112,7 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
         yield f"{who_wants(found.turns, reading, ' the same servers')}: {found.order}"
     if found.unsure:
         yield found.unsure
-    if (silent := reading.silent("V$RSRCMGRMETRIC")) and any(each.statement.idle is not None for each in chosen):
+    if (silent := reading.unanswered("V$RSRCMGRMETRIC")) and any(each.statement.idle is not None for each in chosen):
         yield f"whether other queues wanted these servers a minute ago is not known ({silent})"
     if found.in_vain:
         yield f"{listed(found.in_vain)} may be served first and want more than that"

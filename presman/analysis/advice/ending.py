@@ -92,7 +92,7 @@ def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> s
     """Return that a row of V$SESSION is of an earlier poll, "" if it is not. Of a holder, `outdated` says so."""
     if isinstance(row, RunningStatement) or not reading.why_unavailable("V$SESSION"):
         return ""
-    return f"{reading.silent('V$SESSION')} did not answer, so {_MAY_BE_OVER}"
+    return f"{reading.unanswered('V$SESSION')} did not answer, so {_MAY_BE_OVER}"
 
 
 def _background(kind: SessionKind) -> str:

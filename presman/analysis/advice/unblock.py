@@ -268,7 +268,7 @@ def _may_be_gone(reading: Reading) -> NotKnown | None:
 
     Limits and the target are parts of the servers of the open instances.
     """
-    view = reading.silent("V$INSTANCE")
+    view = reading.unanswered("V$INSTANCE")
     silent = (each for each in reading.header.instances if each.servers.target is None)
     known = ((each.inst_id, each.name) for each in silent if len(reading.header.instances) > 1)
     missing = ((each.inst_id, each.instance_name) for each in reading.missing)

@@ -435,7 +435,7 @@ def _full(reading: Reading) -> dict[InstanceReading, float]:
     return found
 
 
-def not_known(reading: Reading) -> list[Alert]:
+def basis_not_known(reading: Reading) -> list[Alert]:
     """Return what is not known, and why; for a queue that is only counted, its own alert covers it."""
     counted_only = {"queue"} if reading.queued_by_group() else set()
     lacking = [each for each in reading.basis if each.lacking and each.what not in counted_only]

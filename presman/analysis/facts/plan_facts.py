@@ -22,6 +22,7 @@ from presman.rows.group_rows import (
     RsrcPlan,
 )
 from presman.rows.instance_rows import SEED, Pdb
+from presman.rows.queries import RecordType
 from presman.rows.snapshot import Snapshot
 
 NO_BOOK = PlanBook()
@@ -56,6 +57,10 @@ class PlanBooks(Struct, frozen=True, dict=True):
         if con_id <= ROOT or (self.inside is None and not self._asked_of_containers):
             return self.connected
         return self.connected if self.inside == con_id else self._books.get(con_id, NO_BOOK)
+
+    def record_of(self, con_id: int) -> RecordType:
+        """Return the record that has the directives of a container's plans."""
+        return PlanDirective if self.of(con_id) is self.connected else ContainerPlanDirective
 
     @property
     def all(self) -> tuple[PlanBook, ...]:

@@ -34,7 +34,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.view_availability import unavailable
 from presman.rows.cursor_rows import PxPlanLine
-from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, GroupMetric, PlanDirective, RsrcPlan
+from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
 from presman.rows.session_state import NEXT_IN_LINE, time_queued
 from presman.rows.snapshot import StartedSession
@@ -139,7 +139,7 @@ def _why_no_timeout(facts: Facts, session: Session) -> str:
     plan, book = facts.plans.plan_of(session.inst_id, session.con_id), facts.plans.books.of(session.con_id)
     if not plan:
         return unavailable(facts.snapshot, RsrcPlan)
-    record = PlanDirective if book is facts.plans.books.connected else ContainerPlanDirective
+    record = facts.plans.books.record_of(session.con_id)
     if plan in book.directives and "parallel_queue_timeout" not in facts.snapshot.section(record).absent:
         return ""
     return unavailable(facts.snapshot, record, ("parallel_queue_timeout",))

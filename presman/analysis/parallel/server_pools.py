@@ -13,7 +13,7 @@ from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.group_rows import ConsumerGroup, ContainerPlanDirective, PlanDirective, RsrcPlan
+from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -252,9 +252,8 @@ def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
         return ""
     if key in facts.plans.shown_servers_limits and facts.system.is_alone:
         return ""
-    record = PlanDirective if books.of(key[0]) is books.connected else ContainerPlanDirective
-    views = (record,) if plan else (RsrcPlan,)
-    return next((view_of(facts.snapshot, each) for each in views if unavailable(facts.snapshot, each)), "")
+    record = books.record_of(key[0]) if plan else RsrcPlan
+    return view_of(facts.snapshot, record) if unavailable(facts.snapshot, record) else ""
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:

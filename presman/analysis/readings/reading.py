@@ -328,15 +328,14 @@ class Reading(Struct, frozen=True, dict=True):
     `io_limited` are the containers with MAX_IOPS or MAX_MBPS, on each instance. `missed_minimums` are the containers
     that wait for CPU while they get less than their CPU_MIN_COUNT. `switched` is the latest plan change. `gone` are the
     instances that were seen within the last hour and are not open now; `missing` are those that may be gone, while
-    V$INSTANCE does not answer. `quiesce` is set while the database is being
-    quiesced, or is quiesced. `since_startup` has the counters of each instance, computed on first access. `group_names`
-    are the names of all defined consumer groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
+    V$INSTANCE does not answer. `quiesce` is set while the database is being quiesced, or is quiesced. `since_startup`
+    has the counters of each instance, computed on first access. `group_names` are the names of all defined consumer
+    groups, None if DBA_RSRC_CONSUMER_GROUPS returned nothing.
 
     `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
     the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
     several polls have shown, does not count their servers: they did not queue. `goals` are the results for the goals of
-    service in config.ini, empty without any. `unchecked`
-    are alerts of earlier polls that cannot be checked now.
+    service in config.ini, empty without any. `unchecked` are alerts of earlier polls that cannot be checked now.
     """
 
     target: str
@@ -422,7 +421,7 @@ class Reading(Struct, frozen=True, dict=True):
         """Return why a view (``V$PX_SESSION``) returned nothing, "" if it returned rows or was not queried."""
         return next((each.why for each in self.unseen if each.view.removeprefix("G") == view), "")
 
-    def silent(self, view: str) -> str:
+    def unanswered(self, view: str) -> str:
         """Return a view as it was queried (``GV$INSTANCE``) if it gave no answer, "" if it did or was not queried."""
         return next((each.view for each in self.troubles if each.view.removeprefix("G") == view), "")
 

@@ -178,8 +178,8 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
 
     `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one,
     or if `no_timeout` says why it is not known. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
-    read). `wants` is None if no source shows it.
-    `starts` is when it should start, None without forecasts; `reason` is why it waits.
+    read). `wants` is None if no source shows it. `starts` is when it should start, None without forecasts; `reason` is
+    why it waits.
     """
 
     position: int
