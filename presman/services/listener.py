@@ -2,7 +2,7 @@
 
 Connections are accepted here so that strangers cannot take all of them. A client that is not known has a limited time
 for one request. When no slot is left, the connection that has been silent for longest is closed: a client that is
-known gets in even from an address that has taken all other places.
+known gets in even from an address that has taken all other slots.
 """
 
 import asyncio
@@ -179,7 +179,7 @@ class Connections:
                 await asyncio.sleep(0)  # without a pause nothing would be read or closed
 
     def _must_read_first(self, accepted: int) -> bool:
-        """Return whether the new connections must be read before others take their places."""
+        """Return whether the new connections must be read before others take their slots."""
         return self._is_known is None and self._slots.should_read_now(accepted)
 
     def _take(self, line: socket.socket, address: str, now: float) -> _Connection:

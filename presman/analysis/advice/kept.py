@@ -11,7 +11,7 @@ from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use,
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
-from presman.base.formats import listed
+from presman.base.formats import counted, listed
 
 NOT_ENOUGH_NOW = "ending it alone is not enough now"
 """What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
@@ -31,6 +31,11 @@ class Kept(NamedTuple):
     starts: str
 
 
+def keeps_idle(each: RunningStatement) -> str:
+    """Return what an idle holder keeps, in words."""
+    return f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+
+
 def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:
     """Return the queues that want what an idle holder keeps, without those that cannot use it.
 
@@ -39,7 +44,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     own, doubt = group_title(each), _doubt(each, reading)
     useless = {*no_use(each, reading), *([own] if doubt else [])}
     queues = [name for name in turns if name not in useless]
-    words = f"{each.keeps} that {who_wants(queues, reading)}{doubt}"
+    words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
     starts = starts_no_head(each, queues, reading)
     if not starts:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
@@ -60,7 +65,7 @@ def kept_for_others(names: Sequence[str], head: QueueHead, reading: Reading) -> 
     for each in idle_to_end(reading):
         queues = kept_by(each, names, reading).queues
         if queues and group_title(head) not in queues:
-            return f"; {each.keeps} that {who_wants(queues, reading)}"
+            return f"; {keeps_idle(each)} that {who_wants(queues, reading)}"
     return ""
 
 

@@ -21,7 +21,7 @@ from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, refusal, saves_enough, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import NOT_ENOUGH_NOW, Kept, kept_by, starts_no_head, who_wants
+from presman.analysis.advice.kept import NOT_ENOUGH_NOW, Kept, keeps_idle, kept_by, starts_no_head, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder, unblock
 from presman.analysis.alerts.queue_alerts import session_words
@@ -119,7 +119,7 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
             known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
             alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
-            short = f"wait, or decide: {each.keeps}{f'; {alone}' if alone else others}"
+            short = f"wait, or decide: {keeps_idle(each)}{f'; {alone}' if alone else others}"
             text = f"{kept.words}: {known}{lasting_cure(reading)}"
             return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
     return None
@@ -432,14 +432,14 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
         why, short = none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
     else:
         why = "whether the queue counts its servers here is not known"
-    return f"{each.keeps}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
+    return f"{keeps_idle(each)}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
 
 
 def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
     """Return that the head could not use the servers of an idle holder."""
     cause = no_use(each, reading).get(group_title(found.head), "")
     why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
-    text = f"{each.keeps}, but {why}; {_wait_or_decide(found, reading)}"
+    text = f"{keeps_idle(each)}, but {why}; {_wait_or_decide(found, reading)}"
     return text, _shortly(found, f"wait: ending {each.who} does not let {_name(found.head)} start")
 
 

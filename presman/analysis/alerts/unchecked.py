@@ -1,6 +1,6 @@
 """Alerts that cannot be checked: those that an earlier poll found, while views that would show their end are silent."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from presman.analysis.alerts.rule_book import RULE_BOOK, silent_views
 from presman.analysis.readings.reading import AS_OF, Alert, EarlierAdvice, Reading, UncheckedAlert
@@ -8,15 +8,13 @@ from presman.analysis.view_availability import TWO_POLLS
 
 _RANK = {"bad": 2, "warn": 1}
 
-_Advise = Callable[[Alert], EarlierAdvice | None]
-
 
 def unchecked(
     before: Reading,
     now: Reading,
     found: tuple[Sequence[Alert], Sequence[Alert]],
     kept: Iterable[UncheckedAlert],
-    advise: _Advise = lambda _alert: None,
+    advise: Callable[[Alert], EarlierAdvice | None] = lambda _alert: None,
 ) -> tuple[UncheckedAlert, ...]:
     """Return the warnings and critical alerts of the reading `before` that the one of `now` cannot check.
 
@@ -29,20 +27,12 @@ def unchecked(
         if alert.state in _RANK and (old is None or _rank(alert) >= _rank(old.alert)):
             worst[_mark(alert)] = UncheckedAlert(alert, before.at, ())
     ranks = {_mark(each): _rank(each) for each in found[1]}
-    return tuple(_kept(worst, ranks, before, now, advise))
-
-
-def _kept(
-    worst: dict[tuple[str, str], UncheckedAlert],
-    ranks: dict[tuple[str, str], int],
-    before: Reading,
-    now: Reading,
-    advise: _Advise,
-) -> Iterator[UncheckedAlert]:
+    still: list[UncheckedAlert] = []
     for mark, each in worst.items():
         views = _silent(each, before, now) if ranks.get(mark, 0) < _rank(each.alert) else ()
         if views and not _is_over(each.alert, now):
-            yield each._replace(views=views, advice=each.advice if each.views else advise(each.alert))
+            still.append(each._replace(views=views, advice=each.advice if each.views else advise(each.alert)))
+    return tuple(still)
 
 
 def as_unchecked(each: UncheckedAlert, reading: Reading) -> Alert:

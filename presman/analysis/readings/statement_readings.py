@@ -281,11 +281,6 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
         """How long it has been idle, in words; with its age if V$SESSION did not answer: it may have gone on since."""
         return as_of(duration(self.idle if self.idle_known else None), self.seen_ago)
 
-    @property
-    def keeps(self) -> str:
-        """What it keeps as an idle holder, in words."""
-        return f"{self.who} (idle {self.idle_time}) keeps {counted(self.servers, 'server')}"
-
 
 def as_of(words: str, age: float | None) -> str:
     """Return a figure in words with its age, if it is older than the poll.
