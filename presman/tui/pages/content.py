@@ -16,7 +16,7 @@ from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlPast, sql_past
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import ABSENT, clock, counted, duration, number
+from presman.base.formats import ABSENT, clock, counted, duration, number, spelled
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
 from presman.figures.histogram_figures import OUTLIERS
@@ -246,7 +246,7 @@ def _own_sessions(found: ScopeContents) -> list[SessionReading]:
 def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     others = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
-    lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
+    lines += [_session(row, f"queued for {spelled(row.waited)}, number {row.position}") for row in found.queue]
     lines += [_session(row, row.event or row.status) for row in others]
     if not lines:
         unavailable = reading.why_unavailable("V$SESSION")
@@ -260,12 +260,12 @@ def _doing(row: RunningStatement) -> str:
     if row.idle is not None:
         return f"idle for {row.idle_time}"
     done = "" if row.progress is None else f", {row.operation} {100 * row.progress:.0f} %"
-    return f"runs {duration(row.elapsed)}{done}"
+    return f"{row.runs}{done}"
 
 
 def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
     who = f"{row.inst_id}:{row.sid},{row.serial}"
-    return ((f"  {who:<15} ", "dim"), (f"{row.user or ABSENT} of {row.group or ABSENT}: {does}", ""))
+    return ((f"  {who:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
 
 
 def past_lines(past: SqlPast) -> list[Line]:
@@ -295,7 +295,7 @@ def _execution(each: StatementRun, at: datetime) -> Line:
     else:
         ran = f"{'ran' if each.ended else 'runs'} {duration(took)}"
     servers = counted(each.servers, "server") if each.servers else "servers not known"
-    return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or ABSENT}: {queued}, {ran}, {servers}", ""))
+    return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or '?'}: {queued}, {ran}, {servers}", ""))
 
 
 def _cursor(

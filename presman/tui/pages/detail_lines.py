@@ -138,7 +138,7 @@ def cost_lines(cost: CursorCost) -> Iterable[Line]:
     yield _fact("rows, blocks each", f"{compact(cost.rows)} rows, {blocks}")
     yield _fact("MB each", f"{compact(cost.megabytes)} read, {compact(cost.written)} written")
     if cost.offloaded is not None:
-        saved = f", {percent(None if cost.saved is None else 100 * cost.saved)} % of that not sent"
+        saved = "" if cost.saved is None else f", {percent(100 * cost.saved)} % of that not sent"
         yield _fact("storage filtered", f"{percent(100 * cost.offloaded)} % of the bytes read{saved}")
 
 
