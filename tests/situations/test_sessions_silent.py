@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import session_words
+from presman.analysis.readings.statement_readings import runs
 from presman.base.formats import duration
 from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
@@ -101,7 +102,7 @@ def test_how_long_a_statement_runs_has_its_age_or_is_left_out(course: Course) ->
     found = [each for each in reading.running if each.elapsed is not None]
     assert found
     assert {RUNNING.column("elapsed_s").show(each) for each in found} == {"-"}
-    assert all(each.runs == f"runs {duration(each.elapsed)} as of {age} ago" for each in found)
+    assert all(runs(each) == f"runs {duration(each.elapsed)} as of {age} ago" for each in found)
     whole = [each for each in course[-1][1].running if each.elapsed is not None]
     assert all(RUNNING.column("elapsed_s").show(each) == duration(each.elapsed) for each in whole)
 

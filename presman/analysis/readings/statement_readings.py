@@ -281,15 +281,15 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
         """How long it has been idle, in words; with its age if V$SESSION did not answer: it may have gone on since."""
         return as_of(duration(self.idle), self.seen_ago) if self.idle_known else "an unknown time"
 
-    @property
-    def elapsed_time(self) -> str:
-        """How long it has run, with its age if V$SESSION did not answer."""
-        return as_of(duration(self.elapsed), self.seen_ago)
 
-    @property
-    def runs(self) -> str:
-        """That it runs, in words, and how long if that is known."""
-        return "runs" if self.elapsed is None else f"runs {self.elapsed_time}"
+def elapsed_time(row: RunningStatement) -> str:
+    """Return how long a statement has run, with its age if V$SESSION did not answer."""
+    return as_of(duration(row.elapsed), row.seen_ago)
+
+
+def runs(row: RunningStatement) -> str:
+    """Return that a statement runs, and how long if that is known."""
+    return "runs" if row.elapsed is None else f"runs {elapsed_time(row)}"
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:

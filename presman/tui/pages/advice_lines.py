@@ -11,7 +11,7 @@ from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
 from presman.analysis.readings.forecast_readings import EndingEffect, effect_words
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, runs
 from presman.base.formats import counted, duration, in_about, listed, server_time
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command, CommandKind
@@ -169,13 +169,13 @@ def state(each: RunningStatement) -> str:
     if each.idle is not None:
         return f"idle {each.idle_time}"
     if each.blocker:
-        return f"{each.runs}, blocked by {each.blocker}"
+        return f"{runs(each)}, blocked by {each.blocker}"
     if each.queued:
         return "queued with another statement"
     if each.progress is None:
-        return each.runs
+        return runs(each)
     left = f", {_left(each)}" if each.remaining is not None else ""
-    return f"{each.runs}, {each.operation} {100 * each.progress:.0f} %{left}"
+    return f"{runs(each)}, {each.operation} {100 * each.progress:.0f} %{left}"
 
 
 def _doing(each: RunningStatement) -> str:

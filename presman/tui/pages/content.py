@@ -10,7 +10,13 @@ from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement, running_in_words
+from presman.analysis.readings.statement_readings import (
+    DopStory,
+    ParallelStatement,
+    RunningStatement,
+    running_in_words,
+    runs,
+)
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
@@ -260,7 +266,7 @@ def _doing(row: RunningStatement) -> str:
     if row.idle is not None:
         return f"idle for {row.idle_time}"
     done = "" if row.progress is None else f", {row.operation} {100 * row.progress:.0f} %"
-    return f"{row.runs}{done}"
+    return f"{runs(row)}{done}"
 
 
 def _session(row: ParallelStatement | SessionReading, does: str) -> Line:

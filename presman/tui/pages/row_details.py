@@ -137,7 +137,7 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
     lines += _session_facts(row)
     lines += [BLANK, title("What it does")]
     lines.append(sentence(_coordinator(row), "" if row.idle is None else "bad"))
-    lines.append(fact("elapsed", row.elapsed_time))
+    lines.append(fact("elapsed", statement_readings.elapsed_time(row)))
     lines += [BLANK, title("What it holds")]
     lines.append(fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"))
     if len(row.servers_by_instance) > 1:
@@ -160,7 +160,7 @@ def _session_facts(row: statement_readings.ParallelStatement) -> list[Line]:
 
 
 def _cursor(row: statement_readings.ParallelStatement | SessionReading) -> Line:
-    return fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}")
+    return fact("cursor", _known((row.sql_id or None, f"SQL_ID {row.sql_id}"), (row.child, f"child {row.child}")))
 
 
 _IN_MEMORY = {
@@ -226,7 +226,8 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
         idle = f", ○ idle for {statement.idle_time}" if statement.idle is not None else ""
         who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
         servers = counted(statement.servers, "server")
-        text = f"{servers}, {who}, {statement.sql_id}, {statement.runs}{idle}"
+        long = "" if statement.elapsed is None else f" for {statement_readings.elapsed_time(statement)}"
+        text = f"{servers}, {who}, {statement.sql_id or 'SQL_ID not known'}, running{long}{idle}"
         lines.append(sentence(text, "bad" if idle else ""))
     return lines
 
@@ -269,7 +270,13 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
             ),
         ),
         fact("parallel", " ".join(part for part in (row.px_role, row.pq_status) if part)),
-        fact("servers", as_of(f"{row.px_servers}, DOP {count(row.dop)}", reading.age_of("V$PX_SESSION"))),
+        fact(
+            "servers",
+            as_of(
+                _known((row.px_servers, f"{row.px_servers}"), (row.dop, f"DOP {count(row.dop)}")),
+                reading.age_of("V$PX_SESSION"),
+            ),
+        ),
         BLANK,
         title("Now"),
         fact("waits for", _wait(row, seen_ago)),
