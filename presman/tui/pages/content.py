@@ -13,6 +13,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import (
     DopStory,
     ParallelStatement,
+    QueuedStatement,
     RunningStatement,
     running_in_words,
     runs,
@@ -22,7 +23,7 @@ from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
 from presman.analysis.trends.sql_minutes import SqlPast, sql_past
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import ABSENT, clock, counted, duration, number, spelled
+from presman.base.formats import ABSENT, clock, counted, duration, number
 from presman.figures.drawing.lines import Line, plain
 from presman.figures.figure import Table
 from presman.figures.histogram_figures import OUTLIERS
@@ -252,7 +253,7 @@ def _own_sessions(found: ScopeContents) -> list[SessionReading]:
 def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     others = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
-    lines += [_session(row, f"queued for {spelled(row.waited)}, number {row.position}") for row in found.queue]
+    lines += [_session(row, f"{_queued(row)}, number {row.position}") for row in found.queue]
     lines += [_session(row, row.event or row.status) for row in others]
     if not lines:
         unavailable = reading.why_unavailable("V$SESSION")
@@ -260,6 +261,10 @@ def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     more = len(lines) - _LISTED
     hint = f"{f'… and {more} more: ' if more > 0 else ''}Enter lists them, with what can be done"
     return [*lines[:_LISTED], sentence(hint, "dim")]
+
+
+def _queued(row: QueuedStatement) -> str:
+    return "queued" if row.waited is None else f"queued for {duration(row.waited)}"
 
 
 def _doing(row: RunningStatement) -> str:

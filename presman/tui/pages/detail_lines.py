@@ -131,7 +131,7 @@ def cost_lines(cost: CursorCost) -> Iterable[Line]:
         (cost.elapsed, "elapsed"), (cost.cpu, "CPU"), (cost.io_wait, "I/O wait"),
         (cost.concurrency_wait, "concurrency wait"),
     )  # fmt: skip
-    times = (f"{microseconds(None if seconds is None else 1e6 * seconds)} {what}" for seconds, what in parts)
+    times = (f"{microseconds(1e6 * seconds)} {what}" for seconds, what in parts if seconds is not None)
     yield _fact("each, on average", ", ".join(times))
     yield _fact("servers each", number(cost.servers))
     blocks = f"{compact(cost.buffer_gets)} buffer gets, {compact(cost.disk_reads)} disk reads"

@@ -226,8 +226,8 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
         idle = f", ○ idle for {statement.idle_time}" if statement.idle is not None else ""
         who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
         servers = counted(statement.servers, "server")
-        long = "" if statement.elapsed is None else f" for {statement_readings.elapsed_time(statement)}"
-        text = f"{servers}, {who}, {statement.sql_id or 'SQL_ID not known'}, running{long}{idle}"
+        long = "an unknown time" if statement.elapsed is None else statement_readings.elapsed_time(statement)
+        text = f"{servers}, {who}, {statement.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
         lines.append(sentence(text, "bad" if idle else ""))
     return lines
 
