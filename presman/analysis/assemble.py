@@ -62,7 +62,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     return Reading(
         header=header,
         running=statements,
-        sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
+        sessions=LazyRows(lambda: session_list.sessions(facts, holdings.of(statements))),
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         detail=detail.detail(facts),
