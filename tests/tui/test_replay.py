@@ -65,6 +65,8 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         words = f"{(START + timedelta(seconds=1100)).astimezone():%H:%M:%S}"
         await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
         await until(at(1080))
+        await acting.keys("left", "J", "enter")
+        await until(at(120))  # 15 minutes back from the poll that the key before asked for
         await acting.keys("end")
         await until(at(1440))
         await acting.keys("n")
