@@ -279,7 +279,7 @@ async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Pat
             await acting.settle()
             screen = await acting.press("1", "4")
             assert "event 0 of " in screen.splitlines()[-2]
-            assert "No downgrade was seen in the polls of the last hour." in screen
+            assert "No downgrade was seen in what presman has read of the last hour." in screen
 
 
 @acted
