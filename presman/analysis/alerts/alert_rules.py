@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
-from presman.analysis.alerts.rule_book import RULE_BOOK, silent_views
+from presman.analysis.alerts.rule_book import RULE_BOOK, aged, dated, silent_views
 from presman.analysis.alerts.unchecked import as_unchecked
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
 from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
-from presman.analysis.readings.reading import Alert, InstanceReading, Reading, Severity, instance_name
+from presman.analysis.readings.reading import Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
@@ -194,7 +194,14 @@ def quiesced(reading: Reading) -> list[Alert]:
     short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
     whom = "them" if found.waiting else "other users"
     text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets {whom} in"
-    return [Alert("bad", "✕", text, short, "quiesced")]
+    return [aged(Alert("bad", "✕", text, short, "quiesced"), _quiesce_age(found, reading))]
+
+
+def _quiesce_age(found: Quiesce, reading: Reading) -> float:
+    """Return the age of the newest answer that shows the quiesce."""
+    shows = {"V$SESSION": found.by, "V$RSRC_PLAN": reading.header.plan == QUIESCE_PLAN, "V$INSTANCE": found.state}
+    ages = (reading.age_of(view) or 0.0 for view, is_shown in shows.items() if is_shown)
+    return min(ages, default=reading.age_of("V$SESSION") or 0.0)
 
 
 _QUIESCE_WORDS = {"QUIESCING": "being quiesced", "QUIESCED": "quiesced"}
@@ -340,12 +347,12 @@ def by_rules(reading: Reading) -> list[Alert]:
 @once
 def _found(reading: Reading) -> tuple[Alert, ...]:
     kept = (as_unchecked(each, reading) for each in reading.unchecked)
-    return (*found_now(reading), *kept)
+    return (*(dated(each, reading) for each in found_now(reading)), *kept)
 
 
 @once
 def found_now(reading: Reading) -> tuple[Alert, ...]:
-    """Return the findings of the rules without those that only earlier polls could make."""
+    """Return the findings of the rules, without their age and without those that only earlier polls could make."""
     return tuple(alert for rule in RULES for alert in rule(reading))
 
 
