@@ -10,8 +10,6 @@ decides whose work to lose, on the tab that lists it. DO predicts that a head st
 wants the same servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
