@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, inf
+from statistics import fmean
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -320,11 +321,11 @@ def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> l
 
 
 def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[float]:
-    """Return the figures to minimise: the waits of goals and of groups, the target, the number of changes."""
+    """Return the figures to minimise: the waits of goals and groups, longer runs, the target, the number of changes."""
     waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
     others = [quantile(outcome.of(group.name), 0.95) for group in search.load.groups]
     target = next((each.value for each in choice if each.kind == "target"), search.load.rules.target)
-    return [*waits, *others, target, len(choice)]
+    return [*waits, *others, fmean(outcome.slower), target, len(choice)]
 
 
 def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:

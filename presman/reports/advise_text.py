@@ -130,7 +130,7 @@ def closing(advice: Advice) -> Iterable[str]:
     if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
-        yield f"The first choice costs others: {'; '.join(losers)}."
+        yield f"What the first choice costs: {'; '.join(losers)}."
     if advice.cpu:
         moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
         lacks = (f"{each.group} {duration(each.before)} -> {duration(each.after)}" for each in moved)
