@@ -10,17 +10,23 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from benchmarks.advise import directive, plan_of
+from benchmarks.advise import directive, plan_of, planted, tried
+from presman.analysis.caches import RowCache
 from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
-from presman.forecast.scheduler import Group
-from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ObservedPlan, Size, sizes_under
-from presman.reports.advise_report import Advice, AdviceWanted, advise, in_words
+from presman.forecast.course import PastArrival, QueueNow
+from presman.forecast.scheduler import Group, Limits, Queueing
+from presman.forecast.statement_history import Durations
+from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ObservedPlan, Size, other_days, sizes_under
+from presman.reports.advise_report import Advice, AdviceWanted, _as_good, _figures, advise, in_words
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Search, grid, is_target_free
 from presman.reports.advise_services import at_once, degree, servers
 from presman.reports.advise_text import as_text
+from presman.reports.whatif_queue import PresentLimits, of_group, under
 from tests.analysis.make import NOON
+from tests.cli.run import Run
+from tests.recording.recorded import polled, record
 from tests.reports.whatif.test_published_log import arrivals as published
 from tests.reports.whatif.test_whatif import came
 
@@ -227,8 +233,99 @@ def test_what_cannot_be_known_is_told() -> None:
     assert high.curves == (), "neither its limit nor the target is for a customer to set"
 
 
-def test_the_search_comes_upon_what_an_exhaustive_one_finds() -> None:
-    goals = [GOAL]
-    search = Search(seen(bursts(), plan()), goals, [], ("concurrency", "shares"))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_search_finds_what_an_exhaustive_one_finds(seed: int) -> None:
+    family = "concurrency limit too low"
+    assert planted(family, seed).plan.services == {Group(0, name) for name in ("HIGH", "MEDIUM", "TPURGENT")}
+    found = tried(family, seed)
+    assert (found.against_best, found.choices) == (1.0, 4 * 4 * 5 * 5), "three limits, and 3, 4 and 4 other shares"
+    assert found.replays <= found.choices // 10
+
+
+def test_one_that_lets_statements_run_longer_does_not_push_out_one_that_does_not() -> None:
+    """With 12 and with 24 at once nobody waits."""
+    load = seen(bursts(), plan())
+    search = Search(load, [GOAL], [], ("concurrency",))
     search.run(lambda *_: None)
-    assert search.best == {Change("concurrency", MEDIUM, 12)}
+    twelve, twice = (frozenset({Change("concurrency", MEDIUM, n)}) for n in (12, 24))
+    first, other = (_figures(each, load.played(each, 1), search) for each in (twelve, twice))
+    assert first[:2] == other[:2] == [0, 0]
+    assert _as_good(first, other)
+    assert not _as_good(other, first)
+
+
+def test_another_day_has_statements_also_where_they_come_in_bursts() -> None:
+    """Whatever is drawn of three bursts with an hour between them, some days had nothing but pauses."""
+    far = [came(3600 * n, 8, 90, group="MEDIUM", limit=80, **OBSERVED) for n in range(3) for _ in range(12)]
+    assert all(day.arrivals for day in other_days(seen(far, plan()), 99, held_back=False))
+    at_once = [came(0, 8, 90, group="MEDIUM", limit=80, **OBSERVED) for _ in range(12)]
+    assert all(day.arrivals for day in other_days(seen(at_once, plan()), 9, held_back=True))
+
+
+# ---- The commands and the panel.
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    place = tmp_path / "x.presman"
+    record(place, list(polled("adb", 30, step=15)))
+    return place
+
+
+ADVISE = ("advise", "--goal", "MEDIUM p50 wait <= 1s")
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ((*ADVISE, "--may-change", "limits"), "what can be changed on an Autonomous Database is concurrency, shares"),
+        ((*ADVISE, "--may-change", "shares,target"), "--may-change target: what can be changed on"),
+        (
+            ("whatif", "--limit", "MEDIUM=100"),
+            "--limit: no customer of an Autonomous Database can change it; try --conc",
+        ),
+        (("whatif", "--cpu-limit", "MEDIUM=50"), "--cpu-limit: no customer of an Autonomous Database can change it"),
+        (("whatif", "--concurrency", "12", "--share", "MEDIUM=4"), "--share and --cpu-limit are about CPU"),
+        (("whatif", "--concurrency", "0"), "--concurrency"),
+    ],
+)
+def test_what_a_customer_cannot_change_is_refused_in_a_line(
+    recording: Path, inside: Run, command: tuple[str, ...], why: str
+) -> None:
+    done = inside(command[0], str(recording), *command[1:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_commands(recording: Path, inside: Run) -> None:
+    done = inside("whatif", str(recording), "--concurrency", "12")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "what if" in done.stdout
+    done = inside(*ADVISE[:1], str(recording), *ADVISE[1:], "--may-change", "concurrency")
+    assert done.returncode == 0, "half of twelve start at once"
+    assert "Every goal is met already" in done.stdout
+
+
+@pytest.mark.parametrize("command", [(*ADVISE, "--may-change", "concurrency"), ("whatif", "--concurrency", "12")])
+def test_elsewhere_there_is_no_concurrency_limit(tmp_path: Path, inside: Run, command: tuple[str, ...]) -> None:
+    place = tmp_path / "y.presman"
+    record(place, list(polled("mixed", 12)))
+    done = inside(command[0], str(place), *command[1:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "exists on an Autonomous Database; " in done.stderr
+
+
+def test_the_panel_has_what_a_customer_can_change() -> None:
+    (previous, _), (snapshot, reading) = list(polled("adb", 4))[-2:]
+    limits = PresentLimits.of(reading, previous, snapshot, RowCache())
+    found = {limit.knob: limit.now for limit in limits.limits(MEDIUM)}
+    assert found == {("concurrency", MEDIUM): 10, ("shares", MEDIUM): 2, ("shares", HIGH): 4, ("shares", LOW): 1}
+    assert of_group(MEDIUM, reading) == ("concurrency", MEDIUM), "there its head waits"
+    seven = frozenset({Change("concurrency", MEDIUM, 7)})
+    assert "MEDIUM then runs 8 at once, with a degree of 6; those queued keep theirs." in limits.cautions(seven)
+    was = PastArrival(10.0, MEDIUM, 8, Durations((60.0,), (1.0,), 60.0))
+    now = QueueNow(Limits(96, 96, Queueing.FULL), (), (), (was,), 60.0)
+    for many, size, lasts in ((24, 4, 120.0), (4, 24, 60.0)):
+        (then,) = under(now, limits.load, frozenset({Change("concurrency", MEDIUM, many)})).arrivals
+        assert (then.servers, then.duration.times) == (size, (lasts,))
