@@ -275,7 +275,7 @@ class Search:
         self._on_choice = on_choice
         self.score(PRESENT)
         generous = self._generous()
-        parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
+        parts = [frozenset(each for each in generous if each.kind == kind) for kind in EVERY_KIND]
         self._vary(PRESENT, self.grid)
         for start in dict.fromkeys([PRESENT, generous, *parts, self._others_limited()]):
             self._descend(start, self._distinct())
@@ -313,7 +313,10 @@ class Search:
         return sorted(choices, key=lambda choice: (fmean(totals[choice]), len(choice)))
 
     def _generous(self) -> Choice:
-        """Return the choice that puts groups with a goal first, removes their limits, and has the largest target."""
+        """Return the choice that puts groups with a goal first, removes their limits, and has the largest target.
+
+        Of services, none of which is first, those with a goal get the most shares and the others the fewest.
+        """
         names = {goal.group for goal in self.goals}
         first = min(self.load.level(group) or LEVELS for group in self.load.groups if group.name in names)
         found = set()
@@ -323,6 +326,8 @@ class Search:
                 found.add(Change(kind, group, max(values)))
             elif kind == "levels" and asked and level is not None and min(values) < level:
                 found.add(Change(kind, group, min(values)))
+            elif kind in services.KINDS and self.load.plan.autonomous:
+                found.add(Change(kind, group, max(values) if asked else min(values)))
             elif kind == "levels" and not asked and level == first:
                 found.add(Change(kind, group, max(values)))
         return frozenset(found)
