@@ -18,6 +18,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, option, positive
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
+from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import COURSES, ArrivalsError, Replayed, changed, observed, read_arrivals
 from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, report
@@ -224,6 +225,8 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
         medium = next((group for group in load.plan.services if load.concurrency(group)), None)
         if medium is None:
             raise Failure("--concurrency: the concurrency limit of MEDIUM is not known here, or cannot be changed")
+        if limit > (most := most_limit(load.rules.target)):
+            raise Failure(f"--concurrency: it is from 1 to {most} here")
         found.add(Change("concurrency", medium, limit))
     return frozenset(found)
 

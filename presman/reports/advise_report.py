@@ -23,12 +23,12 @@ from presman.reports.advise_search import (
     fitting,
     grid,
     is_target_free,
+    kinds_of,
     meets,
     percents,
     quantile,
     servers_needed,
     sizes,
-    usual_kinds,
 )
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, is_longer, observed
@@ -199,7 +199,8 @@ def advise(
 
     `cpu` are the CPU demands of the same period, if they were observed.
     """
-    goals, keep, kinds, seed, quick = wanted._replace(kinds=wanted.kinds or usual_kinds(plan))
+    goals, keep, kinds, seed, quick = wanted
+    kinds = kinds or kinds_of(autonomous=plan.autonomous)[:4]
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
     error_now = _replay_error(load, before)
@@ -388,7 +389,7 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         yield "the concurrency limit of MEDIUM is not tried: no statement of it was seen, or not its degree"
     if medium is not None and medium <= services.SAME_DEGREE:
         yield (
-            "the concurrency limit of MEDIUM is 1, 2 or 3, which no view tells apart, and is taken to be 3: to undo a "
+            "the concurrency limit of MEDIUM is 1, 2 or 3, no view shows which, and it is taken to be 3: to undo a "
             "change, set the limit that the first query of the script showed"
         )
     if "concurrency" in kinds:

@@ -18,7 +18,6 @@ from presman.reports.advise_load import (
     Choice,
     Knob,
     ObservedLoad,
-    ObservedPlan,
     ReplayOutcome,
     other_days,
 )
@@ -31,13 +30,8 @@ EVERY_KIND = tuple(dict.fromkeys((*KINDS, *services.KINDS)))
 
 
 def kinds_of(*, autonomous: bool) -> tuple[str, ...]:
-    """Return the kinds of changes that the owner of a database can make."""
+    """Return the kinds of changes that the owner of a database can make; four at most are tried unless asked for."""
     return services.KINDS if autonomous else KINDS
-
-
-def usual_kinds(plan: ObservedPlan) -> tuple[str, ...]:
-    """Return the kinds of changes that are tried unless others are asked for."""
-    return kinds_of(autonomous=plan.autonomous)[:4]
 
 
 _MOST_VALUES = 6

@@ -25,6 +25,11 @@ def most_degree(target: int) -> int:
     return max(2, target // 6)
 
 
+def most_limit(target: int) -> int:
+    """Return the highest concurrency limit that can be set: under it the degree is 2."""
+    return target // 4
+
+
 def degree(target: int, limit: int) -> int:
     """Return the degree of MEDIUM's statements under a concurrency limit: the target has room for two sets of each.
 

@@ -50,7 +50,6 @@ _OF_GROUPS = {
     "shares": ("MGMT_P1 to MGMT_P8", "", "", 100, 5),
     "levels": ("level of MGMT_P1 to P8", "", "", LEVELS, 1),
     "degree": ("PARALLEL_DEGREE_LIMIT_P1", "", "", 10_000, 1),
-    "concurrency": ("concurrency limit", "", "", 10_000, 1),
 }
 """By kind: its name in Oracle, its name before 12.1, its unit, its largest value, the step of a key."""
 
@@ -103,9 +102,9 @@ class PresentLimits(Struct, frozen=True):
         """Yield the limits that can be changed: of the `first` group, the target, then of other groups by activity."""
         plan, target = self.load.plan, self.load.rules.target
         places = {group: index for index, group in enumerate(self.titles)}
-        known = [group for group in plan.directives if group in plan.services or not plan.autonomous]
-        groups = sorted(known, key=lambda group: (group != first, places.get(group, len(places))))
-        limits = [limit for group in groups for limit in self._of_group(group)]
+        groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
+        of_group = self._of_service if plan.autonomous else self._of_group
+        limits = [limit for group in groups for limit in of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
         if target < UNLIMITED and not plan.autonomous:
             step = max(1, target // (16 * plan.instances)) * plan.instances
@@ -123,14 +122,19 @@ class PresentLimits(Struct, frozen=True):
             "levels": level,
             "degree": row.parallel_degree_limit_p1,
         }
-        if load.plan.autonomous:
-            now = {"shares": load.percentage(group), "concurrency": load.concurrency(group)}
-        for kind, value in now.items():
-            name, before, unit, most, step = _OF_GROUPS[kind]
-            if value is not None or kind == "degree":
+        for kind, (name, before, unit, most, step) in _OF_GROUPS.items():
+            if now[kind] is not None or kind == "degree":
                 called = before if before and load.plan.is_old else name
                 title = self.titles.get(group, group.name)
-                yield PlanLimit((kind, group), title, called, value, unit, most, step)
+                yield PlanLimit((kind, group), title, called, now[kind], unit, most, step)
+
+    def _of_service(self, group: Group) -> Iterator[PlanLimit]:
+        load, title = self.load, self.titles.get(group, group.name)
+        if (limit := load.concurrency(group)) is not None:
+            most = services.most_limit(load.rules.target)
+            yield PlanLimit(("concurrency", group), title, "concurrency limit", limit, "", most, 1)
+        if group in load.plan.services:
+            yield PlanLimit(("shares", group), title, "shares", load.percentage(group), "", 100, 1)
 
     def possible(self, choice: Choice) -> Choice:
         """Return the changes whose groups the plan still has."""

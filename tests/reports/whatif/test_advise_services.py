@@ -21,7 +21,7 @@ from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ObservedP
 from presman.reports.advise_report import Advice, AdviceWanted, _as_good, _figures, advise, in_words
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import Search, grid, is_target_free
-from presman.reports.advise_services import at_once, degree, servers
+from presman.reports.advise_services import at_once, degree, most_limit, servers
 from presman.reports.advise_text import as_text
 from presman.reports.whatif_queue import PresentLimits, of_group, under
 from tests.analysis.make import NOON
@@ -45,13 +45,14 @@ def measured() -> Iterator[tuple[int, int, int, int]]:
 def test_each_limit_sets_the_degree_that_was_measured() -> None:
     cases = list(measured())
     assert len(cases) == 24 + 72
+    assert (most_limit(96), most_limit(288)) == (24, 72), "no higher one could be set"
     assert [(target, asked, at_once(target, asked), degree(target, asked)) for target, asked, *_ in cases] == cases
 
 
 def test_the_examples_of_the_manual() -> None:
     """100 OCPUs and 400 ECPUs have 200 CPUs, so a target of 1200, and with compute auto scaling 3600."""
     assert (degree(1200, 50), degree(3600, 50)) == (12, 36)
-    assert at_once(1200, 300) == 300, "up to 3 x OCPUs can be set"
+    assert most_limit(1200) == 300, "3 x OCPUs"
 
 
 def test_a_target_of_24_by_hand() -> None:
@@ -225,7 +226,7 @@ def test_what_cannot_be_known_is_told() -> None:
     assert (own.verdict, own.choices) == ("autonomous", ())
     assert "on a plan of your own there is no advice" in own.message
     notes = " ".join(given(bursts(limit=96), plan(100, 16)).notes)
-    assert "MEDIUM is 1, 2 or 3, which no view tells apart" in notes
+    assert "MEDIUM is 1, 2 or 3, no view shows which" in notes
     assert "is not tried: no statement of it was seen, or not its degree" in " ".join(
         given(bursts(), plan(most=None)).notes
     )
@@ -287,6 +288,7 @@ ADVISE = ("advise", "--goal", "MEDIUM p50 wait <= 1s")
         (("whatif", "--cpu-limit", "MEDIUM=50"), "--cpu-limit: no customer of an Autonomous Database can change it"),
         (("whatif", "--concurrency", "12", "--share", "MEDIUM=4"), "--share and --cpu-limit are about CPU"),
         (("whatif", "--concurrency", "0"), "--concurrency"),
+        (("whatif", "--concurrency", "25"), "--concurrency: it is from 1 to 24 here"),
     ],
 )
 def test_what_a_customer_cannot_change_is_refused_in_a_line(
@@ -321,6 +323,8 @@ def test_the_panel_has_what_a_customer_can_change() -> None:
     limits = PresentLimits.of(reading, previous, snapshot, RowCache())
     found = {limit.knob: limit.now for limit in limits.limits(MEDIUM)}
     assert found == {("concurrency", MEDIUM): 10, ("shares", MEDIUM): 2, ("shares", HIGH): 4, ("shares", LOW): 1}
+    (limit,) = (limit for limit in limits.limits(None) if limit.knob[0] == "concurrency")
+    assert (limit.name, limit.most) == ("concurrency limit", 24)
     assert of_group(MEDIUM, reading) == ("concurrency", MEDIUM), "there its head waits"
     seven = frozenset({Change("concurrency", MEDIUM, 7)})
     assert "MEDIUM then runs 8 at once, with a degree of 6; those queued keep theirs." in limits.cautions(seven)
