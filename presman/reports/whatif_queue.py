@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, StartForecast
 from presman.base.formats import number
@@ -213,7 +213,7 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
         return _binding(head, group, reading)
     row = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == group), None)
     verdict = None if row is None else row.verdict
-    if verdict is Verdict.CAPPED:
+    if verdict in LIMITED:
         return "cpu", group
     if verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE}:
         return "shares", group

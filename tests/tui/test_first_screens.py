@@ -135,8 +135,8 @@ SENTENCES = {
         "is promised than there is.",
         (
             "GOLD gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT",
-            "lower CPU_MIN_COUNT of a container that needs less",
-            "contended, gets its share",
+            "add CPUs, or decide whose CPU_MIN_COUNT to lower",
+            "▲ below CPU_MIN_COUNT",
             "GOLD",
             "BRONZE",
         ),

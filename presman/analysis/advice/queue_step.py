@@ -10,8 +10,6 @@ decides whose work to lose, on the tab that lists it. DO predicts that a head st
 wants the same servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -29,7 +27,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.forecast_readings import EndingEffect, helps_none, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
+from presman.base.formats import as_of, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
@@ -271,7 +269,7 @@ def _end(
     more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
     words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
-    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
+    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
     affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
     return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
 
@@ -445,5 +443,8 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
     """Return the step to check first the session that a holder of servers waits for."""
-    short = f"look at {session_words(held.blocker, reading) or f'session {held.blocker}'}: {held.who} waits for it"
-    return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)
+    who = session_words(held.blocker, reading) or f"session {held.blocker}"
+    age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
+    waits, holds = f"{held.who} waits for it", f" and holds {counted(held.servers, 'server')}"
+    text, short = (f"look at {who}: {as_of(words, age)}" for words in (waits + holds, waits))
+    return ToDo(Step.LOOK, text, short, "top", subject=name)
