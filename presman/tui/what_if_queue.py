@@ -40,9 +40,6 @@ from presman.tui.widgets.table_frame import HEADER_LINES
 # ---- Work of the what-if panel: forecasts and advice in background threads that post messages to the screen.
 
 
-KINDS = ("target", "limits", "levels", "shares")
-"""The limits that advice may change."""
-
 _MOST_TRIED = 200
 """Most choices to try, because the user waits for them."""
 
@@ -150,7 +147,7 @@ class LiveAdvice:
         if not asked:
             return "No advice yet: presman has seen no parallel statement."
         self.goals = goals_of(asked, (each.goal for each in reading.goals), seen)
-        wanted = AdviceWanted(self.goals, (), KINDS, quick=_MOST_TRIED)
+        wanted = AdviceWanted(self.goals, (), (), quick=_MOST_TRIED)
         in_background(self._post, lambda: Advised(advise(arrivals, plan, wanted, self._report)))
         return f"Advice on {self.goal_text}: looking at {counted(len(arrivals), 'statement')} …"
 
