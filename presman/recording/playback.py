@@ -24,7 +24,7 @@ from presman.recording.chain_reader import (
     why_damaged,
 )
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
-from presman.recording.earlier_alerts import LOOKED_BACK, last_answered, remembered, silent
+from presman.recording.earlier_alerts import LOOKED_BACK, remembered, silent, since_answered
 from presman.recording.measure_tables import STRIP, window_selects
 from presman.recording.playback_values import (
     THERE,
@@ -315,9 +315,9 @@ class Playback(StoredRows):
             is_in_between = self.index(last.at) == index - polls
             if is_in_between and (polls == 1 or last.late):
                 return last
-        polls_before = range(max(0, index - LOOKED_BACK), index)
-        start = last_answered(((each, self.snapshot(each)) for each in self.readable(polls_before)), views)
-        return None if start is None else remembered(range(start, index), lambda each: self._alone(self.pair(each)))
+        readable = self.readable(range(max(0, index - LOOKED_BACK), index))
+        polls_before = since_answered(((each, self.snapshot(each)) for each in readable), views)
+        return remembered(polls_before, lambda each: self._alone(self.pair(each)))
 
     def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
         """Return the indexes of the polls between two instants, both included."""
