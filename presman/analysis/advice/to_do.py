@@ -6,8 +6,6 @@ limit, check a session) comes before a wait, which is added after it for the use
 can cure it, the step says what to change in the plan.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -21,6 +19,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import NEWS, found_now, instances_gone, is_wrong, worst_first, wrong
 from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.caches import once
+from presman.analysis.groups.entitlement import has_spare_host
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
@@ -285,9 +284,15 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
     return ToDo(Step.LOOK, text, "look at the host: other processes use its CPUs", "cpu", subject=alert.subject)
 
 
-def _minimum(alert: Alert, _reading: Reading) -> ToDo:
-    short = "lower CPU_MIN_COUNT of a container that needs less"
-    return ToDo(Step.CHANGE, f"{short}: {alert.short}", short, "plan", subject=alert.subject)
+def _minimum(alert: Alert, reading: Reading) -> ToDo:
+    """Return how more can be kept of what is promised; what a container does not use goes to others anyway."""
+    missed = reading.missed_minimums
+    spare = any(
+        has_spare_host(each) for each in reading.header.instances if each.inst_id in {m.inst_id for m in missed}
+    )
+    short = "raise CPU_COUNT" if spare else "add CPUs, or decide whose CPU_MIN_COUNT to lower"
+    why = f"{alert.short}{', and the host has CPUs to spare' * spare}"
+    return ToDo(Step.CHANGE, f"{short}: {why}", short, "plan", subject=alert.subject)
 
 
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
