@@ -17,7 +17,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.groups import consumer_groups, session_pools
 from presman.analysis.groups.container_io import limited_containers
-from presman.analysis.groups.containers import missed_minimums
+from presman.analysis.groups.containers import missed_minimums, with_minimums
 from presman.analysis.latency import system_waits
 from presman.analysis.parallel import detail, queue, queue_causes, queue_heads, running, server_pools
 from presman.analysis.parallel.usual import hours
@@ -62,7 +62,7 @@ def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None
     return Reading(
         header=header,
         running=statements,
-        sessions=LazyRows(lambda: session_list.sessions(facts, holdings)),
+        sessions=LazyRows(lambda: session_list.sessions(facts, holdings.of(statements))),
         unmanaged_servers=server_pools.unmanaged(facts, cluster),
         monitor_servers=server_pools.of_monitors(facts, holdings.monitors.values()),
         detail=detail.detail(facts),
@@ -120,15 +120,15 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
     by_key = {(row.con_id, row.name): row for row in cluster_rows}
     heads = queue_heads.heads(queue_heads.Queues(facts, queued, by_key, budgets, parallel.pools))
     queued, heads = queue_causes.with_queue_reasons(queued, heads, quiesced=quiesce is not None)
-    limited = limited_containers(facts)
+    limited, missed = limited_containers(facts), missed_minimums(facts)
     operations = system_waits.downgrades(facts)
     return {
-        "groups": with_reasons(rows, heads, queued, limited, parallel.running),
+        "groups": with_reasons(with_minimums(rows, missed), heads, queued, limited, parallel.running),
         "queue": queued,
         "heads": heads,
         "quiesce": quiesce,
         "io_limited": limited,
-        "missed_minimums": missed_minimums(facts),
+        "missed_minimums": missed,
         "downgrades": operations,
         "basis": view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
         "hour": facts.cache.call(

@@ -39,6 +39,28 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+AS_OF = "as of "
+"""How the age of what is older than its poll begins."""
+
+
+def ago(age: float) -> str:
+    """Return how old something is, in words.
+
+    >>> ago(146.0)
+    'as of 2:26 ago'
+    """
+    return f"{AS_OF}{duration(age)} ago"
+
+
+def as_of(words: str, age: float | None) -> str:
+    """Return words with their age, if they are older than the poll; nothing known has none.
+
+    >>> as_of("8:52", 146.0), as_of("8:52", None), as_of(ABSENT, 146.0)
+    ('8:52 as of 2:26 ago', '8:52', '-')
+    """
+    return f"{words} {ago(age)}" if age and words != ABSENT else words
+
+
 def retry(seconds: float) -> str:
     """Return when a database is tried again: ``retry in 41s``, ``retry in 9:58``, ``trying now``.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.plans.plan_view import PlanRow
 from presman.analysis.readings.container_readings import IoVerdict, PdbReading
-from presman.analysis.readings.group_readings import GroupReading, Verdict, verdict_words
+from presman.analysis.readings.group_readings import BELOW_MINIMUM, GroupReading, Verdict, verdict_words
 from presman.base.formats import ABSENT, count, duration, number, size
 from presman.figures.figure import (
     BYTES,
@@ -138,19 +138,21 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("state", "state", TEXT, "The group's problems, the worst first: its CPU (the state on the CPU tab), its "
           "parallel queue (statements queued, how long the first has waited, why), its active session pool (sessions "
           "active of those allowed, + sessions waiting, how long the first has waited), servers that its statements "
-          "hold while they wait for another session, an I/O limit of its container that throttles it. ✕ critical, ▲ "
-          "warning, ▬ note. Files have one word for the worst.", "state.word", text=state_text,
+          "hold while they wait for another session, an I/O limit of its container that throttles it, a CPU_MIN_COUNT "
+          "that its container does not get. ✕ critical, ▲ warning, ▬ note. Files have one word for the worst.",
+          "state.word", text=state_text,
           order=lambda row: (row.rank, row.state.word), width=18, most=56, state=lambda row: row.state.level,
           vital=True),
-    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, "
-          "database quiesced: its sessions wait until the quiesce ends. ● not throttled: it hardly waits for "
-          "CPU. ▬ at its limit: UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which "
-          "it is in). ▬ contended, gets its share: all CPUs "
-          "are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and other "
-          "groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host "
-          "used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs "
-          "were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not managed: "
-          "the operating system schedules CPU, not the plan.", "verdict", text=verdict_text,
+    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, database quiesced: its "
+          "sessions wait until the quiesce ends. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
+          "UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which it is in). ▬ near its "
+          "limit: it uses 90 to 95 % of it, which may be why it waits. ▬ contended part of the time: not all its "
+          "sessions were there all the time, so whether it got its share is not known. ▬ contended, gets its share: "
+          "all CPUs are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and"
+          " other groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ "
+          "host used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: "
+          "CPUs were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not "
+          "managed: the operating system schedules CPU, not the plan.", "verdict", text=verdict_text,
           width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
     Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
           "multiplied in; empty without one.", "limit"),
@@ -336,8 +338,10 @@ def _pdb_identity(row: PdbReading) -> Hashable:
 
 
 def _pdb_state(row: PdbReading) -> tuple[str, State]:
-    """Return a container's problem and its colour: the CPU verdict, unless its I/O limit throttles it."""
+    """Return a container's problem and its colour: the CPU verdict, unless it misses its minimum or is held by I/O."""
     cpu = row.verdict.level
+    if row.missed_minimum is not None and cpu not in {"bad", "warn"}:
+        return f"▲ {BELOW_MINIMUM}", "warn"
     if row.io_verdict is IoVerdict.THROTTLED and cpu not in {"bad", "warn"}:
         return f"{row.io_verdict.glyph} I/O held by {row.held_by or 'its limits'}", row.io_verdict.level
     return verdict_text(row), cpu
@@ -366,7 +370,7 @@ PDBS: Table[PdbReading] = Table(
         Pdb("waited_cpus", "waiting", CPUS, f"CPUs waited for since the last poll ({_PDB}).", "waiting"),
         Pdb("verdict", "state", WORD,
             "The state of its CPU since the last poll, as on the CPU tab, or, where that is well, the limit "
-            "that throttles its I/O. Files have the state of the CPU.",
+            "that throttles its I/O, or that it gets less than its CPU_MIN_COUNT. Files have the state of the CPU.",
             "verdict", text=lambda row: _pdb_state(row)[0], width=22, most=28, state=lambda row: _pdb_state(row)[1]),
         Pdb("entitled_cpus", "entitled", CPUS,
             "CPUs it is due now: shares applied to what each container wants, never above its limit. Where the CDB "

@@ -112,7 +112,7 @@ LEDGER: Table[StatementRun] = Table(
         Downgraded("user", "User", TEXT, "V$SESSION.USERNAME.", "user", width=10, flexible=True),
     ),
     lambda row: (row.inst_id, row.sid, row.serial, row.downgraded_at),
-    "No downgrade was seen since presman was started.",
+    "No downgrade was seen in what presman has read of the last hour.",
 )
 
 

@@ -333,7 +333,9 @@ HOLDERS: Figures[RunningStatement] = Figures(
     Running("degree", "DOP got/req", COUNT, "Degree it got and degree it asked for (V$PX_SESSION.DEGREE, REQ_DEGREE). "
             "▼: it got less: downgraded.", "degree", text=_degree,
             state=lambda row: "warn" if row.downgraded > 0 else ""),
-    Running("elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START).", "elapsed"),
+    Running("elapsed_s", "Elapsed", SECONDS, "Since the execution began (V$SESSION.SQL_EXEC_START). Screens leave "
+            "out what an older answer says.", "elapsed",
+            text=lambda row: ABSENT if row.seen_ago else duration(row.elapsed)),
     Running("state", "State", TEXT, "What it does now. ○ idle holder: the coordinator is INACTIVE (LAST_CALL_ET shown) "
             "while its cursor keeps the servers, or SNIPED; ✕ its session was killed and is being cleaned up, or it is "
             "gone with its instance and these servers are not freed yet; ▼ downgraded: percent of the degree lost; ● "
@@ -371,6 +373,7 @@ QUEUE: Table[QueuedStatement] = Table(
     statement_identity,
     "Nothing is queued.",
     json="queue",
+    worst_first=True,
     stands_for=stands_for,
 )
 

@@ -66,7 +66,8 @@ def _doing(row: Blocking) -> str:
     if who is None:
         return "not a user session: a background process, or gone"
     if who.status == "INACTIVE":
-        return f"idle for {duration(who.last_call)}, and holds what others wait for" if row.below else "idle"
+        idle = "idle" if who.last_call is None else f"idle for {duration(who.last_call)}"
+        return f"{idle}, and holds what others wait for" if row.below else "idle"
     return who.event or ABSENT
 
 

@@ -22,7 +22,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
-from presman.base.formats import ABSENT, counted, duration
+from presman.base.formats import AS_OF, counted, duration
 from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.alerts import availability_notes, clear_now, untold
@@ -292,7 +292,8 @@ def _in_full(alert: Alert) -> str:
     """Return the sentence of an alert; for a queue, preceded by how many wait and how long."""
     if alert.key != "queue_waits" or alert.text.startswith(alert.short):
         return alert.text
-    return f"{alert.short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
+    many = alert.short.partition(f" ({AS_OF}")[0]  # the sentence has its age, too
+    return f"{many}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:
@@ -304,10 +305,9 @@ def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Readi
     lines += [f"not known: {each}" for each in unavailable]
     lines += [f"problem: {each}" for each in untold(reading, unavailable)]
     header = reading.header
-    lines.append(
-        f"plan {header.plan or 'none'}; up {duration(header.uptime)}{header.youngest}; rates over "
-        f"{ABSENT if reading.interval is None else f'{reading.interval:.1f} s'}"
-    )
+    up = "" if header.uptime is None else f"up {duration(header.uptime)}{header.youngest}"
+    over = "" if reading.interval is None else f"rates over {reading.interval:.1f} s"
+    lines.append("; ".join(filter(None, (f"plan {header.plan or 'none'}", up, over))))
     return tuple(_plain(line) for line in lines)
 
 

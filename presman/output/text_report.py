@@ -18,7 +18,7 @@ from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import before_first
 from presman.base.formats import ABSENT, count, counted, duration, number
 from presman.base.release import named
-from presman.figures.figure import Table
+from presman.figures.figure import Table, late_note
 from presman.figures.group_figures import OVERVIEW
 from presman.figures.histogram_figures import OUTLIERS, redo_text
 from presman.figures.statement_figures import QUEUE, forecast_record, why_no_forecast
@@ -53,7 +53,8 @@ def full(reading: Reading, width: int | None = None, snapshots: Pair | None = No
         if rows or part.news or unavailable:
             cut = f" of {len(every)}" if 0 < len(rows) < len(every) else ""
             how_many = "" if unavailable else f" ({len(rows)}{cut})"
-            lines += ["", *_wrapped(f"-- {part.table.title}{how_many}", width)]
+            old = f"  {late}" if rows and (late := late_note(part.table, reading)) else ""
+            lines += ["", *_wrapped(f"-- {part.table.title}{how_many}{old}", width)]
             made = _table(part.table, rows, width, unavailable, part.least(moment))
             has_forecast = part.table is QUEUE and any(QUEUE.column("starts_in_s").head in line for line in made[:1])
             lines += [*made, *(_wrapped(_forecast_line(reading), width) if has_forecast else ())]

@@ -22,6 +22,7 @@ from presman.analysis.readings.statement_readings import (
     QueueReason,
     RunningStatement,
     group_title,
+    runs,
 )
 from presman.analysis.view_availability import listed as listed_views
 from presman.base.formats import clock, counted, duration, listed, spelled
@@ -249,7 +250,7 @@ def _running(row: RunningStatement, unseen: str, history: ReasonHistory) -> Iter
     if row.orphaned:
         yield f"{_describe(row)} is gone with instance {row.inst_id}: {counted(row.servers, 'server')} not freed yet"
         return
-    state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"runs {duration(row.elapsed)} with"
+    state = f"is idle for {row.idle_time} and keeps" if row.idle is not None else f"{runs(row)} with"
     yield f"{_describe(row)} has started: it {state} {counted(row.servers, 'server')}"
     yield from _past(row, history)
 
@@ -313,7 +314,7 @@ def _ways(found: Unblock | None, subject: str) -> Iterator[str]:
 
 
 def _holder(each: RunningStatement) -> str:
-    doing = f"idle {each.idle_time}" if each.idle is not None else f"runs {duration(each.elapsed)}"
+    doing = f"idle {each.idle_time}" if each.idle is not None else runs(each)
     return f"{each.who},{each.serial} ({doing}, {counted(each.servers, 'server')})"
 
 

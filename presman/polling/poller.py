@@ -312,7 +312,7 @@ class Poller:
             self._listing.note(self._detail_level, now, late=bool(asked.late))
             if asked.section.problem is None:
                 infos, instances = self._asked.rows(SessionInfo), self._asked.rows(Instance)
-                self._seen_before.note_sessions(asked.section.rows, infos, instances)
+                self._seen_before.note_sessions(asked.section.rows, infos, instances, self._asked.rows(PxSession))
         if (listing := self._asked.get(Session)) and listing.late and self._asked.has_rows_of(self._number, PxSession):
             self._seen_before.note_servers(self._asked.rows(PxSession))
         self._databases = tuple(row.db_unique_name for row in self._asked.rows(Database)) or self._databases

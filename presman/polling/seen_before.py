@@ -34,6 +34,7 @@ class SeenBefore:
         self._quiescers: tuple[Quiescer, ...] = ()
         self._critical: tuple[CriticalQueue, ...] = ()
         self._started: frozenset[StartedSession] = frozenset()
+        self._held: Collection[PxSession] = ()
 
     def begin(self, at: datetime, of: tuple[object, ...]) -> None:
         """Begin the notes of a poll. `of` identifies the scope and database; if it changes, instances are forgotten."""
@@ -60,9 +61,13 @@ class SeenBefore:
         }
 
     def note_sessions(
-        self, sessions: Collection[Session], infos: Iterable[SessionInfo], instances: Iterable[Instance]
+        self,
+        sessions: Collection[Session],
+        infos: Iterable[SessionInfo],
+        instances: Iterable[Instance],
+        servers: Collection[PxSession] = (),
     ) -> None:
-        """Note the rows of V$SESSION, V$RSRC_SESSION_INFO and V$INSTANCE.
+        """Note the rows of V$SESSION, V$RSRC_SESSION_INFO, V$INSTANCE and V$PX_SESSION.
 
         The session that quiesced the database is forgotten once the database is no longer quiesced.
         """
@@ -71,15 +76,11 @@ class SeenBefore:
         goes_on = any(row.active_state in QUIESCE_STATES for row in instances)
         self._quiescers = now or (self._quiescers if goes_on else ())
         self._critical = tuple(CriticalQueue(*each) for each in sorted(long_queues(sessions, infos, self._critical)))
-        self._started = frozenset()
+        self._started, self._held = frozenset(), servers
 
     def note_servers(self, rows: Iterable[PxSession]) -> None:
-        """Note the coordinators in rows of V$PX_SESSION that are newer than those of V$SESSION."""
-        self._started |= {
-            StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
-            for row in rows
-            if row.qcsid and row.qcserial is not None
-        }
+        """Note who got servers, by rows of V$PX_SESSION that are newer than those of V$SESSION."""
+        self._started |= _coordinators(rows) - _coordinators(self._held)
 
     def sections(self, at: datetime) -> dict[RecordType, Section]:
         """Return the sections that have rows; only instances that were missing when V$INSTANCE was last read."""
@@ -104,3 +105,11 @@ class SeenBefore:
             for each in self._planned.values()
             if each.last_seen != at and at - each.last_seen < REMEMBERED and each.inst_id not in gone
         )
+
+
+def _coordinators(rows: Iterable[PxSession]) -> set[StartedSession]:
+    return {
+        StartedSession(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid, row.qcserial)
+        for row in rows
+        if row.qcsid and row.qcserial is not None
+    }

@@ -205,9 +205,10 @@ class CriticalQueue(NamedTuple):
 
 
 class StartedSession(NamedTuple):
-    """A session that V$PX_SESSION showed with servers since V$SESSION last answered; added by the poller.
+    """A session that V$PX_SESSION showed with servers since V$SESSION last answered, and not then; added by the poller.
 
-    If V$SESSION showed it as queued then, it no longer is, even when its servers are gone again.
+    If V$SESSION showed it as queued then, it no longer is, even when its servers are gone again. If it was idle then,
+    it has executed a statement since.
     """
 
     inst_id: int

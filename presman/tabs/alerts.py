@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 
 from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, is_wrong, worst_first, wrong
-from presman.analysis.readings.reading import AS_OF, Alert, Evidence, Reading, UnansweredQuery
-from presman.base.formats import counted
+from presman.analysis.readings.reading import Alert, Evidence, Reading, UnansweredQuery
+from presman.base.formats import AS_OF, counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState

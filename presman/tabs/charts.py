@@ -229,11 +229,11 @@ class ChartFeed:
         self._data = ChartData(part.title, (), (), STRETCHES)
 
     def data(self, moment: Moment) -> ChartData:
-        """Return the data, rebuilt only if something visible has changed."""
+        """Return the data, rebuilt only if something visible has changed, as the past does once it has been read."""
         choices, capacity = moment.choices, self._part.capacity(moment)
         back = moment.reading.at if choices.behind else None
-        key = (completed(moment.latest, float(choices.window)), choices.window, back, capacity, not self._data.areas)
-        if key != self._key:
+        key = (completed(moment.latest, float(choices.window)), choices.window, back, capacity, moment.series)
+        if key != self._key or not self._data.areas:
             self._key = key
             self._data = chart_data(moment, self._part.series, self._part.title, capacity)
         return self._data

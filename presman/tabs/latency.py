@@ -11,12 +11,12 @@ from presman.tabs.parts import Key, Moment, Rows, Tab
 
 def events(moment: Moment) -> Sequence[EventLatency]:
     """Return the events with a histogram."""
-    return histograms.events(moment.reading, by_instance=moment.choices.by_instance)
+    return histograms.events(moment.reading, by_instance=moment.by_instance)
 
 
 def alike(moment: Moment) -> set[str]:
     """Return the columns to hide if all instances are shown together."""
-    return set() if moment.choices.by_instance else {"inst_id"}
+    return set() if moment.by_instance else {"inst_id"}
 
 
 def over(moment: Moment) -> str:

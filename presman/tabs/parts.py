@@ -192,6 +192,11 @@ class Moment(Struct, frozen=True, dict=True):
         return self.newest or self.reading.at
 
     @property
+    def by_instance(self) -> bool:
+        """Whether instances are shown side by side: the user chose it, maybe elsewhere, and there are several."""
+        return self.choices.by_instance and len(self.reading.header.instances) > 1
+
+    @property
     def colours(self) -> GroupColours:
         """The colours of the groups, including those that are only in the charts."""
         return _colours(self)
@@ -210,7 +215,7 @@ class Moment(Struct, frozen=True, dict=True):
             return rank, min(shown, default=len(subjects))
 
         cluster = tuple(sorted(self.reading.cluster_groups(), key=worst))
-        if not self.choices.by_instance:
+        if not self.by_instance:
             return cluster
         order = {(group.con_id, group.name): index for index, group in enumerate(cluster)}
         by_instance = [group for group in self.reading.groups if group.inst_id != CLUSTER]
@@ -229,7 +234,7 @@ def _colours(moment: Moment) -> GroupColours:
 def alike_in_groups(moment: Moment) -> set[str]:
     """Return the columns with the same text in every row: the instance or the container if there is only one."""
     hidden = set()
-    if len(moment.reading.header.instances) < 2 or not moment.choices.by_instance:
+    if not moment.by_instance:
         hidden.add("inst_id")
     if len({group.con_id for group in moment.reading.groups}) < 2:
         hidden.add("con_id")
@@ -249,5 +254,5 @@ def servers_scale(moment: Moment) -> dict[str, float]:
     With one row per instance it is the largest target of an instance.
     """
     header = moment.reading.header
-    pools = [each.servers for each in header.instances] if moment.choices.by_instance else [header.servers]
+    pools = [each.servers for each in header.instances] if moment.by_instance else [header.servers]
     return {"px_servers_active": float(max((pool.target or 0 for pool in pools), default=0))}

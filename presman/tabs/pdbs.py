@@ -27,7 +27,7 @@ def chosen(moment: Moment, *, by_instance: bool) -> tuple[PdbReading, ...]:
 
 def shown(moment: Moment) -> tuple[PdbReading, ...]:
     """Return the containers that the user chose to see."""
-    return chosen(moment, by_instance=moment.choices.by_instance)
+    return chosen(moment, by_instance=moment.by_instance)
 
 
 def hidden(moment: Moment) -> set[str]:

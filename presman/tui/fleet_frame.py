@@ -106,10 +106,14 @@ def _figures(member: Member) -> str:
     name = found.database if found.database.lower() not in member.name.lower() else ""
     parts = [name, f"plan {found.plan or 'none'}"]
     if found.used is not None:
-        parts.append(f"CPU {number(found.used)} used, {number(found.waiting)} waited for, of {count(found.capacity)}")
+        waited = "" if found.waiting is None else f", {number(found.waiting)} waited for"
+        of_all = "" if found.capacity is None else f", of {count(found.capacity)}"
+        parts.append(f"CPU {number(found.used)} used{waited}{of_all}")
+    if found.throttled_percent is not None:
         parts.append(f"throttled {percent(found.throttled_percent)} %")
     if found.queued:
-        parts.append(f"{found.queued} queued, head {duration(found.head_waited)}")
+        head = "" if found.head_waited is None else f", head {duration(found.head_waited)}"
+        parts.append(f"{found.queued} queued{head}")
     parts.append(f"PX servers {count(found.servers_in_use)}/{count(found.servers_target)}")
     return "  " + "  ".join(part for part in parts if part)
 

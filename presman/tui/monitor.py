@@ -1,7 +1,5 @@
 """The state of the monitor: the data, the poll on screen, the user's choices. Independent of widgets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -248,15 +246,25 @@ class Moments:
         first = None if monitor.latest is None else monitor.timeline.first()
         return None if first is None or monitor.latest is None else (first, monitor.latest.at)
 
+    @property
+    def at(self) -> datetime | None:
+        """The instant on screen, which keys count from; None before the first poll."""
+        return None if self.monitor.reading is None else self.monitor.reading.at
+
     def jump(self, words: str) -> None:
-        """Go to the time that `words` describe, or notify the user of a mistake. A number means minutes ago."""
+        """Go to the time that `words` describe, or notify the user of a mistake.
+
+        A number means minutes back from the instant on screen, as -15m does; "3m ago" is before the newest poll.
+        """
         from presman.recording.time_words import instant_of
 
         words = words.strip() or _MINUTES_BACK
         words = f"-{words}m" if words.isdecimal() else words
-        if self.span is not None:
+        if self.span is not None and self.at is not None:
+            first, last = self.span
+            base = self.at if words.startswith("-") else last
             try:
-                self.go_to(instant_of(words, *self.span, note=partial(self.notify, timeout=8)))
+                self.go_to(instant_of(words, first, base, note=partial(self.notify, timeout=8)))
             except InputError as error:
                 self.notify(str(error), severity="error", timeout=8)
 
@@ -296,10 +304,9 @@ class Moments:
 
     def event(self, direction: int) -> DatabaseEvent | None:
         """Return the next (1) or previous (-1) event from the poll on screen, as far back as polls are kept."""
-        reading, span = self.monitor.reading, self.span
-        if reading is None or span is None:
+        if self.at is None or self.span is None:
             return None
-        return beside(self.monitor.events, reading.at, direction, span[0])
+        return beside(self.monitor.events, self.at, direction, self.span[0])
 
     def _no_earlier_event(self) -> str:
         first = "" if self.span is None else f" The oldest poll is from {clock(self.span[0])}."

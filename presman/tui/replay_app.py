@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.database_events import DatabaseEvent, beside
+from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean
 from presman.figures.drawing.lines import Line, merge, spark
 from presman.recording.playback_values import Stretch
@@ -88,6 +88,15 @@ class RecordedMoments(Moments):
         """The first and last instant of the recording; None until it is open."""
         return self._replay.span
 
+    @property
+    def at(self) -> datetime | None:
+        """The instant on screen, or the target of the last key."""
+        return self._replay.player.heading or super().at
+
+    def jump(self, words: str) -> None:
+        """Go to the time that `words` describe, once the time to start from is known."""
+        self._replay.in_turn(partial(super().jump, words), by_time=True)
+
     def step(self, polls: int) -> None:
         """Move by `polls`, forward or back."""
         self._replay.in_turn(partial(self._replay.player.step, polls))
@@ -104,12 +113,6 @@ class RecordedMoments(Moments):
         """Go to an event, and stop there."""
         self._replay.player.play(on=False)
         super().show(event)
-
-    def event(self, direction: int) -> DatabaseEvent | None:
-        """Return the next (1) or previous (-1) event from the poll on screen, or from the target of the last key."""
-        reading = self.monitor.reading
-        at = self._replay.player.heading or (reading.at if reading is not None else None)
-        return None if at is None else beside(self.monitor.events, at, direction)
 
     def _no_earlier_event(self) -> str:
         return "There is no event before this."

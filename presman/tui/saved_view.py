@@ -85,10 +85,10 @@ def load() -> tuple[SavedView, str]:
     return SavedView(), f"The saved settings are not used: {path()}: {problem}."
 
 
-def save_changes(before: SavedView, now: SavedView) -> SavedView:
-    """Save the differences between two views, and the tables of `now`; return the whole saved view. Raises OSError.
+def save_changes(before: SavedView, now: SavedView) -> tuple[SavedView, bool]:
+    """Save the differences between two views; return the whole saved view, and whether it was written. Raises OSError.
 
-    Settings that another presman has saved meanwhile are kept.
+    Settings that another presman has saved meanwhile are kept. Opening a tab adds its tables, which saves nothing.
     """
     kept = load()[0]
     changed = {name: value for name, value in asdict(now).items() if value != getattr(before, name)}
@@ -98,7 +98,7 @@ def save_changes(before: SavedView, now: SavedView) -> SavedView:
     view = replace(kept, **changed)
     if view != kept:
         save(view)
-    return view
+    return view, view != kept
 
 
 def save(view: SavedView) -> None:
@@ -160,12 +160,13 @@ class ViewSaver:
         if before is None or now == before:
             return
         try:
-            self.saved = save_changes(before, now)
+            self.saved, is_written = save_changes(before, now)
         except OSError as error:
             why = f"{error.filename or 'its file'}: {error.strerror}"
             self._tell(app, f"Settings are not saved: {why}", "warning")
         else:
-            self._tell(app, SAVED, "information")
+            if is_written:
+                self._tell(app, SAVED, "information")
 
     def _tell(self, app: TerminalApp, text: str, severity: Literal["information", "warning"]) -> None:
         if text not in self._told:

@@ -98,6 +98,8 @@ def test_nobody_is_called_the_head_of_those_that_have_waited_alike() -> None:
 
 def test_one_that_runs_has_started_and_one_that_is_gone_is_neither() -> None:
     assert answer("144") == ["9md3ukh144j58 of ETL in BATCH (1:144,60805) has started: it runs 7:40 with 32 servers"]
+    unknown = replace(told(), running=tuple(replace(each, elapsed=None) for each in told().running))
+    assert answer("144", unknown)[0].endswith("has started: it runs with 32 servers"), "not: it runs - with"
     assert answer("1:526")[0].endswith("has started: it is idle for 22:10 and keeps 32 servers")
     assert answer("2:501") == [
         "session 2:501 is neither queued nor running in parallel (14 statements queued, 3 in parallel)"

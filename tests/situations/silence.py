@@ -1,7 +1,8 @@
-"""Polls of the scenario storm during which one view is silent for some minutes."""
+"""Polls of a scenario during which views are silent for some minutes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,9 +18,14 @@ Course = list[tuple[Snapshot, Reading]]
 
 
 def storm_without(view: str, folder: Path, polls: int) -> Course:
-    """Return so many polls, 8 seconds apart. The view is silent from second 15 to second 415."""
+    """Return so many polls of the scenario storm, 8 seconds apart. The view is silent from second 15 to second 415."""
+    return polls_without((view,), "storm", folder, polls)
+
+
+def polls_without(views: Sequence[str], scenario: str, folder: Path, polls: int) -> Course:
+    """Return the same of any scenario and several views."""
     clock = Clock()
-    file = without(folder, "storm", view, at=15, lasts=400)
+    file = without(folder, scenario, *views, at=15, lasts=400)
     poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
     found: Course = []

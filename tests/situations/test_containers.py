@@ -23,6 +23,7 @@ from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Reading
 from presman.config.alert_lines import read_alerts
+from presman.figures.group_figures import PDBS, state_text
 from presman.rows.snapshot import Snapshot
 from tests.situations.spooled import Views, reading, snapshots
 
@@ -93,7 +94,7 @@ def test_oracles_lab_is_kept(tmp_path: Path) -> None:
 
 def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path) -> None:
     """Of its 4 CPUs P1 gets 3.08 and waits for 3 more; what P2 lacks of its 1, 0.2, is what measuring leaves open."""
-    _, found, _ = containers(tmp_path, database("19.22.0.0.0", 4) | given() | MINIMA | used(LAB))
+    rows, found, _ = containers(tmp_path, database("19.22.0.0.0", 4) | given() | MINIMA | used(LAB))
     (missed,) = found.missed_minimums
     assert tuple(missed) == (1, 3, "P1", pytest.approx(3.08), 4.0, 5.0, 4.0)
     gets = "P1 gets 3.1 of the 4 CPUs of its CPU_MIN_COUNT"
@@ -103,7 +104,16 @@ def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path)
     assert alert.amount == pytest.approx(23.0), "percent"
     step = to_do(found)
     assert step is not None
-    assert step.text == f"lower CPU_MIN_COUNT of a container that needs less: {gets}"
+    assert step.text == f"add CPUs, or decide whose CPU_MIN_COUNT to lower: {gets}", "both want more than theirs"
+    (here,) = found.header.instances
+    caged = replace(found, header=replace(found.header, instances=(replace(here, caging="ON", host_cpus=8.0),)))
+    step = to_do(caged)
+    assert step is not None
+    assert step.text == f"raise CPU_COUNT: {gets}, and the host has CPUs to spare"
+    assert state_text(of(found, 3)) == "▲ below CPU_MIN_COUNT"
+    assert state_text(of(found, 4)) == "▬ contended, gets its share"
+    states = [PDBS.column("verdict").text(rows[0, name]) for name in ("P1", "P2")]
+    assert states == ["▲ below CPU_MIN_COUNT", "▬ contended, gets its share"]
     (mild,) = [
         each for each in wrong(Judge(read_alerts("cpu_minimum warning=24")).judge(found)) if each.key == alert.key
     ]

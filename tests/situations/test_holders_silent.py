@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import unavailable
 from presman.analysis.parallel.running import SAME_CLOCK
 from presman.analysis.totals import totals
+from presman.base.formats import duration
+from presman.figures.drawing.lines import plain
+from presman.figures.session_figures import SESSIONS
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.session_state import is_queued
+from presman.tui.pages.row_details import page
 from tests.situations import silence
 from tests.situations.silence import Course
 
@@ -43,6 +48,31 @@ def test_who_executes_the_next_statement_is_not_shown_with_the_servers_of_the_la
         again |= once & later
         assert not {(each.inst_id, each.sid) for each in reading.running} & later
     assert again
+
+
+def test_no_session_is_a_coordinator_of_servers_that_it_may_have_freed(silent: Course) -> None:
+    """Tab Sessions said QC with the servers of the last statement."""
+    freed = set()
+    for snapshot, reading in silent:
+        running = {(each.inst_id, each.sid) for each in reading.running}
+        shown = {(each.inst_id, each.sid): each.px_servers for each in reading.sessions if each.px_role == "QC"}
+        assert shown.keys() <= running
+        assert not any(each.px_servers for each in reading.sessions if (each.inst_id, each.sid) not in running)
+        servers = [each for each in reading.sessions if each.px_role == "server"]
+        assert {each.coordinator[:2] for each in servers if each.coordinator} <= running
+        freed |= {(row.inst_id, row.qcsid) for row in snapshot.rows(PxSession) if row.qcsid} - running
+    assert freed
+
+
+def test_alerts_and_pages_of_holders_have_the_age_of_the_list(silent: Course) -> None:
+    _, reading = silent[-1]
+    age = duration(next(each.age for each in reading.late))
+    (alert,) = [each for each in wrong(reading) if each.key == "idle_holder"]
+    assert alert.text.endswith(f" (as of {age} ago)")
+    assert alert.short.endswith(f" (as of {age} ago)")
+    row = next(each for each in reading.sessions if each.px_role == "QC")
+    lines = [plain(line).split() for line in page(row, SESSIONS, reading)]
+    assert ["servers", f"{row.px_servers},", "DOP", str(row.dop), "as", "of", age, "ago"] in lines
 
 
 def test_downgrades_are_counted_by_another_view(silent: Course) -> None:

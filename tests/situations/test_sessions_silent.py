@@ -7,10 +7,16 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import session_words
+from presman.analysis.readings.statement_readings import runs
 from presman.base.formats import duration
+from presman.figures.drawing.lines import plain
+from presman.figures.session_figures import SESSIONS
+from presman.figures.statement_figures import RUNNING
+from presman.output.text_report import full
 from presman.output.why_answer import AskedStatement, why_not_known
 from presman.rows.session_rows import PxSession
 from presman.rows.snapshot import StartedSession
+from presman.tui.pages.row_details import page
 from tests.situations.silence import Course, silent, storm_without
 
 
@@ -62,12 +68,10 @@ def test_every_text_has_the_number_that_is_counted_now(course: Course) -> None:
         }
         age = duration(next(each.age for each in reading.late))
         heads = {each.group for each in reading.heads}
-        assert all(
-            each.text.startswith(f"{name}: as listed {age} ago, ") for name, each in told.items() if name in heads
-        )
+        assert all(each.text.startswith(f"{name}: as of {age} ago, ") for name, each in told.items() if name in heads)
         differ += sum(counted.values()) != len(reading.queue)
     assert differ
-    assert not any("as listed" in each.text for each in wrong(course[-1][1]))
+    assert not any("as of" in each.text for each in wrong(course[-1][1]))
 
 
 def test_how_long_a_holder_is_idle_has_its_age(course: Course) -> None:
@@ -77,6 +81,55 @@ def test_how_long_a_holder_is_idle_has_its_age(course: Course) -> None:
         (text,) = [each.text for each in wrong(reading) if each.key == "idle_holder"]
         assert text.count(f" as of {age} ago)") == text.count(", idle ") > 0
     assert not any(" as of " in each.text for each in wrong(course[0][1]))
+
+
+def test_every_form_of_an_alert_has_the_age_of_the_list(course: Course) -> None:
+    """The short words, which a line of alerts and `check` have, gave the shortage of a head as if it were of now."""
+    for _, reading in silent(course):
+        age = duration(next(each.age for each in reading.late))
+        heads = {each.group for each in reading.heads}
+        old = [each for each in wrong(reading) if each.key == "idle_holder" or each.subject in heads]
+        assert old
+        assert all(text.endswith(f" (as of {age} ago)") for each in old for text in (each.short, *each.between))
+        counted = [each for each in wrong(reading) if each.key == "queue_waits" and each.subject not in heads]
+        assert not any("as of" in each.short for each in counted), "V$RSRC_CONSUMER_GROUP counts them now"
+    assert not any("as of" in each.short for each in wrong(course[-1][1]))
+
+
+def test_how_long_a_statement_runs_has_its_age_or_is_left_out(course: Course) -> None:
+    _, reading = silent(course)[-1]
+    age = duration(next(each.age for each in reading.late))
+    found = [each for each in reading.running if each.elapsed is not None]
+    assert found
+    assert {RUNNING.column("elapsed_s").show(each) for each in found} == {"-"}
+    assert all(runs(each) == f"runs {duration(each.elapsed)} as of {age} ago" for each in found)
+    whole = [each for each in course[-1][1].running if each.elapsed is not None]
+    assert all(RUNNING.column("elapsed_s").show(each) == duration(each.elapsed) for each in whole)
+
+
+def test_the_page_of_a_session_has_its_age(course: Course) -> None:
+    snapshot, reading = silent(course)[-1]
+    age = duration(next(each.age for each in reading.late))
+    row = next(each for each in reading.sessions if each.status == "INACTIVE")
+    lines = [plain(line) for line in page(row, SESSIONS, reading)]
+    dated = [line for line in lines if line.endswith(f" as of {age} ago")]
+    assert [line.split()[0] for line in dated] == ["status", "waits"]
+    assert f"-- Sessions ({len(reading.sessions)})  ◌ " in full(reading, snapshots=(snapshot, snapshot))
+    assert "◌" not in full(course[-1][1], snapshots=(snapshot, snapshot))
+
+
+def test_who_was_idle_and_got_servers_since_is_no_idle_holder(course: Course) -> None:
+    """Sessions of reports that had ended one statement were idle holders of the servers of their next."""
+    first = silent(course)[0]
+    held = {(each.qcinst_id, each.qcsid) for each in course[0][0].rows(PxSession)}
+    idle = {(each.inst_id, each.sid) for each in first[1].sessions if each.status == "INACTIVE"}
+    again = set()
+    for snapshot, reading in silent(course):
+        started = {(each.qcinst_id, each.qcsid) for each in snapshot.rows(PxSession)} & idle - held
+        shown = [each for each in reading.running if (each.inst_id, each.sid) in started]
+        assert all((each.idle, each.sql_id, each.event, each.elapsed) == (None, "", "", None) for each in shown)
+        again |= started
+    assert again
 
 
 def test_how_long_a_blocker_is_idle_has_its_age(course: Course) -> None:

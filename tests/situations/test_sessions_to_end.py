@@ -159,10 +159,9 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(SMON, held=((17, 64),), **more))
     nobody_is_ended(found, 17)
-    done = ", 63 % done" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
+    done = " (63 % done)" if recovery else ""  # (6,300 + 100) of (10,000 + 100) blocks
     assert (
-        told(found).text
-        == f"wait: SMON is rolling back a transaction; the rollback ends by itself{done}; it holds 64 servers"
+        told(found).text == f"wait: SMON 1:17 holds 64 servers: it rolls back a transaction{done}, which ends by itself"
     )
 
 
@@ -170,9 +169,9 @@ def test_smon_rolls_back_and_is_left_alone(tmp_path: Path, recovery: str) -> Non
 def test_smon_is_told_of_though_somebody_could_be_ended(tmp_path: Path, recovery: str) -> None:
     more = {"V_DOLLAR_FAST_START_TRANSACTIONS": recovery} if recovery else {}
     found = reading(tmp_path, site(busy(1), SMON, held=((1, 32), (17, 32)), **more))
-    assert told(found).text.startswith("wait: SMON is rolling back a transaction")
+    assert told(found).text.startswith("wait: SMON 1:17 holds 32 servers: it rolls back a transaction")
     assert way(found).sentence.startswith(
-        "ending one statement frees the 32 servers that let it start; SMON is rolling"
+        "ending one statement frees the 32 servers that let it start; SMON 1:17 holds 32 servers: it rolls back"
     )
     assert candidate(found, 17).lost is None
 

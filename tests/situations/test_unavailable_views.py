@@ -106,7 +106,11 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     ("view", "cause"),
     [
         ("V$SESSION", "which statements are queued, and why (GV$SESSION: no answer in time)"),
-        ("V$INSTANCE", "whether an instance is gone or was started (GV$INSTANCE: no answer in time)"),
+        (
+            "V$INSTANCE",
+            "whether an instance is gone or was started and whether the database is quiesced "
+            "(GV$INSTANCE: no answer in time)",
+        ),
         ("V$SYSTEM_PARAMETER", "whether all parallel servers are in use (GV$SYSTEM_PARAMETER: no answer in time)"),
         (
             "DBA_RSRC_PLAN_DIRECTIVES",

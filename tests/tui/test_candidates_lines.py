@@ -64,7 +64,7 @@ def test_all_that_are_needed_together_are_named_however_many() -> None:
     assert lines(way)[0] == "Ending 13 statements together frees the 26 servers that let it start."
 
 
-@pytest.mark.parametrize("loss", ["an administrator's work is lost", "SMON is rolling back", "marked for kill"])
+@pytest.mark.parametrize("loss", ["an administrator's work is lost", "it rolls back a transaction", "marked for kill"])
 def test_what_speaks_against_an_end_is_told_once(loss: str) -> None:
     text = "\n".join(lines(holders()))
     assert text.count(loss) == 1

@@ -15,9 +15,9 @@ from textual.theme import BUILTIN_THEMES
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.series import Series
 from presman.figures.drawing.lines import Cell, crossed, plain, stacked
-from presman.tabs.charts import OTHERS, Area, ChartData, chart_data, levels_of, without_gaps
+from presman.tabs.charts import OTHERS, Area, ChartData, ChartFeed, chart_data, levels_of, without_gaps
 from presman.tabs.choices import Choices
-from presman.tabs.parts import GroupLevel, Moment
+from presman.tabs.parts import GroupLevel, Moment, OverTime
 from presman.tui.widgets import chart
 from presman.tui.widgets.chart import Chart, chart_lines
 from presman.tui.widgets.line_api import AREAS, palette_of
@@ -117,6 +117,18 @@ def test_the_line_of_the_capacity_is_at_what_there_was() -> None:
         " " * first + "─" * (before - first),
         " " * (before - 10) + "█" * 10 + "─" * (len(values) - before),
     ]
+
+
+def test_a_past_that_is_read_after_a_jump_is_on_the_chart() -> None:
+    """The newest poll stays the same: it was the only one at first, or the only one with other groups."""
+    polls = [poll(number, BATCH=1.0) for number in range(9)]
+    feed = ChartFeed(OverTime("used", "used", "CPUs used", lambda _: ()))
+    assert feed.data(moment_of(polls[-1])).areas == ()
+    whole = moment_of(*polls)
+    assert [area.name for area in feed.data(whole).areas] == ["BATCH"]
+    assert feed.data(whole) is feed.data(whole), "and is not computed again"
+    others = moment_of(*(poll(number, BATCH=1.0, REPORTS=2.0) for number in range(9)))
+    assert [area.name for area in feed.data(others).areas] == ["BATCH", "REPORTS"]
 
 
 def test_looking_back_the_instant_is_marked_and_the_end_is_not_called_now() -> None:

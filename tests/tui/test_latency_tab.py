@@ -415,3 +415,14 @@ async def test_what_a_cell_holds_is_told_whole_at_80_columns() -> None:
         await polls(3)
         readout = (await acting.press("7")).splitlines()[-2]
         assert readout.endswith(" CPUs of 16"), readout
+
+
+@acted
+@pytest.mark.parametrize(("base", "is_there"), [(busy(), False), (cluster(), True)])
+async def test_instances_side_by_side_are_for_a_database_that_has_several(base: Reading, is_there: bool) -> None:
+    """The choice is saved for all databases: one with a single instance has no column for it."""
+    async with stage(size=(120, 35)) as acting:
+        acting.app.monitor.choose(by_instance=True)
+        await acting.show(latencies(1, base), latencies(2, base))
+        for key in "1278":
+            assert ("Inst" in await acting.press(key)) is is_there, key

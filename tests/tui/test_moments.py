@@ -104,13 +104,26 @@ async def n_and_p_go_to_what_happened(acting: Stage) -> None:
 
 async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None:
     minute = f"{(START + timedelta(seconds=120)).astimezone():%Y-%m-%d %H:%M}"
-    words = {clock(90): 90, clock(91): 90, "-1m": 132, "90s ago": 102, minute: 120}  # the last poll not after it
+    words = {clock(90): 90, clock(91): 90, "90s ago": 102, minute: 120}  # the last poll not after it
     for each, at in words.items():
         await acting.keys("colon", *typed(each), "enter")
         assert shown(acting) == at
         assert f"◀ {clock(at)}" in acting.screen.splitlines()[0]
         await acting.keys("end", "J", *typed(each), "enter")
         assert shown(acting) == at
+
+
+async def what_is_back_counts_from_the_moment_on_screen(acting: Stage) -> None:
+    await acting.keys("J", *typed("-1m"), "enter")
+    assert shown(acting) == 132
+    await acting.keys("J", "1", "enter")
+    assert shown(acting) == 72
+    await acting.keys("colon", *typed("-30s"), "enter")
+    assert shown(acting) == 42
+    await acting.keys("colon", *typed("30s ago"), "enter")
+    assert shown(acting) == 162, "ago is before the newest poll"
+    await acting.keys("J", "enter")
+    assert shown(acting) == 2, "fifteen minutes are not kept"
 
 
 async def what_is_not_kept_is_told_and_a_mistake_too(acting: Stage) -> None:
@@ -197,6 +210,7 @@ async def test_ways_to_a_moment() -> None:
             enter_goes_to_the_moment_on_the_tab_that_shows_most_of_it,
             n_and_p_go_to_what_happened,
             a_time_on_the_go_line_or_by_the_key_jumps_there,
+            what_is_back_counts_from_the_moment_on_screen,
             what_is_not_kept_is_told_and_a_mistake_too,
             a_click_on_a_chart_goes_to_that_time,
         ):

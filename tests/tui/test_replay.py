@@ -65,6 +65,8 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         words = f"{(START + timedelta(seconds=1100)).astimezone():%H:%M:%S}"
         await acting.keys(*("colon" if each == ":" else each for each in words), "enter")
         await until(at(1080))
+        await acting.keys("left", "J", "enter")
+        await until(at(120))  # 15 minutes back from the poll that the key before asked for
         await acting.keys("end")
         await until(at(1440))
         await acting.keys("n")
@@ -277,7 +279,7 @@ async def test_while_the_hour_before_is_read_nothing_is_said_of_it(tmp_path: Pat
             await acting.settle()
             screen = await acting.press("1", "4")
             assert "event 0 of " in screen.splitlines()[-2]
-            assert "No downgrade was seen since presman was started." in screen
+            assert "No downgrade was seen in what presman has read of the last hour." in screen
 
 
 @acted

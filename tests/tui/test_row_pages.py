@@ -74,7 +74,7 @@ def test_of_those_that_have_waited_alike_none_has_a_number_of_its_own() -> None:
 def test_one_behind_the_head_has_the_heads_reason_and_no_timeout_of_its_own() -> None:
     row = replace(BUSY.queue[1], timeout_left=None, sql_id="", sql_text="", child=None)
     found = told(queued(row, BUSY))
-    assert found["Queued statement (unknown) of BATCH"][-1] == "cursor SQL_ID -, child -"
+    assert found["Queued statement (unknown) of BATCH"][-1] == "cursor -"
     assert found["Why it waits"][1].startswith("The head, 7xq3h001jskd0, wants 32 servers")
     assert found["Why it waits"][2] == "Its group has no queue timeout: it waits until it starts."
     assert found["SQL text"] == ["not known: V$SQL was not read for it, or no longer has it"]
@@ -164,7 +164,7 @@ def test_a_session_with_its_parallel_statement() -> None:
     assert found["Session 1:103,11 of APP"][-2] == f"logged on {AT.astimezone():%Y-%m-%d %H:%M:%S}"
     assert found["Resource Manager"][-5:] == [
         "state RUNNING", "CPU uses 0.51, waits for 0.10 CPUs", "I/O 2.5 MB/s in 40.0 requests/s", "parallel -",
-        "servers 0, DOP -",
+        "servers 0",
     ]  # fmt: skip
     assert found["Now"] == ["waits for on CPU (class not known), for 1:01", "cursor SQL_ID g5s2c0103hgq1, child 0"]
     bare = session_row(103, event="", logon=None, px_role="QC", pq_status="ENABLED", wait_class="Idle")
@@ -219,7 +219,7 @@ def test_a_group_without_limits_queue_and_io() -> None:
     found = told(group(bare, BUSY))
     assert "limit none" in found["Consumer group X on instance 1"]
     assert found["Parallel execution"][1:3] == [
-        "servers limit none", "since the plan 300 completed, 0 had to queue, - each on average",
+        "servers limit none", "since the plan 300 completed, 0 had to queue",
     ]  # fmt: skip
     assert not {"I/O", "Why its head waits", "Who holds servers in X"} & found.keys()
     measured = told(group(bare._replace(servers_limit=1, servers_limit_percent=None), BUSY))

@@ -35,10 +35,14 @@ def view_file(state: Path, text: str) -> Path:
 
 
 @acted
-async def test_what_is_set_is_there_the_next_time_but_for_filters() -> None:
+async def test_what_is_set_is_there_the_next_time_but_for_filters(state: Path) -> None:
     async with stage(busy(), size=(120, 30)) as acting:
         acting.app.view_saver = ViewSaver()
         acting.app.put_back()
+        assert saved_view.SAVED not in await acting.press("5", "9"), (
+            "a tab that is opened has tables, and nothing is saved"
+        )
+        assert not state.exists()
         assert saved_view.SAVED in await acting.press("t"), "it is for all databases, which nobody would guess"
         assert saved_view.SAVED not in await acting.press("plus")
         await acting.keys("5", "s", "S", "u", "O", "space", "down", "space", "enter")

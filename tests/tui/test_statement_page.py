@@ -67,7 +67,7 @@ def test_what_became_of_one_execution(
     )  # fmt: skip
     past = PAST._replace(at=now)
     assert texts(past_lines(past._replace(newest=(one,))))[-1] == f"{clock(AT)} RPT: {said}"
-    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"-: {said}")
+    assert texts(past_lines(past._replace(newest=(replace(one, user=""),))))[-1].endswith(f"?: {said}")
 
 
 OWN = session(7, user="APP", group="BATCH", event="", status="ACTIVE", px_role="")

@@ -162,6 +162,7 @@ def test_data_of_two_intervals_is_live_and_older_is_late() -> None:
         (busy(), 104.0), (busy(), 104.1), (late, 100.5), (never, 101.0), (None, 101.0))] == [
             False, True, True, True, False]  # fmt: skip
     assert "age ≤4s" in parts(top(busy(), now=104.0))
+    assert "newest ≤4s old" in parts(top(busy(), now=104.0, behind=3)), "that on screen is older"
     assert "age 0:04" in parts(top(busy(), now=104.1))
     assert is_ticking(top(busy(), paused=100.0))
 

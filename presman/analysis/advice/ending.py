@@ -5,8 +5,6 @@ dialog, report and JSON. :func:`objection` returns what speaks against DO naming
 work is lost, and that the end is proven to help.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf
@@ -79,7 +77,7 @@ def _refusals(row: ParallelStatement | SessionReading) -> Iterator[str]:
         yield "V$SESSION has no row for its coordinator, so its user is not known"
     kind = row.kind if isinstance(row, RunningStatement | SessionReading) else None
     if kind is not None and kind.is_background:
-        yield _background(kind)
+        yield _background(kind, running)
     if row.status == KILLED:
         yield "it is already marked for kill and is being cleaned up"
     if running is not None and not running.certain:
@@ -95,11 +93,12 @@ def _read_before(row: ParallelStatement | SessionReading, reading: Reading) -> s
     return f"{reading.unanswered('V$SESSION')} did not answer, so {_MAY_BE_OVER}"
 
 
-def _background(kind: SessionKind) -> str:
-    """Return the sentence about a background process that holds servers."""
+def _background(kind: SessionKind, running: RunningStatement | None) -> str:
+    """Return the sentence about a background process, and how much SMON has rolled back if it holds servers."""
     if kind.name == "SMON":
-        return "SMON is rolling back a transaction; the rollback ends by itself"
-    return f"{kind.name} is a background process, and no command ends it"
+        done = "" if running is None or running.progress is None else f" ({100 * running.progress:.0f} % done)"
+        return f"it rolls back a transaction{done}, which ends by itself"
+    return "it is a background process, and no command ends it"
 
 
 def objection(statement: RunningStatement) -> str:

@@ -10,8 +10,6 @@ decides whose work to lose, on the tab that lists it. DO predicts that a head st
 wants the same servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -28,8 +26,15 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.forecast_readings import EndingEffect, helps_none, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
-from presman.base.formats import ABSENT, clock, counted, duration, in_about, instances_are, listed
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    NotKnown,
+    QueueHead,
+    RunningStatement,
+    group_title,
+    urgency,
+)
+from presman.base.formats import as_of, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
@@ -41,7 +46,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
     """
     found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
-    heads = sorted(found, key=_urgency)
+    heads = sorted(found, key=lambda each: urgency(each.head))
     if not heads:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
@@ -154,13 +159,6 @@ def _why_no_effect(reading: Reading) -> str:
     return f"{record.in_words() if record.is_poor() else judged}: too few to say what ending it would do"
 
 
-def _urgency(found: Unblock) -> tuple[float, bool, float]:
-    """Return the rank of a head as in alerts, tables and lines of state: near its timeout, critical, time waited."""
-    first = found.head.statement
-    left = first.timeout_left if first.timeout_action != "RUN" else None
-    return (left if left is not None and left <= 300.0 else 300.0, not found.head.is_critical, -(first.waited or 0.0))
-
-
 def _head(found: Unblock, reading: Reading) -> ToDo:
     """Return what to do about one head."""
     head, name = found.head, _name(found.head)
@@ -271,7 +269,7 @@ def _end(
     more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
     words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
-    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or ABSENT
+    who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
     affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
     return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
 
@@ -445,5 +443,8 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
     """Return the step to check first the session that a holder of servers waits for."""
-    short = f"look at {session_words(held.blocker, reading) or f'session {held.blocker}'}: {held.who} waits for it"
-    return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)
+    who = session_words(held.blocker, reading) or f"session {held.blocker}"
+    age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
+    waits, holds = f"{held.who} waits for it", f" and holds {counted(held.servers, 'server')}"
+    text, short = (f"look at {who}: {as_of(words, age)}" for words in (waits + holds, waits))
+    return ToDo(Step.LOOK, text, short, "top", subject=name)

@@ -6,8 +6,6 @@ limit, check a session) comes before a wait, which is added after it for the use
 can cure it, the step says what to change in the plan.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -21,11 +19,12 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import NEWS, found_now, instances_gone, is_wrong, worst_first, wrong
 from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.caches import once
+from presman.analysis.groups.entitlement import has_spare_host
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
-from presman.base.formats import ABSENT, counted, duration, in_about, number, percent
+from presman.base.formats import AS_OF, counted, duration, in_about, number, percent
 from presman.rows.snapshot import GoneInstance
 
 
@@ -93,7 +92,15 @@ def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     if alert.key in _OF_THE_QUEUE:
         return _cause_of(alert, reading) or queue or _counted_queue(reading)
     old = next((each for each in reading.unchecked if _is_about(each.alert, alert)), None)
-    return _step_before(old, reading) if old is not None else _advised(alert, reading)
+    step = _step_before(old, reading) if old is not None else _advised(alert, reading)
+    return _dated(step, alert) if step is not None else None
+
+
+def _dated(step: ToDo, alert: Alert) -> ToDo:
+    """Return a step with the age of its alert, unless its words have one."""
+    _, begins, age = alert.short.partition(f" ({AS_OF}")
+    text, short = (words if AS_OF in words else words + begins + age for words in (step.text, step.short))
+    return step._replace(text=text, short=short)
 
 
 def _is_about(one: Alert, other: Alert) -> bool:
@@ -135,7 +142,7 @@ def _counted_queue(reading: Reading) -> ToDo | None:
     queued = sum(reading.queued_by_group().values())
     if not queued or reading.queue:
         return None
-    which = f"which {counted(queued, 'statement')} {'is' if queued == 1 else 'are'} queued"
+    which = "which statement is queued" if queued == 1 else f"which {counted(queued, 'statement')} are queued"
     short = "check V$SESSION: it does not show which statements are queued"
     return ToDo(
         Step.LOOK, f"check why V$SESSION does not show {which}: {reading.why_unknown('queue')}", short, "parallel"
@@ -252,7 +259,7 @@ def _quiesced(_alert: Alert, reading: Reading) -> ToDo | None:
         return None
     by = found.by or found.was_by
     who = f"ask {by[0]}" if by else "find out who quiesced the database"
-    held = "the waiting sessions" if found.waiting is None else counted(found.waiting, "session")
+    held = counted(found.waiting, "session") if found.waiting else "other users"
     more = f"{who}{'' if by else ' and'} whether it may end"
     text = f"{more}: ALTER SYSTEM UNQUIESCE, by SYS or SYSTEM, lets {held} in"
     return ToDo(Step.LOOK, text, f"{who}: ALTER SYSTEM UNQUIESCE lets {held} in", "top")
@@ -277,9 +284,15 @@ def _host(alert: Alert, _reading: Reading) -> ToDo:
     return ToDo(Step.LOOK, text, "look at the host: other processes use its CPUs", "cpu", subject=alert.subject)
 
 
-def _minimum(alert: Alert, _reading: Reading) -> ToDo:
-    short = "lower CPU_MIN_COUNT of a container that needs less"
-    return ToDo(Step.CHANGE, f"{short}: {alert.short}", short, "plan", subject=alert.subject)
+def _minimum(alert: Alert, reading: Reading) -> ToDo:
+    """Return how more can be kept of what is promised; what a container does not use goes to others anyway."""
+    missed = reading.missed_minimums
+    spare = any(
+        has_spare_host(each) for each in reading.header.instances if each.inst_id in {m.inst_id for m in missed}
+    )
+    short = "raise CPU_COUNT" if spare else "add CPUs, or decide whose CPU_MIN_COUNT to lower"
+    why = f"{alert.short}{', and the host has CPUs to spare' * spare}"
+    return ToDo(Step.CHANGE, f"{short}: {why}", short, "plan", subject=alert.subject)
 
 
 def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
@@ -310,7 +323,7 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     pool = reading.header.servers
     if pool.maximum and (pool.in_use or 0) >= pool.maximum and not objection(most):
         who = f"{most.who} (idle {most.idle_time})"
-        affects = f"{most.user or ABSENT}, idle {most.idle_time}; what it has not committed is rolled back"
+        affects = f"{most.user or most.who}, idle {most.idle_time}; what it has not committed is rolled back"
         commands = ending(most, reading).commands[:1]
         text = f"end {who}: it keeps {held} and none is free{lasting_cure(reading)}"
         return ToDo(Step.END, text, f"end {who}", "parallel", commands, affects, proven=(Proof.SERVERS_FREED,))

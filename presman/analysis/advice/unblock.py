@@ -6,8 +6,6 @@ process, a session marked as killed) is described as such. A start is predicted 
 servers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -155,11 +153,7 @@ def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
 def refused_holder(candidate: Candidate) -> str:
     """Return which session holds servers and cannot be ended, and why."""
     each = candidate.statement
-    held = counted(each.servers, "server")
-    if each.kind is not None and each.kind.is_background:
-        done = f", {100 * each.progress:.0f} % done" if each.progress is not None else ""
-        return f"{candidate.refused}{done}; it holds {held}"
-    return f"{each.who} holds {held}: {candidate.refused}"
+    return f"{each.who} holds {counted(each.servers, 'server')}: {candidate.refused}"
 
 
 def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:

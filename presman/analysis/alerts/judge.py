@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
-from presman.analysis.alerts.rule_book import RULE_BOOK, asked
+from presman.analysis.alerts.rule_book import RULE_BOOK, asked, dated
 from presman.analysis.alerts.unchecked import as_unchecked, is_unchecked, unchecked
 from presman.analysis.readings.reading import Alert, Reading, Severity, UncheckedAlert
 from presman.base.errors import nearest
@@ -64,7 +64,7 @@ def judged(
     """
     at = reading.at.timestamp()
     answers = asked(reading, settings)
-    found = [*by_rules(reading), *(alert for answer in answers for alert in answer.alerts)]
+    found = [*by_rules(reading), *(dated(alert, reading) for answer in answers for alert in answer.alerts)]
     found += [as_unchecked(each, reading) for each in kept]
     marks: dict[str, Mark] = {}
     shown: list[Alert] = []

@@ -1,5 +1,6 @@
 """Unknowns of a reading, each cause once: the one list of `check`, `once`, `alerts` and fleets."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -7,6 +8,7 @@ from presman.analysis.alerts.alert_rules import is_plan_unknown
 from presman.analysis.alerts.rule_book import views_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import totals
+from presman.base.formats import listed
 
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -39,7 +41,7 @@ def unavailable(reading: Reading) -> set[str]:
         and not any(is_plan_unknown(each, reading) for each in header.instances),
         "host": now.used is not None and all(each.host_busy is not None for each in header.instances),
         "servers": header.servers.in_use is not None and header.servers.maximum is not None,
-        "quiesce": now.held is not None,
+        "quiesce": reading.quiesce is not None or not reading.why_unavailable("V$INSTANCE"),
     }
     lacking = {each.what for each in reading.basis if each.lacking and each.what not in known}
     return lacking | {name for name, is_known in known.items() if not is_known}
@@ -56,11 +58,11 @@ def not_known(reading: Reading) -> tuple[str, ...]:
 
 
 def _by_views(reading: Reading, told: str) -> Iterator[str]:
-    """Yield what rules cannot find because of views that are not named yet."""
+    """Yield what rules cannot find because of views that are not named yet, each view once."""
     missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
-    away = unavailable(reading)
+    away, unknown = unavailable(reading), defaultdict[str, list[str]](list)
     for name, words in _WORDS.items():
         whys = [missing[view] for view in views_of(name) if view in missing]
         if name in away and whys and not any(why in told for why in whys):
-            told += whys[0]
-            yield f"{words} ({whys[0]})"
+            unknown[whys[0]].append(words)
+    yield from (f"{listed(words)} ({why})" for why, words in unknown.items())

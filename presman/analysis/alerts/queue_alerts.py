@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis import totals
+from presman.analysis.alerts.rule_book import aged
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import why_not_counted
 from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
-    as_of,
     downgrade_in_words,
     group_title,
     is_downgrade,
+    urgency,
 )
-from presman.base.formats import counted, duration, percent, spelled
+from presman.base.formats import ago, as_of, counted, duration, percent, spelled
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -26,9 +27,8 @@ SOON = 300.0
 
 
 def heads(reading: Reading) -> list[Alert]:
-    """Return alerts with the reason why each queue waits, the longest wait first."""
-    longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
-    return [_head(head, reading) for head in longest_first]
+    """Return alerts with the reason why each queue waits, the most urgent first."""
+    return [_head(head, reading) for head in sorted(reading.heads, key=urgency)]
 
 
 def counted_only(reading: Reading) -> list[Alert]:
@@ -57,20 +57,17 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     listed = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
     queued = reading.queued_by_group().get(name, listed)
-    short = f"{name}: {queued} queued, head {duration(head.statement.waited)}, {head.why}"
+    waited = "" if head.statement.waited is None else f" head {duration(head.statement.waited)},"
+    short = f"{name}: {queued} queued,{waited} {head.why}"
     between = (f"{name}: {queued} queued, {head.why}", f"{name}: {head.why}")
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
     waits = f"{listed} wait{'s' * (listed == 1)} {spelled(head.queue_waited)} in all; "
-    age = _list_age(reading)
-    text = head_sentence(head, age + (waits if head.is_critical and not head.never_starts else ""))
-    return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between)
-
-
-def _list_age(reading: Reading) -> str:
-    """Return how old the list of queued statements is, as stands before what is said of them; "" if it is of now."""
-    age = reading.age_of("V$SESSION")
-    return f"as listed {duration(age)} ago, " if age else ""
+    age = reading.age_of("V$SESSION") or 0.0
+    listed_at = f"{ago(age)}, " if age else ""  # before the figures of other views, which are of now
+    text = head_sentence(head, listed_at + (waits if head.is_critical and not head.never_starts else ""))
+    alert = Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between)
+    return aged(alert, age)
 
 
 class _TimeoutWording(NamedTuple):
@@ -150,7 +147,7 @@ def session_words(blocker: str, reading: Reading) -> str:
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
         return ""
-    if found.status != "INACTIVE":
+    if found.status != "INACTIVE" or found.last_call is None:
         return found.who
     return f"{found.who}, idle {as_of(duration(found.last_call), reading.age_of('V$SESSION'))}"
 

@@ -12,7 +12,7 @@ from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.latency.histograms import histogram_of, latency_percentile
 from presman.analysis.readings.reading import Alert, Reading, UnavailableView
 from presman.analysis.view_availability import listed
-from presman.base.formats import counted, microseconds
+from presman.base.formats import AS_OF, ago, counted, microseconds
 
 
 class Asked(NamedTuple):
@@ -165,6 +165,33 @@ def why_silent(key: str, reading: Reading) -> str:
 def _silent(key: str, reading: Reading) -> list[UnavailableView]:
     needed = views_of(RULE_BOOK[key].rests_on)
     return [each for each in reading.unseen if each.view.removeprefix("G") in needed]
+
+
+_NEVER_OLDER = frozenset({"starved group", "minimums", "downgrade", "host", "histograms", "queue", "quiesce"})
+"""What is counted between two polls, so without an answer not known; and what has its age by a rule of its own."""
+
+_SELDOM_CHANGED = frozenset({*_SHARES, "V$PDBS", "V$SYSTEM_PARAMETER", "V$OSSTAT"})
+"""Views of which an answer some minutes old is as good as a new one."""
+
+
+def dated(alert: Alert, reading: Reading) -> Alert:
+    """Return an alert with the age of the oldest answer that it is found from, if that is older than the poll."""
+    what = RULE_BOOK[alert.key].rests_on
+    views = () if what in _NEVER_OLDER else views_of(what)
+    ages = (reading.age_of(view) or 0.0 for view in views if view not in _SELDOM_CHANGED)
+    return aged(alert, max(ages, default=0.0))
+
+
+def aged(alert: Alert, age: float) -> Alert:
+    """Return an alert with an age, 0 for that of the poll. A sentence that has one already does not get it again."""
+    if not age:
+        return alert
+    old = f" ({ago(age)})"
+    return alert._replace(
+        text=alert.text + old * (AS_OF not in alert.text),
+        short=alert.short + old,
+        between=tuple(text + old for text in alert.between),
+    )
 
 
 class AlertRule(NamedTuple):

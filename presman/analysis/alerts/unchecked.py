@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from presman.analysis.alerts.rule_book import RULE_BOOK, silent_views
-from presman.analysis.readings.reading import AS_OF, Alert, EarlierAdvice, Reading, UncheckedAlert
+from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.view_availability import TWO_POLLS
+from presman.base.formats import AS_OF
 
 _RANK = {"bad": 2, "warn": 1}
 

@@ -20,7 +20,7 @@ from presman.analysis.groups.container_io import grown_io, held_by, io_verdict, 
 from presman.analysis.groups.counter_deltas import of_containers, together
 from presman.analysis.groups.entitlement import held_by_own_limits, slack
 from presman.analysis.readings.container_readings import MissedMinimum, PdbReading
-from presman.analysis.readings.group_readings import GroupReading
+from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.analysis.totals import together_used, usage_of_container
 from presman.analysis.view_availability import unavailable
@@ -39,8 +39,12 @@ def pdbs(reading: Reading, previous: Snapshot | None, current: Snapshot) -> tupl
     if not reading.header.cdb:
         return ()
     facts = Facts.of(previous, current)
+    least = {(each.inst_id, each.con_id): each.least for each in reading.missed_minimums}
     by_instance = [
-        _by_its_groups(row, reading.instance_groups(row.inst_id))
+        replace(
+            _by_its_groups(row, reading.instance_groups(row.inst_id)),
+            missed_minimum=least.get((row.inst_id, row.con_id)),
+        )
         for instance in reading.header.instances
         for row in _instance(facts, instance)
     ]
@@ -188,7 +192,7 @@ _ADDED_WHERE_COUNTED = ("used", "waiting", "all_used")
 """Figures that are summed over the instances if each has one; these over the instances that V$RSRC_PDB counts."""
 
 _ADDED_WHERE_KNOWN = ("entitled", "sga_bytes", "pga_bytes")
-_MOST = ("io_throttle_ms", "cpu_exhausted", "servers_limit")
+_MOST = ("io_throttle_ms", "cpu_exhausted", "servers_limit", "missed_minimum")
 
 
 def _together(rows: list[PdbReading]) -> PdbReading:
@@ -237,6 +241,18 @@ def missed_minimums(facts: Facts) -> tuple[MissedMinimum, ...]:
     Empty if the minima add up to no more than there is: then each gets its own, and one that does not is starved.
     """
     return tuple(each for inst_id in facts.system.inst_ids for each in _on_instance(facts, inst_id))
+
+
+def with_minimums(rows: Sequence[GroupReading], missed: Iterable[MissedMinimum]) -> tuple[GroupReading, ...]:
+    """Return the groups with the CPU_MIN_COUNT that their container misses, if they wait and get their share."""
+    least = {(inst_id, each.con_id): each.least for each in missed for inst_id in (CLUSTER, each.inst_id)}
+    if not least:
+        return tuple(rows)
+    waits = {Verdict.CONTENDED, Verdict.CAGED}
+    return tuple(
+        row._replace(missed_minimum=least.get((row.inst_id, row.con_id))) if row.verdict in waits else row
+        for row in rows
+    )
 
 
 def _on_instance(facts: Facts, inst_id: int) -> Iterable[MissedMinimum]:

@@ -50,13 +50,13 @@ def quiesce(facts: Facts, plans: Iterable[str], found: Mapping[GroupKey, PoolWai
     finishing = [row for row in quiescers if is_quiescing(row.event, row.state)]
     if not states and QUIESCE_PLAN not in plans and not finishing:
         return None
-    return Quiesce(
-        min(states, default="QUIESCING" if finishing else ""),  # while one is QUIESCING, the database is
-        tuple(map(_named, finishing)),
-        None if unavailable(facts.snapshot, Session, ("event",)) else sum(each.sessions for each in found.values()),
-        max((each.longest for each in found.values() if each.longest is not None), default=None),
-        () if finishing else tuple(map(_named, quiescers or facts.snapshot.rows(Quiescer))),
-    )
+    state = min(states, default="QUIESCING" if finishing else "")  # while one is QUIESCING, the database is
+    seen = tuple(map(_named, quiescers or facts.snapshot.rows(Quiescer)))
+    if unavailable(facts.snapshot, Session, ("event",)):
+        return Quiesce(state, (), None, None, seen)
+    waiting = sum(each.sessions for each in found.values())
+    longest = max((each.longest for each in found.values() if each.longest is not None), default=None)
+    return Quiesce(state, tuple(map(_named, finishing)), waiting, longest, () if finishing else seen)
 
 
 def _named(row: Session | Quiescer) -> str:

@@ -1,7 +1,5 @@
 """Causes why queued statements wait: for a head a sentence with the figures, for each statement a fixed reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     is_known,
 )
-from presman.base.formats import counted
+from presman.base.formats import as_of, counted
 
 _ELSEWHERE = (
     "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
@@ -106,7 +104,7 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     by_system = system.free is not None and wants.high > system.free
     if tightest is None and not by_system:
         return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])
-    figures = ([str(tightest)] if tightest else []) + ([_used(system)] if by_system else [])
+    figures = ([str(tightest)] if tightest else []) + ([system.used] if by_system else [])
     lacking = {"group limit": tightest and tightest.free, "target": system.free if by_system else None}
     left = {name: free for name, free in lacking.items() if free is not None}
     not_known = [*uncounted, *map(str, state.not_known)]
@@ -184,10 +182,15 @@ def _never(wants: Servers, state: QueueState) -> str:
     """Return the limit that is too small for the statement even when nothing is in use, "" if none is."""
     for limit in state.limits:
         if wants.low > limit.allowed:
-            return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {limit.held} held"
+            held = as_of(f"{limit.held} held", limit.age)
+            return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {held}"
     system = state.system
     if system.target is not None and wants.low > system.target:
-        rest = f", {system.in_use} in use: it may start only when none are" if system.in_use else ""
+        rest = (
+            f", {as_of(f'{system.in_use} in use', system.age)}: it may start only when none are"
+            if system.in_use
+            else ""
+        )
         rest = ", none are in use and it is still queued" if system.in_use == 0 else rest
         return f"more than the target's {system.target}{system.where}{rest}"
     return ""
@@ -206,13 +209,8 @@ def _want(wants: Servers, dop: int | None) -> str:
 
 def _figures(state: QueueState) -> list[str]:
     tightest = state.tightest
-    used = [_used(state.system)] if state.system.free is not None else []
+    used = [state.system.used] if state.system.free is not None else []
     return used + ([str(tightest)] if tightest else [])
-
-
-def _used(system: ServerBudget) -> str:
-    added = f" (the targets of {system.instances} instances added up)" if system.instances > 1 else ""
-    return f"{system.in_use} of the target's {system.target}{system.where} are in use{added}"
 
 
 def _short(wants: Servers, binding: Mapping[str, int]) -> str:

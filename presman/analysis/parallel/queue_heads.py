@@ -88,7 +88,7 @@ class Queues(NamedTuple):
             unread = view_of(self.facts.snapshot, RsrcPdb) if held is None else ""
             if held is None:
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
-            yield ServerLimit(name, held, container.target, con_id=con_id, uncounted=unread)
+            yield ServerLimit(name, held, container.target, con_id=con_id, uncounted=unread, age=container.age)
             whole = container.target
         group = self.groups.get(key)
         limit, percent = allowed(key, self.facts, self.budgets, inst_id)
@@ -114,7 +114,7 @@ class Queues(NamedTuple):
         # The target is the cluster's, but the head cannot use free servers of other instances.
         inst_ids = tuple(sorted(placed.inst_ids))
         pool = together(self.pools[inst_id] for inst_id in inst_ids)
-        return state._replace(system=budget_of(pool, placed.where, inst_ids), inst_ids=inst_ids)
+        return state._replace(system=budget_of(self.facts, pool, placed.where, inst_ids), inst_ids=inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
         """Yield the limits of a container and of a group that no view shows, nor that there is none."""
@@ -307,8 +307,8 @@ def _system(before: Facts, now: ServerBudget) -> ServerBudget:
     """Return the budget of the same instances at the previous poll."""
     found = pools(before)
     if now.inst_ids:
-        return budget_of(together(found[inst_id] for inst_id in now.inst_ids if inst_id in found))
-    return budget_of(together(found[inst_id] for inst_id in before.system.inst_ids))
+        return budget_of(before, together(found[inst_id] for inst_id in now.inst_ids if inst_id in found))
+    return budget_of(before, together(found[inst_id] for inst_id in before.system.inst_ids))
 
 
 def _held(before: Facts, limit: ServerLimit) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.parallel.statement_end import course, ends_in, is_last
-from presman.analysis.readings.statement_readings import RunningStatement
+from presman.analysis.readings.statement_readings import DopStory, RunningStatement
 from presman.analysis.view_availability import view_of
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.queries import null_row
 from presman.rows.session_rows import IDLE_STATUSES, FastStartTransaction, PxProcessSysstat, PxSession, Session
 from presman.rows.session_state import blocker, doing, is_queued, session_kind, time_queued
+from presman.rows.snapshot import StartedSession
 
 SAME_CLOCK = 2.0
 """Seconds by which an execution may begin after the poll: SQL_EXEC_START has whole seconds, and clocks differ a little.
@@ -93,6 +94,11 @@ class Holdings(NamedTuple):
     statements: Mapping[Coordinator, Holding]
     monitors: Mapping[Coordinator, int]
 
+    def of(self, found: Iterable[RunningStatement]) -> Holdings:
+        """Return it without the servers of statements that are not among those found: they have ended since."""
+        still = {(each.inst_id, each.sid) for each in found}
+        return self._replace(statements={key: each for key, each in self.statements.items() if key[:2] in still})
+
 
 def holdings(facts: Facts) -> Holdings:
     """Return the servers that each coordinator holds. Servers of GV$ queries are counted separately.
@@ -160,7 +166,7 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
 
     A statement is left out if its coordinator became INACTIVE, began to queue or to execute, or ended, after its
     servers were read: it has ended or is an idle holder, and no view shows which. If servers were read after the
-    session, it is no longer queued.
+    session, it is no longer queued; and if it got them since, it is no longer idle and has another statement.
     """
     if not (view := outdated_view(facts)):
         return found
@@ -169,8 +175,17 @@ def _of_one_moment(facts: Facts, found: list[RunningStatement]) -> list[RunningS
         since = (sessions - servers).total_seconds()
         found = [each for each in found if each.seen and _is_as_before(facts, each, since)]
     elif servers is not None and sessions is not None and servers > sessions:
-        found = [replace(each, queued=False, event="") if each.queued else each for each in found]
+        started: set[Coordinator] = {*facts.snapshot.rows(StartedSession)}
+        found = [_since_its_session(each, started) for each in found]
     return [replace(each, outdated=view) for each in found]
+
+
+def _since_its_session(each: RunningStatement, started: Collection[Coordinator]) -> RunningStatement:
+    """Return a statement without what its session showed before its servers were read."""
+    if each.idle is not None and (each.inst_id, each.sid, each.serial) in started:
+        unknown = {"sql_id": "", "child": None, "sql_text": "", "dop": DopStory(), "elapsed": None, "status": ""}
+        return replace(each, idle=None, idle_known=True, oracle_ends_in=None, ended_by="", event="", **unknown)
+    return replace(each, queued=False, event="") if each.queued else each
 
 
 def _is_as_before(facts: Facts, each: RunningStatement, since: float) -> bool:

@@ -10,7 +10,7 @@ from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
 from presman.analysis.view_availability import unavailable, view_of
-from presman.base.formats import counted
+from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
@@ -26,7 +26,7 @@ class ServerBudget(NamedTuple):
     """Servers that the queue counts: `in_use` of a `target`; either is None if it cannot be read.
 
     `where` names the instances (`inst_ids`) in words; it is "" and `inst_ids` empty for all. `instances` is the number
-    of instances whose targets are added up.
+    of instances whose targets are added up. `age` is how old the servers in use are, None if they are of the poll.
     """
 
     in_use: int | None
@@ -34,6 +34,14 @@ class ServerBudget(NamedTuple):
     where: str = ""
     inst_ids: tuple[int, ...] = ()
     instances: int = 1
+    age: float | None = None
+
+    @property
+    def used(self) -> str:
+        """The servers in use of the target, in words."""
+        added_up = f" (the targets of {self.instances} instances added up)" if self.instances > 1 else ""
+        words = f"{self.in_use} of the target's {self.target}{self.where} are in use"
+        return f"{as_of(words, self.age)}{added_up}"
 
     @property
     def free(self) -> int | None:
@@ -45,7 +53,8 @@ class ServerLimit(NamedTuple):
     """Servers `held` of those `allowed` to a group or a container, and what that limit is a part of.
 
     `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
-    of the held servers the limit counts, if that view has no values: the limit may count none of them.
+    of the held servers the limit counts, if that view has no values: the limit may count none of them. `age` is how old
+    the number held is, None if it is of the poll.
     """
 
     owner: str
@@ -55,6 +64,7 @@ class ServerLimit(NamedTuple):
     con_id: int = 0
     group: str = ""
     uncounted: str = ""
+    age: float | None = None
 
     @property
     def free(self) -> int:
@@ -65,7 +75,7 @@ class ServerLimit(NamedTuple):
         if self.uncounted:
             limit = f"the limit of {self.owner}, {self.allowed}{self.part},"
             return f"which of the {counted(self.held, 'server')} held {limit} counts is not known ({self.uncounted})"
-        return f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}"
+        return as_of(f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}", self.age)
 
 
 def pools(facts: Facts) -> dict[int, ServerPool]:
@@ -120,9 +130,11 @@ def is_coordinator(row: PxSession) -> bool:
     return is_own_qc and row.degree is None
 
 
-def budget_of(pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ()) -> ServerBudget:
+def budget_of(facts: Facts, pool: ServerPool, where: str = "", inst_ids: tuple[int, ...] = ()) -> ServerBudget:
     """Return what the queue counts in a pool: the count of V$RSRC_PLAN, else that of V$PX_PROCESS_SYSSTAT."""
-    return ServerBudget(pool.in_use if pool.counted is None else pool.counted, pool.target, where, inst_ids)
+    age = facts.snapshot.age_if_late(PxProcessSysstat if pool.counted is None else RsrcPlan)
+    in_use = pool.in_use if pool.counted is None else pool.counted
+    return ServerBudget(in_use, pool.target, where, inst_ids, age=age)
 
 
 def counts_servers(facts: Facts) -> bool:
@@ -140,7 +152,7 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     holds comes from V$RSRC_PDB, else from its groups; without both it is not known.
     """
     whole = cluster.target
-    found = {ROOT: budget_of(cluster)._replace(instances=len(facts.system.inst_ids))}
+    found = {ROOT: budget_of(facts, cluster)._replace(instances=len(facts.system.inst_ids))}
     held = Counter[int]()
     for group in facts.snapshot.rows(ConsumerGroup):
         held[group.con_id] += group.current_pq_servers_active
@@ -151,7 +163,8 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
         target = container_target(facts, con_id, whole)
         if target is not None and (whole is None or target < whole):
             of_groups = held[con_id] if counts_servers(facts) else None
-            found[con_id] = ServerBudget(active.get(con_id, of_groups), target)
+            age = facts.snapshot.age_if_late(RsrcPdb) if con_id in active else None
+            found[con_id] = ServerBudget(active.get(con_id, of_groups), target, age=age)
     return found
 
 

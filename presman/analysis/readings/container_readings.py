@@ -50,7 +50,8 @@ class PdbReading(Struct, frozen=True):
     all containers used together. Bytes are gauges. `plan` is its own plan, "" without one. `limited_by` names the
     groups inside it whose own limits hold it back, with the CPUs they use and may use (`limit_used`, `limit_allowed`),
     "" if none do. `usage` has its counters, None before 12.2. `doubt` is the reason why no rule judges its CPU.
-    `held_by` is the limit that held its I/O back in the last full minute, "" if it may be either.
+    `held_by` is the limit that held its I/O back in the last full minute, "" if it may be either. `missed_minimum` is
+    its CPU_MIN_COUNT if it waits for CPU below it.
     """
 
     inst_id: int
@@ -90,6 +91,7 @@ class PdbReading(Struct, frozen=True):
     usage: UsageTotals | None = None
     doubt: str = ""
     held_by: str = ""
+    missed_minimum: float | None = None
 
     @property
     def wanted(self) -> float | None:

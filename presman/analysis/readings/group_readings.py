@@ -39,8 +39,10 @@ class Verdict(Marked):
     SHORT = "less than its due", "▲", "warn"
     HOST = "host used by others", "▲", "warn"
     CAPPED = "at its limit", "▬", "note"
+    NEAR_LIMIT = "near its limit", "▬", "note"
     CAGED = "caged, gets its share", "▬", "note"
     CONTENDED = "contended, gets its share", "▬", "note"
+    PARTLY = "contended part of the time", "▬", "note"
     NOT_EXHAUSTED = "waits, CPUs not exhausted", "▬", "note"
     THROTTLED = "throttled, share not known", "▬", "note"
     NOT_THROTTLED = "not throttled", "●", "good"
@@ -48,6 +50,9 @@ class Verdict(Marked):
     NOT_MANAGED = "CPU not managed", "○", "dim"
     UNKNOWN = "no delta yet", "…", "dim"
 
+
+LIMITED = frozenset({Verdict.CAPPED, Verdict.NEAR_LIMIT})
+"""Verdicts of groups that wait while a limit is used up, or nearly."""
 
 _NOT_COUNTED = frozenset({Verdict.NOT_MANAGED, Verdict.QUIESCED})
 """Verdicts of groups in which sessions wait for CPU, or may wait, and no view counts that."""
@@ -58,10 +63,10 @@ def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
 
     `limited_by` is as in a reading: ``HR (UTILIZATION_LIMIT)``, ``subplan DAY``, ``PAYROLL (HR)``, ``each of A, B``.
     """
-    if verdict is not Verdict.CAPPED or not limited_by:
+    if verdict not in LIMITED or not limited_by:
         return str(verdict.value)
     if limited_by.startswith("each of "):
-        return "its groups at their limits"
+        return f"its groups {verdict.value.replace('its limit', 'their limits')}"
     return f"{limited_by.partition(' (')[0]} {verdict.value}"
 
 
@@ -175,8 +180,8 @@ QUIET = 2
 class GroupState(NamedTuple):
     """A problem of a group, or that it has none.
 
-    `word` is stable (that of a CPU verdict, or queued, session_pool, blocked, io_limit), `level` is how bad it is,
-    `text` describes it with its figures, `brief` is a form for use among other states.
+    `word` is stable (that of a CPU verdict, or cpu_minimum, queued, session_pool, blocked, io_limit), `level` is how
+    bad it is, `text` describes it with its figures, `brief` is a form for use among other states.
     """
 
     word: str
@@ -246,7 +251,8 @@ class GroupReading(NamedTuple):
     not queue do not count.
 
     `pool` is its active session pool, None without one. `container` is the pluggable database's name, "" outside of
-    one. `io_held_by` is the I/O limit of its container that holds I/O back while the group does some. `usage` has its
+    one. `io_held_by` is the I/O limit of its container that holds I/O back while the group does some.
+    `missed_minimum` is the CPU_MIN_COUNT that its container misses while the group waits for CPU. `usage` has its
     counters, None if V$RSRC_CONSUMER_GROUP has no row for it: then `totals` and `sessions` are unknown, too.
     """
 
@@ -290,6 +296,7 @@ class GroupReading(NamedTuple):
     timeout_left: float | None = None
     starts_in: float | None = None
     io_held_by: str = ""
+    missed_minimum: float | None = None
     blocked: int = 0
     usage: UsageTotals | None = None
     doubt: str = ""
@@ -313,8 +320,8 @@ class GroupReading(NamedTuple):
 
     @property
     def states(self) -> tuple[GroupState, ...]:
-        """The problems of its CPU, queue, session pool, blocked servers and I/O limit, worst first."""
-        more = (_queue_state, _pool_state, _blocked_state, _io_state)
+        """The problems of its CPU, minimum, queue, session pool, blocked servers and I/O limit, worst first."""
+        more = (_minimum_state, _queue_state, _pool_state, _blocked_state, _io_state)
         found = [_cpu_state(self), *(state for find in more for state in find(self))]
         return (found[0],) if len(found) == 1 else tuple(sorted(found, key=lambda state: _LEVELS.index(state.level)))
 
@@ -378,6 +385,16 @@ def _cpu_state(row: GroupReading) -> GroupState:
     text = f"{row.held} {row.verdict.value}" if row.held else text
     brief = "no share" if row.verdict is Verdict.ZERO_SHARE else text
     return GroupState(row.verdict.name.lower(), row.verdict.level, text, brief)
+
+
+BELOW_MINIMUM = "below CPU_MIN_COUNT"
+"""The state of a container that misses its minimum, and of its groups."""
+
+
+def _minimum_state(row: GroupReading) -> list[GroupState]:
+    if row.missed_minimum is None:
+        return []
+    return [GroupState("cpu_minimum", "warn", BELOW_MINIMUM, BELOW_MINIMUM)]
 
 
 def _queue_state(row: GroupReading) -> list[GroupState]:

@@ -30,7 +30,7 @@ from presman.analysis.readings.statement_readings import (
     StartForecast,
 )
 from presman.analysis.readings.wait_readings import EventWaits, Histogram, OutlierReading, RedoHealth, WaitReading
-from presman.base.formats import count, duration
+from presman.base.formats import ago, count, duration
 from presman.rows.cursor_rows import SqlText
 from presman.rows.snapshot import GoneInstance, MissingInstance
 
@@ -243,15 +243,11 @@ class UncheckedAlert(NamedTuple):
 
     def as_of(self, now: datetime) -> str:
         """How old it is, in words."""
-        return f"{AS_OF}{duration((now - self.at).total_seconds())} ago"
+        return ago((now - self.at).total_seconds())
 
     def why(self, now: datetime) -> str:
         """How old it is and why it cannot be checked, as stands after a sentence."""
         return f" ({self.as_of(now)}: {', '.join(self.views)} did not answer)"
-
-
-AS_OF = "as of "
-"""How the age of an alert begins that cannot be checked."""
 
 
 class Evidence(NamedTuple):

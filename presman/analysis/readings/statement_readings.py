@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeGuard
 
 from msgspec import Struct, field
 
-from presman.base.formats import counted, duration
+from presman.base.formats import as_of, counted, duration
 from presman.rows.session_state import LONG_TOGETHER, SHORT_TOGETHER, SessionKind, session_name
 
 
@@ -279,16 +279,17 @@ class RunningStatement(ParallelStatement, frozen=True, kw_only=True):
     @property
     def idle_time(self) -> str:
         """How long it has been idle, in words; with its age if V$SESSION did not answer: it may have gone on since."""
-        return as_of(duration(self.idle if self.idle_known else None), self.seen_ago)
+        return as_of(duration(self.idle), self.seen_ago) if self.idle_known else "an unknown time"
 
 
-def as_of(words: str, age: float | None) -> str:
-    """Return a figure in words with its age, if it is older than the poll.
+def elapsed_time(row: RunningStatement) -> str:
+    """Return how long a statement has run, with its age if V$SESSION did not answer."""
+    return as_of(duration(row.elapsed), row.seen_ago)
 
-    >>> as_of("8:52", 146.0), as_of("8:52", None)
-    ('8:52 as of 2:26 ago', '8:52')
-    """
-    return f"{words} as of {duration(age)} ago" if age else words
+
+def runs(row: RunningStatement) -> str:
+    """Return that a statement runs, and how long if that is known."""
+    return "runs" if row.elapsed is None else f"runs {elapsed_time(row)}"
 
 
 def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
@@ -390,6 +391,13 @@ class QueueHead(Struct, frozen=True):
         if of_target and of_group:
             return f"short by {of_group} (group limit) and {of_target} (target)"
         return str(self.cause.value).replace("of servers", f"by {self.short}")
+
+
+def urgency(head: QueueHead) -> tuple[float, bool, float]:
+    """Return the rank of a head in alerts, tables and lines of state: near its timeout, critical, time waited."""
+    first = head.statement
+    left = first.timeout_left if first.timeout_action != "RUN" else None
+    return (left if left is not None and left <= 300.0 else 300.0, not head.is_critical, -(first.waited or 0.0))
 
 
 def is_downgrade(name: str) -> bool:

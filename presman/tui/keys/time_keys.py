@@ -97,8 +97,9 @@ async def to_moment(app: FrameApp, event: DatabaseEvent) -> None:
 
 
 JUMP = AppKey(
-    Key("jump", "at,J", "J", "jump", "Go to a time: Enter alone goes back 15 minutes, 40 goes back 40 minutes; 03:12, "
-        "-2h, 3m ago, first, last. `:` takes a time, too (:19:08, :-15m), and a click on a chart goes to that minute."),
+    Key("jump", "at,J", "J", "jump", "Go to a time: Enter alone goes back 15 minutes from the moment on screen, 40 "
+        "goes back 40 minutes, -2h two hours; 03:12, 3m ago (before the newest poll), first, last. `:` takes a time, "
+        "too (:19:08, :-15m), and a click on a chart goes to that minute."),
     ask_time, has_data, NO_DATA,
 )  # fmt: skip
 NEXT_EVENT = AppKey(

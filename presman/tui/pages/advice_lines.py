@@ -11,8 +11,8 @@ from presman.analysis.advice.to_do import offered
 from presman.analysis.advice.unblock import LISTED, refused_holder, unblock_of
 from presman.analysis.readings.forecast_readings import EndingEffect, effect_words
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement
-from presman.base.formats import ABSENT, counted, duration, in_about, listed, server_time
+from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, runs
+from presman.base.formats import counted, duration, in_about, listed, server_time
 from presman.figures.drawing.lines import Line, Run, length
 from presman.rows.commands import Command, CommandKind
 
@@ -169,13 +169,13 @@ def state(each: RunningStatement) -> str:
     if each.idle is not None:
         return f"idle {each.idle_time}"
     if each.blocker:
-        return f"runs {duration(each.elapsed)}, blocked by {each.blocker}"
+        return f"{runs(each)}, blocked by {each.blocker}"
     if each.queued:
         return "queued with another statement"
     if each.progress is None:
-        return f"runs {duration(each.elapsed)}"
+        return runs(each)
     left = f", {_left(each)}" if each.remaining is not None else ""
-    return f"runs {duration(each.elapsed)}, {each.operation} {100 * each.progress:.0f} %{left}"
+    return f"{runs(each)}, {each.operation} {100 * each.progress:.0f} %{left}"
 
 
 def _doing(each: RunningStatement) -> str:
@@ -278,7 +278,7 @@ def candidates_lines(found: Unblock) -> list[Line]:
         lines += [(), (("  ", ""), (f"{_number(index)} {brief(candidate)}{alone}", needed))]
         if words := effect_words(candidate.effect, enough=candidate.enough):
             lines.append((("     ", ""), (f"if ended: {words}", "note")))
-        about = f"{each.group}, SQL_ID {each.sql_id or ABSENT}, program {each.program}{_lost_by(candidate)}"
+        about = f"{each.group}, SQL_ID {each.sql_id or 'not known'}, program {each.program}{_lost_by(candidate)}"
         lines.append((("     ", ""), (about, "dim")))
         if each.sql_text:
             lines.append((("     ", ""), (" ".join(each.sql_text.split())[:200], "dim")))

@@ -10,7 +10,14 @@ from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.readings.group_readings import GroupReading
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
-from presman.analysis.readings.statement_readings import DopStory, ParallelStatement, RunningStatement, running_in_words
+from presman.analysis.readings.statement_readings import (
+    DopStory,
+    ParallelStatement,
+    QueuedStatement,
+    RunningStatement,
+    running_in_words,
+    runs,
+)
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.session_list import SERVER
 from presman.analysis.trends import Watch
@@ -246,7 +253,7 @@ def _own_sessions(found: ScopeContents) -> list[SessionReading]:
 def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     others = _own_sessions(found)
     lines = [_session(row, f"{counted(row.servers, 'server')}, {_doing(row)}") for row in found.running]
-    lines += [_session(row, f"queued for {duration(row.waited)}, number {row.position}") for row in found.queue]
+    lines += [_session(row, f"{_queued(row)}, number {row.position}") for row in found.queue]
     lines += [_session(row, row.event or row.status) for row in others]
     if not lines:
         unavailable = reading.why_unavailable("V$SESSION")
@@ -256,16 +263,20 @@ def _sessions(found: ScopeContents, reading: Reading) -> list[Line]:
     return [*lines[:_LISTED], sentence(hint, "dim")]
 
 
+def _queued(row: QueuedStatement) -> str:
+    return "queued" if row.waited is None else f"queued for {duration(row.waited)}"
+
+
 def _doing(row: RunningStatement) -> str:
     if row.idle is not None:
         return f"idle for {row.idle_time}"
     done = "" if row.progress is None else f", {row.operation} {100 * row.progress:.0f} %"
-    return f"runs {duration(row.elapsed)}{done}"
+    return f"{runs(row)}{done}"
 
 
 def _session(row: ParallelStatement | SessionReading, does: str) -> Line:
     who = f"{row.inst_id}:{row.sid},{row.serial}"
-    return ((f"  {who:<15} ", "dim"), (f"{row.user or ABSENT} of {row.group or ABSENT}: {does}", ""))
+    return ((f"  {who:<15} ", "dim"), (f"{row.user or '?'} of {row.group or '?'}: {does}", ""))
 
 
 def past_lines(past: SqlPast) -> list[Line]:
@@ -295,7 +306,7 @@ def _execution(each: StatementRun, at: datetime) -> Line:
     else:
         ran = f"{'ran' if each.ended else 'runs'} {duration(took)}"
     servers = counted(each.servers, "server") if each.servers else "servers not known"
-    return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or ABSENT}: {queued}, {ran}, {servers}", ""))
+    return ((f"  {clock(each.began):<15} ", "dim"), (f"{each.user or '?'}: {queued}, {ran}, {servers}", ""))
 
 
 def _cursor(

@@ -131,14 +131,14 @@ def cost_lines(cost: CursorCost) -> Iterable[Line]:
         (cost.elapsed, "elapsed"), (cost.cpu, "CPU"), (cost.io_wait, "I/O wait"),
         (cost.concurrency_wait, "concurrency wait"),
     )  # fmt: skip
-    times = (f"{microseconds(None if seconds is None else 1e6 * seconds)} {what}" for seconds, what in parts)
+    times = (f"{microseconds(1e6 * seconds)} {what}" for seconds, what in parts if seconds is not None)
     yield _fact("each, on average", ", ".join(times))
     yield _fact("servers each", number(cost.servers))
     blocks = f"{compact(cost.buffer_gets)} buffer gets, {compact(cost.disk_reads)} disk reads"
     yield _fact("rows, blocks each", f"{compact(cost.rows)} rows, {blocks}")
     yield _fact("MB each", f"{compact(cost.megabytes)} read, {compact(cost.written)} written")
     if cost.offloaded is not None:
-        saved = f", {percent(None if cost.saved is None else 100 * cost.saved)} % of that not sent"
+        saved = "" if cost.saved is None else f", {percent(100 * cost.saved)} % of that not sent"
         yield _fact("storage filtered", f"{percent(100 * cost.offloaded)} % of the bytes read{saved}")
 
 

@@ -12,7 +12,19 @@ from presman.analysis.readings.group_readings import GroupReading, Verdict, verd
 from presman.analysis.readings.reading import InstanceReading, Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.base.formats import ABSENT, clock, count, counted, duration, many, number, percent, spelled, throughput
+from presman.base.formats import (
+    ABSENT,
+    as_of,
+    clock,
+    count,
+    counted,
+    duration,
+    many,
+    number,
+    percent,
+    spelled,
+    throughput,
+)
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
@@ -64,9 +76,10 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     lines += _session_facts(row)
     lines += [BLANK, title("Why it waits")]
     position = (
-        f"{queue_position(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}."
+        f"{queue_position(row, reading)} in the queue of {row.group}, queued for {spelled(row.waited)}: {row.event}"
     )
-    lines.append(sentence(f"{position[:1].upper()}{position[1:]}"))
+    position = as_of(position, reading.age_of("V$SESSION"))
+    lines.append(sentence(f"{position[:1].upper()}{position[1:]}."))
     head = next((head for head in reading.heads if (head.con_id, head.group) == (row.con_id, row.group)), None)
     if head is not None:
         first = first_of_queue(row, head)
@@ -114,7 +127,8 @@ def _coordinator(row: statement_readings.RunningStatement) -> str:
     if not row.status and not row.event:
         return "The coordinator's session is not visible: what it waits for is not known."
     verb = "" if row.event.startswith(ON_CPU) or not row.event else "waits for "
-    return f"The coordinator is {row.status or 'there'}: {verb}{row.event or 'what it does is not known'}."
+    does = f"The coordinator is {row.status or 'there'}: {verb}{row.event or 'what it does is not known'}"
+    return f"{as_of(does, row.seen_ago)}."
 
 
 def running(row: statement_readings.RunningStatement, reading: Reading) -> list[Line]:
@@ -123,13 +137,13 @@ def running(row: statement_readings.RunningStatement, reading: Reading) -> list[
     lines += _session_facts(row)
     lines += [BLANK, title("What it does")]
     lines.append(sentence(_coordinator(row), "" if row.idle is None else "bad"))
-    lines.append(fact("elapsed", duration(row.elapsed)))
+    lines.append(fact("elapsed", statement_readings.elapsed_time(row)))
     lines += [BLANK, title("What it holds")]
     lines.append(fact("servers", f"{row.servers} in {counted(row.sets, 'server set')}"))
     if len(row.servers_by_instance) > 1:
         where = ", ".join(f"instance {inst}: {n}" for inst, n in sorted(row.servers_by_instance.items()))
         lines.append(fact("by instance", where))
-    got = f"{count(row.degree)} of {count(row.requested)} requested"
+    got = _known((row.degree, count(row.degree)), (row.requested, f"{count(row.requested)} requested"), joint=" of ")
     lost = f"▼ {got}: downgraded by {percent(row.downgraded)} %"
     lines.append(fact("degree", lost, "warn") if row.downgraded > 0 else fact("degree", got))
     return lines + _degree_and_text(row, reading)
@@ -146,7 +160,7 @@ def _session_facts(row: statement_readings.ParallelStatement) -> list[Line]:
 
 
 def _cursor(row: statement_readings.ParallelStatement | SessionReading) -> Line:
-    return fact("cursor", f"SQL_ID {row.sql_id or ABSENT}, child {ABSENT if row.child is None else row.child}")
+    return fact("cursor", _known((row.sql_id or None, f"SQL_ID {row.sql_id}"), (row.child, f"child {row.child}")))
 
 
 _IN_MEMORY = {
@@ -212,7 +226,8 @@ def _same_group(row: GroupReading | statement_readings.ParallelStatement, readin
         idle = f", ○ idle for {statement.idle_time}" if statement.idle is not None else ""
         who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
         servers = counted(statement.servers, "server")
-        text = f"{servers}, {who}, {statement.sql_id}, {_for_how_long(statement.elapsed)}{idle}"
+        long = "an unknown time" if statement.elapsed is None else statement_readings.elapsed_time(statement)
+        text = f"{servers}, {who}, {statement.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
         lines.append(sentence(text, "bad" if idle else ""))
     return lines
 
@@ -226,10 +241,12 @@ def sql_lines(text: str, no_text: str = "") -> list[Line]:
 def session(row: SessionReading, reading: Reading) -> list[Line]:
     """Return the page of a session, with its parallel statement if it has one."""
     lines = [title(f"Session {row.inst_id}:{row.sid},{row.serial} of {row.user}"), BLANK]
+    seen_ago = reading.age_of("V$SESSION")
+    since = "" if row.last_call is None else f" for {duration(row.last_call)}"
     lines += [
         *(fact(name, getattr(row, name)) for name in _FROM),
         fact("logged on", f"{row.logon.astimezone():%Y-%m-%d %H:%M:%S}" if row.logon else ABSENT),
-        fact("status", f"{row.status} for {duration(row.last_call)}"),
+        fact("status", as_of(f"{row.status}{since}", seen_ago)),
         BLANK,
         title("Resource Manager"),
         fact("group", row.group),
@@ -238,26 +255,40 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         lines.append(sentence(text, "warn"))
     lines += [
         fact("state", row.state),
-        fact("CPU", f"uses {number(row.used, 2)}, waits for {number(row.waiting, 2)} CPUs"),
-        fact("I/O", f"{throughput(row.io_mb)} in {number(row.io_requests)} requests/s"),
+        fact(
+            "CPU",
+            _known(
+                (row.used, f"uses {number(row.used, 2)}"), (row.waiting, f"waits for {number(row.waiting, 2)} CPUs")
+            ),
+        ),
+        fact(
+            "I/O",
+            _known(
+                (row.io_mb, throughput(row.io_mb)),
+                (row.io_requests, f"{number(row.io_requests)} requests/s"),
+                joint=" in ",
+            ),
+        ),
         fact("parallel", " ".join(part for part in (row.px_role, row.pq_status) if part)),
-        fact("servers", f"{row.px_servers}, DOP {count(row.dop)}"),
+        fact(
+            "servers",
+            as_of(
+                _known((row.px_servers, f"{row.px_servers}"), (row.dop, f"DOP {count(row.dop)}")),
+                reading.age_of("V$PX_SESSION"),
+            ),
+        ),
         BLANK,
         title("Now"),
-        fact("waits for", _wait(row)),
+        fact("waits for", _wait(row, seen_ago)),
         _cursor(row),
     ]
     return lines + _statement_of(row, reading)
 
 
-def _for_how_long(elapsed: float | None) -> str:
-    return "running for an unknown time" if elapsed is None else f"running for {duration(elapsed)}"
-
-
-def _wait(row: SessionReading) -> str:
+def _wait(row: SessionReading, seen_ago: float | None) -> str:
     if not row.event or row.waited is None:
-        return row.event or ABSENT
-    return f"{row.event} ({row.wait_class or 'class not known'}), for {duration(row.waited)}"
+        return as_of(row.event or ABSENT, seen_ago)
+    return as_of(f"{row.event} ({row.wait_class or 'class not known'}), for {duration(row.waited)}", seen_ago)
 
 
 def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
@@ -270,22 +301,32 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
-    slices = f"{count(row.execution_waiters)} of them waiting for a time slice"
-    statements = f"{many(row.px_active, 'statement')} on {many(row.px_servers, 'server')}"
+    active, waiters = row.active_sessions, row.execution_waiters
+    cpu = _known((row.used, f"uses {number(row.used)}"), (row.wanted, f"wants {number(row.wanted)}"))
+    statements = _known(
+        (row.px_active, many(row.px_active, "statement")),
+        (row.px_servers, many(row.px_servers, "server")),
+        joint=" on ",
+    )
     lines, words = [title(f"Consumer group {row.title} on {where}"), BLANK], verdict_words(row.verdict, row.limited_by)
     lines += [
-        fact("CPU", f"{words}: uses {number(row.used)}, wants {number(row.wanted)} of {number(row.capacity)}"),
+        fact("CPU", f"{words}: {cpu} of {number(row.capacity)}" if cpu else words),
         sentence(in_words(reading, row)),
-        fact("entitled now", f"{number(row.entitled)} CPUs at the groups' current demand"),
+        fact("entitled now", _known((row.entitled, f"{number(row.entitled)} CPUs at the groups' current demand"))),
         fact("guaranteed", _guaranteed(row)),
         fact("limit", _limit(row, reading)),
-        fact("throttled", f"{percent(row.throttled_percent)} % of its demand"),
-        fact("sessions", f"{count(row.active_sessions)} active, {slices}"),
+        fact("throttled", _known((row.throttled_percent, f"{percent(row.throttled_percent)} % of its demand"))),
+        fact(
+            "sessions",
+            _known(
+                (active, f"{count(active)} active"), (waiters, f"{count(waiters)} of them waiting for a time slice")
+            ),
+        ),
         *([fact("quiesced", f"{counted(row.held, 'session')} held", "warn")] if row.held else []),
         *_session_pool(row),
         BLANK,
         title("Parallel execution"),
-        fact("now", f"{statements}, {count(row.px_queued)} queued"),
+        fact("now", _known((statements or None, statements), (row.px_queued, f"{count(row.px_queued)} queued"))),
         *_not_counted(row, reading),
         fact("servers limit", _servers_limit(row)),
         fact("since the plan", _totals(row)),
@@ -296,6 +337,11 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
     if row.io is not None:
         lines += [BLANK, title("I/O"), *_io(row)]
     return lines + _same_group(row, reading) + _instances_of(row, reading)
+
+
+def _known(*parts: tuple[object, str], joint: str = ", ") -> str:
+    """Return the parts of a fact whose figures are known; "" without any."""
+    return joint.join(words for figure, words in parts if figure is not None)
 
 
 def _not_counted(row: GroupReading, reading: Reading) -> list[Line]:
@@ -311,9 +357,10 @@ def _session_pool(row: GroupReading) -> list[Line]:
     if row.pool is None:
         return []
     pool = row.pool
-    text = f"{count(row.active_sessions)} active, the limit is not known"
+    active = "" if row.active_sessions is None else f"{count(row.active_sessions)} "
+    text = f"{active}active, the limit is not known" if active else "the limit is not known"
     if pool.allowed is not None:
-        text = f"{count(row.active_sessions)} of {pool.allowed} allowed active"
+        text = f"{active}of {pool.allowed} allowed active" if active else f"{pool.allowed} allowed active"
     if pool.queued:
         longest = "" if pool.longest is None else f", the first for {duration(pool.longest)}"
         end = "without a timeout" if pool.timeout is None else f"timeout {duration(pool.timeout)}"
@@ -360,14 +407,18 @@ def _totals(row: GroupReading) -> str:
     totals, each = row.totals, None
     if totals.queued and totals.queued_ms is not None:
         each = totals.queued_ms / 1000 / totals.queued
-    mean = duration(each)
-    return f"{count(totals.completed)} completed, {count(totals.queued)} had to queue, {mean} each on average"
+    return _known(
+        (totals.completed, f"{count(totals.completed)} completed"),
+        (totals.queued, f"{count(totals.queued)} had to queue"),
+        (each, f"{duration(each)} each on average"),
+    )
 
 
 def _io(row: GroupReading) -> Iterable[Line]:
     io = row.io
     assert io is not None
-    yield fact("all", f"{throughput(io.mb)}, {number(io.requests)} requests/s, {number(io.service_ms)} ms each")
+    each = _known((io.service_ms, f"{number(io.service_ms)} ms each"))
+    yield fact("all", ", ".join(filter(None, (throughput(io.mb), f"{number(io.requests)} requests/s", each))))
     yield fact("large", f"{throughput(io.large_read_mb)} read, {throughput(io.large_write_mb)} written")
     yield fact("small", f"{throughput(io.small_read_mb)} read, {throughput(io.small_write_mb)} written")
 
@@ -379,9 +430,11 @@ def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
     lines = [BLANK, title("By instance")]
     for each in rows:
         words = verdict_words(each.verdict, each.limited_by)
-        cpu = f"uses {number(each.used)} of {number(each.capacity)} CPUs, {words}"
-        servers = f"{many(each.px_servers, 'server')}, {count(each.px_queued)} queued"
-        lines.append(fact(f"instance {each.inst_id}", f"{cpu}; {servers}"))
+        cpu = _known((each.used, f"uses {number(each.used)} of {number(each.capacity)} CPUs"), (1, words))
+        servers = _known(
+            (each.px_servers, many(each.px_servers, "server")), (each.px_queued, f"{count(each.px_queued)} queued")
+        )
+        lines.append(fact(f"instance {each.inst_id}", "; ".join(filter(None, (cpu, servers)))))
     return lines
 
 

@@ -284,12 +284,13 @@ def _late(top: TopLine) -> list[float | None]:
 
 
 def _age(top: TopLine) -> Line:
-    """Return how old the data is: an upper bound while it is fresh, the exact seconds otherwise."""
+    """Return how old the newest data is: an upper bound while it is fresh, the exact seconds otherwise."""
     if top.link.state is LinkState.REPLAY:
         return (("recorded", "note"),)
+    word, old = ("newest", " old") if top.choices.behind else ("age", "")
     if _is_fresh(top):
-        return ((f"age ≤{_freshness_limit(top):g}s", "dim"),)
-    return ((f"age {duration(top.now - top.link.fresh)}", "warn"),)
+        return ((f"{word} ≤{_freshness_limit(top):g}s{old}", "dim"),)
+    return ((f"{word} {duration(top.now - top.link.fresh)}{old}", "warn"),)
 
 
 def _cost(top: TopLine, reading: Reading) -> str:

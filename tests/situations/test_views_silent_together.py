@@ -1,0 +1,64 @@
+"""Several views fall silent together: what only they show has its age, and what nobody shows is not said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.alerts.not_known import not_known
+from presman.base.formats import duration
+from tests.situations.silence import Course, polls_without, silent
+
+
+def course(folder: Path, scenario: str, *views: str, polls: int = 8) -> Course:
+    return silent(polls_without(views, scenario, folder, polls))
+
+
+def test_servers_in_use_that_no_view_counts_now_have_their_age(tmp_path: Path) -> None:
+    """The sentence of the head gave an old count as if it were of now."""
+    for _, reading in course(tmp_path, "holders", "V$RSRC_PLAN", "V$PX_PROCESS_SYSSTAT"):
+        age = duration(reading.late[0].age)
+        assert f"of the target's 64 are in use as of {age} ago; " in reading.heads[0].sentence
+
+
+def test_servers_in_use_that_one_of_the_views_counts_have_no_age(tmp_path: Path) -> None:
+    for _, reading in course(tmp_path, "holders", "V$RSRC_PLAN"):
+        assert "of the target's 64 are in use; " in reading.heads[0].sentence
+
+
+def test_a_quiesce_is_among_what_v_instance_alone_does_not_tell(tmp_path: Path) -> None:
+    _, reading = course(tmp_path, "holders", "V$INSTANCE")[-1]
+    what = "whether an instance is gone or was started and whether the database is quiesced"
+    assert not_known(reading) == (f"{what} (GV$INSTANCE: no answer in time)",)
+
+
+def test_a_quiesce_that_another_view_shows_is_known(tmp_path: Path) -> None:
+    _, reading = course(tmp_path, "quiesce", "V$INSTANCE")[-1]
+    (alert,) = [each for each in wrong(reading) if each.key == "quiesced"]
+    assert "as of" not in alert.text
+    assert not_known(reading) == ("whether an instance is gone or was started (GV$INSTANCE: no answer in time)",)
+
+
+def test_nobody_waits_to_be_let_in_who_was_not_seen(tmp_path: Path) -> None:
+    """DO let "the waiting sessions" in; the alert said who waits for the quiesce and for how long, as it had been."""
+    for _, reading in course(tmp_path, "quiesce", "V$INSTANCE", "V$SESSION", "V$RSRC_PLAN"):
+        (alert,), step = [each for each in wrong(reading) if each.key == "quiesced"], to_do(reading)
+        assert step is not None
+        assert reading.quiesce is not None
+        age = f" (as of {duration(reading.late[0].age)} ago)"
+        assert (reading.quiesce.by, reading.quiesce.longest) == ((), None)
+        lets_in = f"lets other users in{age}"
+        assert ", who was seen to wait for `" in alert.text
+        assert alert.text.endswith(f"`): ALTER SYSTEM UNQUIESCE {lets_in}")
+        assert step.text.startswith(f"ask {reading.quiesce.was_by[0]} whether it may end: ")
+        assert step.text.endswith(lets_in)
+        assert step.short.endswith(lets_in)
+
+
+def test_who_waits_for_a_blocker_is_dated_like_what_he_holds(tmp_path: Path) -> None:
+    _, reading = course(tmp_path, "holders", "V$PX_SESSION")[-1]
+    step, age = to_do(reading), duration(reading.late[0].age)
+    assert step is not None
+    assert f"ETL 1:205 waits for it and holds 10 servers as of {age} ago" in step.text
+    assert step.short.endswith(f"waits for it as of {age} ago")
