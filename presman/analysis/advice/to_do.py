@@ -6,8 +6,6 @@ limit, check a session) comes before a wait, which is added after it for the use
 can cure it, the step says what to change in the plan.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 

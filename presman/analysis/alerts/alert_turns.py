@@ -3,8 +3,6 @@
 Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that comes and goes pages no one twice.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import NamedTuple
 

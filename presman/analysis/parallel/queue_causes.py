@@ -1,7 +1,5 @@
 """Causes why queued statements wait: for a head a sentence with the figures, for each statement a fixed reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
