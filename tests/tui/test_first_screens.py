@@ -28,6 +28,11 @@ class Sentence(NamedTuple):
 
 
 SENTENCES = {
+    "adb": Sentence(
+        "Ten of twelve reports run, which is as many as MEDIUM may run at once; two wait for one of them to end.",
+        ("plan DWCS_PLAN", "2 queued", "(group limit)", "PX servers 80/96", "wait: BI 1:"),
+        (" Autonomous ", "MEDIUM holds 80 of 80 allowed (84 % of 96)"),
+    ),
     "changes": Sentence(
         "A report queues at the limit of its group, a quarter of the servers by day; nobody is idle: wait.",
         ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait: RPT 2:2105 may end by itself in"),

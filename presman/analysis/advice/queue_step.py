@@ -26,7 +26,14 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.forecast_readings import EndingEffect, helps_none, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    NotKnown,
+    QueueHead,
+    RunningStatement,
+    group_title,
+    urgency,
+)
 from presman.base.formats import as_of, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
@@ -39,7 +46,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
     """
     found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
-    heads = sorted(found, key=_urgency)
+    heads = sorted(found, key=lambda each: urgency(each.head))
     if not heads:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
@@ -150,13 +157,6 @@ def _why_no_effect(reading: Reading) -> str:
         return ""
     judged = f"{counted(record.judged, 'forecast')} {'was' if record.judged == 1 else 'were'} judged so far"
     return f"{record.in_words() if record.is_poor() else judged}: too few to say what ending it would do"
-
-
-def _urgency(found: Unblock) -> tuple[float, bool, float]:
-    """Return the rank of a head as in alerts, tables and lines of state: near its timeout, critical, time waited."""
-    first = found.head.statement
-    left = first.timeout_left if first.timeout_action != "RUN" else None
-    return (left if left is not None and left <= 300.0 else 300.0, not found.head.is_critical, -(first.waited or 0.0))
 
 
 def _head(found: Unblock, reading: Reading) -> ToDo:
