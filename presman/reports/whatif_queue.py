@@ -196,7 +196,7 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
 
 def _binding(head: QueueHead, group: Group) -> Knob:
     by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
-    if by_group or (head.cause is Cause.NEVER_FITS and not head.starts_alone):
+    if by_group or (head.cause is Cause.NEVER_FITS and not head.is_too_large_for_target):
         return "limits", group
     return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
 
