@@ -181,8 +181,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known what a head is short of."""
     slowed, who = _slowed_by_io(found, reading), _head_in_words(found.head)
-    text = f"{slowed}wait: {doubt}, so which session to end so that {who} starts is not known either"
-    short = f"{slowed}wait: {doubt.what} is not known"
+    text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
+    short = f"wait: {doubt.what} is not known"
     return ToDo(Step.WAIT, text, short, "parallel", subject=_name(found.head))
 
 
@@ -318,12 +318,12 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = _idle_holder(found, reading)
     else:
         slowed = _slowed_by_io(found, reading)
-        text = f"{slowed}no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
-        short = f"{slowed}{_shortly(found, f'wait, or decide whose work to end for {name}')}"
+        text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}{slowed}"
+        short = _shortly(found, f"wait, or decide whose work to end for {name}")
         if found.may_end and not found.turns:
             can = "may" if found.rivals or found.unsure else "can"
-            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
-            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
+            text = f"wait: {found.may_end}, and then {who} {can} start{slowed}"
+            short = f"wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
@@ -380,10 +380,12 @@ def _shortly(found: Unblock, otherwise: str) -> str:
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
+    """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
+    if pdb is None:
+        return ""
+    return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
