@@ -52,7 +52,7 @@ class Need(NamedTuple):
 
 
 NEEDS = (
-    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 64, 4),  # an event loop needs three, its connection one
+    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 112, 4),  # an event loop needs three, its connection one
     Need("RLIMIT_NPROC", "threads", "ulimit -u", 16, 2),  # one that polls, and in a recorder one that writes
 )
 

@@ -116,7 +116,9 @@ def closing(advice: Advice) -> Iterable[str]:
     """Yield the conclusions, and how certain they are."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
-    if (needed := advice.servers_needed) is not None:
+    if (target := advice.autonomous_target) is not None:
+        yield from _more_cpus(advice, target)
+    elif (needed := advice.servers_needed) is not None:
         most = advice.servers_maximum
         more = f", for which PARALLEL_MAX_SERVERS ({most}) must be raised as well" if most and needed > most else ""
         yield (
@@ -128,7 +130,7 @@ def closing(advice: Advice) -> Iterable[str]:
     if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
-        yield f"The first choice costs others: {'; '.join(losers)}."
+        yield f"What the first choice costs: {'; '.join(losers)}."
     if advice.cpu:
         moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
         lacks = (f"{each.group} {duration(each.before)} -> {duration(each.after)}" for each in moved)
@@ -138,6 +140,18 @@ def closing(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
             yield from _certainty(each, advice)
+
+
+def _more_cpus(advice: Advice, target: int) -> Iterable[str]:
+    """Yield how many more CPUs of an Autonomous Database would do: its target follows them."""
+    if (needed := advice.servers_needed) is not None:
+        factor = ceil(10 * needed / target) / 10
+        yield (
+            f"It would take about {factor:g} times as many ECPUs (or OCPUs): the target follows them, and "
+            f"{counted(needed, 'server')} in place of {target} would do."
+        )
+    elif advice.verdict == "unmet" and not advice.interrupted:
+        yield "Whether more ECPUs (or OCPUs) would do is not known."
 
 
 def _why_unreliable(advice: Advice) -> str:

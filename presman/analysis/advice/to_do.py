@@ -308,7 +308,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id] and sum(each.con_id == most.con_id for each in reading.queue)  # as its alert counts
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
-    text = f"{raised}: the limit throttles it now{waits}"
+    text = f"{raised}: the limit throttled it in the last full minute{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
 
 

@@ -396,6 +396,13 @@ class QueueHead(Struct, frozen=True):
         return str(self.cause.value).replace("of servers", f"by {self.short}")
 
 
+def urgency(head: QueueHead) -> tuple[float, bool, float]:
+    """Return the rank of a head in alerts, tables and lines of state: near its timeout, critical, time waited."""
+    first = head.statement
+    left = first.timeout_left if first.timeout_action != "RUN" else None
+    return (left if left is not None and left <= 300.0 else 300.0, not head.is_critical, -(first.waited or 0.0))
+
+
 def is_downgrade(name: str) -> bool:
     """Return whether a V$SYSSTAT name is a class of downgrades, not 'Parallel operations not downgraded'."""
     return "downgraded" in name and "not downgraded" not in name
