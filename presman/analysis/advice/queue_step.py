@@ -194,7 +194,7 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     """
     head = found.head
     name, who = _name(head), _head_in_words(head)
-    if head.starts_alone and found.by_itself:
+    if head.is_too_large_for_target and found.by_itself:
         return _wait_for(found, "may start")
     without = _gone_instances(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
@@ -204,10 +204,17 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         short = f"run {name}'s head with a lower DOP, or wait until {back}"
         text = f"{who} fits again once {back}; else {helps}"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
-    if head.starts_alone:
+    if head.allowed == 0:
+        helps = "it allows none, so raise the limit"
+        short = f"raise the limit of {name}: it allows no servers"
+    elif head.as_large:
+        starts = f"it may start when {name} holds no servers"
+        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        short = f"run {name}'s head with a lower DOP, or wait until {name} holds no servers"
+    if head.is_too_large_for_target:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
         short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
-    if head.starts_alone and head.in_use == 0:
+    if head.is_too_large_for_target and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
         short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
