@@ -16,7 +16,7 @@ from textual.message import Message
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import Goal, goals_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import StartForecast
+from presman.analysis.readings.statement_readings import StartForecast, urgency
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
@@ -138,11 +138,11 @@ class LiveAdvice:
         return "; ".join(map(str, self.goals))
 
     def begin(self, answer: WhatIfAnswer, runs: StatementRuns, group: str) -> str:
-        """Start the search for a group, by default the one whose head has waited longest; return a sentence on it."""
+        """Start the search for a group, by default that of the most urgent head; return a sentence on it."""
         reading, plan = answer.reading, answer.limits.load.plan
         arrivals = observed_arrivals(runs, reading, plan)
         seen = {each.group for each in arrivals}
-        heads = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
+        heads = sorted(reading.heads, key=urgency)
         asked = next((name for name in (group, *(head.group for head in heads), *sorted(seen)) if name in seen), "")
         if not asked:
             return "No advice yet: presman has seen no parallel statement."
