@@ -181,8 +181,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known what a head is short of."""
     slowed, who = _slowed_by_io(found, reading), _head_in_words(found.head)
-    text = f"{slowed}wait: {doubt}, so which session to end so that {who} starts is not known either"
-    short = f"{slowed}wait: {doubt.what} is not known"
+    text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
+    short = f"wait: {doubt.what} is not known"
     return ToDo(Step.WAIT, text, short, "parallel", subject=_name(found.head))
 
 
@@ -194,7 +194,7 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     """
     head = found.head
     name, who = _name(head), _head_in_words(head)
-    if head.starts_alone and found.by_itself:
+    if head.is_too_large_for_target and found.by_itself:
         return _wait_for(found, "may start")
     without = _gone_instances(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
@@ -204,10 +204,17 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         short = f"run {name}'s head with a lower DOP, or wait until {back}"
         text = f"{who} fits again once {back}; else {helps}"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
-    if head.starts_alone:
+    if head.allowed == 0:
+        helps = "it allows none, so raise the limit"
+        short = f"raise the limit of {name}: it allows no servers"
+    elif head.as_large:
+        starts = f"it may start when {name} holds no servers"
+        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        short = f"run {name}'s head with a lower DOP, or wait until {name} holds no servers"
+    if head.is_too_large_for_target:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
         short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
-    if head.starts_alone and head.in_use == 0:
+    if head.is_too_large_for_target and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
         short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
@@ -318,12 +325,12 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = _idle_holder(found, reading)
     else:
         slowed = _slowed_by_io(found, reading)
-        text = f"{slowed}no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
-        short = f"{slowed}{_shortly(found, f'wait, or decide whose work to end for {name}')}"
+        text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}{slowed}"
+        short = _shortly(found, f"wait, or decide whose work to end for {name}")
         if found.may_end and not found.turns:
             can = "may" if found.rivals or found.unsure else "can"
-            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
-            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
+            text = f"wait: {found.may_end}, and then {who} {can} start{slowed}"
+            short = f"wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
@@ -380,10 +387,12 @@ def _shortly(found: Unblock, otherwise: str) -> str:
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
+    """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
+    if pdb is None:
+        return ""
+    return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:

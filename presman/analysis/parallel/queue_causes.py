@@ -18,7 +18,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     is_known,
 )
-from presman.base.formats import as_of, counted
+from presman.base.formats import ago, as_of, counted
 
 _ELSEWHERE = (
     "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
@@ -171,7 +171,8 @@ def _unclear(state: QueueState) -> str:
     """Return why it is not known whether what seems to be free is, "" if it is known."""
     if state.not_known:
         return f"as far as is known; {'; '.join(map(str, state.not_known))}"
-    return f"by older figures; {state.outdated} did not answer" if state.outdated else ""
+    older = ago(state.system.age) if state.system.age else "by older figures"
+    return f"{older}; {state.outdated} did not answer" if state.outdated else ""
 
 
 def _statements_ahead(state: QueueState) -> str:
