@@ -378,6 +378,7 @@ QUEUE: Table[QueuedStatement] = Table(
     statement_identity,
     "Nothing is queued.",
     json="queue",
+    worst_first=True,
     stands_for=stands_for,
 )
 

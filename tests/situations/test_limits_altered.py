@@ -147,3 +147,14 @@ def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path
     for reading in readings[4:]:
         assert "by the next poll" not in reading.heads[0].sentence
         assert "presman cannot see" not in reading.heads[0].sentence
+
+
+@pytest.mark.parametrize("silence", ["", SILENT])
+def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path) -> None:
+    """Its limit was raised: it is critical that a statement can never start, and that is known only by the limit."""
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)  # none as large runs in the group
+    low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
+    readings = course(tmp_path, low.format(hold="12h", limit=50) + silence, 60)
+    assert readings[0].heads[0].never_starts
+    assert not any(head.never_starts for reading in readings[3:] for head in reading.heads)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.statement_readings import runs
+from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import duration
 from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
@@ -105,6 +106,17 @@ def test_how_long_a_statement_runs_has_its_age_or_is_left_out(course: Course) ->
     assert all(runs(each) == f"runs {duration(each.elapsed)} as of {age} ago" for each in found)
     whole = [each for each in course[-1][1].running if each.elapsed is not None]
     assert all(RUNNING.column("elapsed_s").show(each) == duration(each.elapsed) for each in whole)
+
+
+def test_a_statement_that_runs_on_is_one_execution(course: Course) -> None:
+    """Its time stood still, so it seemed to begin later with each poll: every few seconds another one."""
+    watched = StatementRuns()
+    for _, reading in course[: len(silent(course)) + 1]:
+        watched.add(reading)
+    holder = next(each for each in course[0][1].running if each.idle is not None)
+    (run,) = [each for each in watched.of(holder.sql_id) if each.sid == holder.sid]
+    assert run.idle is not None
+    assert abs((course[0][1].at - run.idle).total_seconds() - (holder.idle or 0.0)) < 2
 
 
 def test_the_page_of_a_session_has_its_age(course: Course) -> None:

@@ -1,12 +1,10 @@
 """Step to take now, or that the trouble ends by itself: one function of a Reading, for screens, texts and checks.
 
-Rules: ending a session for a queue comes before everything else, and is shown only if :mod:`queue_step` has proof that
-it helps. Critical alerts come before warnings. Among equal ones, something that the DBA can do (set a plan, raise a
-limit, check a session) comes before a wait, which is added after it for the users who wait in the queue. If only a plan
-can cure it, the step says what to change in the plan.
+Rules: ending a session for a queue comes before everything else but a quiesce, and is shown only if :mod:`queue_step`
+has proof that it helps. Critical alerts come before warnings. Among equal ones, something that the DBA can do (set a
+plan, raise a limit, check a session) comes before a wait, which is added after it for the users who wait in the queue.
+If only a plan can cure it, the step says what to change in the plan.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +45,7 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
     if not is_wrong(found):
         return None
     queue = queue_step(reading, decides=decides)
-    if queue is not None and queue.step is Step.END:
+    if queue is not None and queue.step is Step.END and reading.quiesce is None:
         return queue
     for state in ("bad", "warn", "note"):
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
@@ -310,7 +308,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id] and sum(each.con_id == most.con_id for each in reading.queue)  # as its alert counts
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
-    text = f"{raised}: the limit throttles it now{waits}"
+    text = f"{raised}: the limit throttled it in the last full minute{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
 
 

@@ -15,6 +15,7 @@ from presman.analysis.readings.statement_readings import (
     downgrade_in_words,
     group_title,
     is_downgrade,
+    urgency,
 )
 from presman.base.formats import ago, as_of, counted, duration, percent, spelled
 
@@ -26,9 +27,8 @@ SOON = 300.0
 
 
 def heads(reading: Reading) -> list[Alert]:
-    """Return alerts with the reason why each queue waits, the longest wait first."""
-    longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
-    return [_head(head, reading) for head in longest_first]
+    """Return alerts with the reason why each queue waits, the most urgent first."""
+    return [_head(head, reading) for head in sorted(reading.heads, key=urgency)]
 
 
 def counted_only(reading: Reading) -> list[Alert]:

@@ -1,7 +1,5 @@
 """Causes why queued statements wait: for a head a sentence with the figures, for each statement a fixed reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     is_known,
 )
-from presman.base.formats import as_of, counted
+from presman.base.formats import ago, as_of, counted
 
 _ELSEWHERE = (
     "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
@@ -85,11 +83,8 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
     never = _never(wants, state)
     if never:
-        return (
-            Cause.NEVER_FITS,
-            None,
-            "; ".join([f"{_want(wants, dop)}, {never}", *map(str, _old_limits(wants, state))]),
-        )
+        too_large = f"{_want(wants, dop)}, {never}"
+        return Cause.NEVER_FITS, None, "; ".join([too_large, *map(str, _old_limits(wants, state))])
     free = state.free
     if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
@@ -185,7 +180,8 @@ def _unclear(state: QueueState) -> str:
     """Return why it is not known whether what seems to be free is, "" if it is known."""
     if state.not_known:
         return f"as far as is known; {'; '.join(map(str, state.not_known))}"
-    return f"by older figures; {state.outdated} did not answer" if state.outdated else ""
+    older = ago(state.system.age) if state.system.age else "by older figures"
+    return f"{older}; {state.outdated} did not answer" if state.outdated else ""
 
 
 def _statements_ahead(state: QueueState) -> str:

@@ -40,6 +40,7 @@ from presman.analysis.readings.statement_readings import (
     NotKnown,
     QueuedStatement,
     QueueHead,
+    RunningStatement,
     is_known,
 )
 from presman.analysis.view_availability import view_of
@@ -61,6 +62,7 @@ class Queues(NamedTuple):
     groups: Mapping[Key, GroupReading]
     budgets: Mapping[int, ServerBudget]
     pools: Mapping[int, ServerPool]
+    running: Sequence[RunningStatement] = ()
 
     @property
     def first(self) -> list[QueuedStatement]:
@@ -128,6 +130,18 @@ class Queues(NamedTuple):
         elif old := old_limit(key, self.facts, inst_id):
             yield old
 
+    def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
+        """Whether a statement of a head's group runs with more servers than the limit that it counts against.
+
+        If the limit counts fewer, the statement did not queue. The limit may also have been higher when it started, or
+        a DBA may have let it start: that it is possible is all that it shows.
+        """
+        group = self.groups.get((head.con_id, head.group))
+        counted_ones = group.px_servers if group is not None and group.is_counted else None
+        most = inf if tightest is None else tightest.allowed
+        own = (each for each in self.running if (each.con_id, each.group) == (head.con_id, head.group))
+        return any(most < each.servers <= (counted_ones or 0) for each in own)
+
     def fits_with(self, head: QueuedStatement, state: QueueState) -> tuple[int, ...]:
         """Return the instances that are gone or may be, if their servers would make a head fit; () if not, or unknown.
 
@@ -190,6 +204,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         was_critical=(head.con_id, head.group) in facts.snapshot.rows(CriticalQueue),
         fits_with=fits_with,
         not_known=not_known(head.wants, cause, state),
+        as_large=cause is Cause.NEVER_FITS and queues.as_large(head, tightest),
     )
 
 

@@ -300,9 +300,11 @@ def of_monitors(facts: Facts, seen: Iterable[int]) -> int:
 def unmanaged(facts: Facts, cluster: ServerPool) -> int | None:
     """Return the servers in use that no group counts: those of bypassing statements, GV$ queries, recovery.
 
-    None if not known: the views are not read at one instant and may disagree.
+    None if not known: the views are not read at one instant and may disagree; all the more if one did not answer.
     """
     groups = facts.snapshot.rows(ConsumerGroup)
+    if any(facts.snapshot.age_if_late(record) for record in (ConsumerGroup, PxProcessSysstat)):
+        return None
     if not groups or cluster.in_use is None or not facts.snapshot.rows(PxProcessSysstat):
         return None
     rest = cluster.in_use - sum(row.current_pq_servers_active for row in groups)
