@@ -78,7 +78,9 @@ def held_servers(row: GroupReading) -> str:
 
 
 def _servers(row: GroupReading) -> str:
-    return f"{held_servers(row)}/{count(row.may_hold)}"
+    """Return the servers held of those allowed: on one of several instances, which share the limit, as its percent."""
+    percent = None if row.may_hold is not None else row.servers_limit_percent
+    return f"{held_servers(row)}/{count(row.may_hold) if percent is None else f'{percent} %'}"
 
 
 def _servers_state(row: GroupReading) -> State:
@@ -218,7 +220,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "At the poll.", "px_active"),
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
           f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). "
+          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). On "
+          "one instance of a cluster the limit is a percent of the target of all, and counts what all hold together. "
           "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
           "not in it. ≤: that view does not show it now; this is what all its statements hold.",

@@ -200,7 +200,10 @@ def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
     promise = f"{each.percentile} {usual} ({low} to {high} in {stretches}, when {part} start in time)"
     yield f"{each.goal}: under the first choice {promise}; {met}."
     if each.advised_high is None or each.advised_high > each.limit:
-        yield f"That it would meet {each.goal} again is not sure: {high} is more than {duration(each.limit)}."
+        limit = duration(each.limit)
+        if high == limit and each.advised_high is not None:  # the difference is less than a second
+            high, limit = f"{each.advised_high:.1f} s", f"{each.limit:.1f} s"
+        yield f"That it would meet {each.goal} again is not sure: {high} is more than {limit}."
 
 
 # ---- The page.

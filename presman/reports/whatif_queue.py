@@ -226,7 +226,7 @@ def _of_servers(group: Group, reading: Reading) -> Knob:
 
 def _binding(head: QueueHead, group: Group, reading: Reading) -> Knob:
     by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
-    if by_group or (head.cause is Cause.NEVER_FITS and not head.starts_alone):
+    if by_group or (head.cause is Cause.NEVER_FITS and not head.is_too_large_for_target):
         return _of_servers(group, reading)
     return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
 

@@ -21,7 +21,7 @@ from presman.analysis.readings.statement_readings import (
 )
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import count, counted, duration, listed, percent
+from presman.base.formats import as_of, count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS, held_servers
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
@@ -55,7 +55,9 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     header, pool = reading.header, reading.header.servers
     name = header.px_managed.upper()
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
-    facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
+    in_use = as_of(count(pool.in_use), reading.age_of("V$PX_PROCESS_SYSSTAT"))
+    in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
+    facts += [("   in use ", "dim"), (in_use, ""), ("  counted ", "dim"), (in_queue, "")]
     target, equals, parts = header.target.partition(" = ")
     facts += [(" of target ", "dim"), (target, ""), (f"{equals}{parts}", "dim")]
     facts += [("  max ", "dim"), (count(pool.maximum), "")]

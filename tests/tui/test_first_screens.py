@@ -82,7 +82,7 @@ SENTENCES = {
             *("REPORTING (SALES): 23 queued", "MAX_MBPS", "wait: RPT 1:"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
-        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS", "MAX_MBPS throttles SALES; wait: RPT 1:"),
+        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS", "wait: RPT 1:"),
         ("SALES: I/O throttled", "TEST: I/O throttled"),
     ),
     "queueing": Sentence(

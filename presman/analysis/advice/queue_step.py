@@ -196,8 +196,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known what a head is short of."""
     slowed, who = _slowed_by_io(found, reading), _head_in_words(found.head)
-    text = f"{slowed}wait: {doubt}, so which session to end so that {who} starts is not known either"
-    short = f"{slowed}wait: {doubt.what} is not known"
+    text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
+    short = f"wait: {doubt.what} is not known"
     return ToDo(Step.WAIT, text, short, "parallel", subject=_name(found.head))
 
 
@@ -209,7 +209,7 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     """
     head = found.head
     name, who = _name(head), _head_in_words(head)
-    if head.starts_alone and found.by_itself:
+    if head.is_too_large_for_target and found.by_itself:
         return _wait_for(found, "may start")
     without = _gone_instances(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
@@ -219,10 +219,17 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         short = f"run {name}'s head with a lower DOP, or wait until {back}"
         text = f"{who} fits again once {back}; else {helps}"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
-    if head.starts_alone:
+    if head.allowed == 0:
+        helps = "it allows none, so raise the limit"
+        short = f"raise the limit of {name}: it allows no servers"
+    elif head.as_large:
+        starts = f"it may start when {name} holds no servers"
+        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        short = f"run {name}'s head with a lower DOP, or wait until {name} holds no servers"
+    if head.is_too_large_for_target:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
         short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
-    if head.starts_alone and head.in_use == 0:
+    if head.is_too_large_for_target and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
         short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
@@ -333,27 +340,24 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text = f"{short}, so when {who} starts is not known: {_wait_or_decide(found, reading)}"
         short = f"wait: {short}"
     elif any(each.idle is not None for each in reading.running):
-        text, short, *between = _idle_holder(found, reading)
+        text, short, only_waits = _idle_holder(found, reading)
+        between = [] if short == _shortly(found) else [only_waits]
     else:
         text, short, *between = _nobody_idle(found, reading)
-    lead = short.removesuffix(_shortly(found))
-    between = between if lead == short else [f"{lead}{each}" for each in _decided(found, reading)]
+    if short == _shortly(found):
+        between += _decided(found, reading)
     return ToDo(step, text, short, "parallel", subject=name, between=tuple(between))
 
 
 def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """Return the advice where all that hold servers work, in full, in short, and between."""
-    name, who, slowed = _name(found.head), _head_in_words(found.head), _slowed_by_io(found, reading)
+    who, slowed = _head_in_words(found.head), _slowed_by_io(found, reading)
     if found.may_end and not found.turns:
         can = "may" if found.rivals or found.unsure else "can"
-        short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
-        return (
-            f"{slowed}wait: {found.may_end}, and then {who} {can} start",
-            short,
-            f"{short}, and then {name} {can} start",
-        )
-    text = f"{slowed}no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
-    return text, f"{slowed}{_shortly(found)}"
+        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
+        return f"{text}{slowed}", short, text, f"{short}, and then {_name(found.head)} {can} start"
+    text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
+    return f"{text}{slowed}", _shortly(found), text
 
 
 def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
@@ -422,10 +426,12 @@ def _shortly(found: Unblock, otherwise: str = "") -> str:
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
+    """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
+    if pdb is None:
+        return ""
+    return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str, str]:

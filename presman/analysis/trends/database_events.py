@@ -40,7 +40,7 @@ KINDS = (
 )
 _WORDS = {
     VERDICT_CHANGED: "state changed",
-    ALERT_THERE: "alert from before",
+    ALERT_THERE: "alert at start",
     ALERT_WORSE: "alert got worse",
     ALERT_BETTER: "alert got better",
 }

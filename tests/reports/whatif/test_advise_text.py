@@ -161,6 +161,8 @@ def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> Non
     )
     sure = advice(choices=one, goals=(replace(held, low=0.5, high=0.995, advised_high=30.0),))
     assert "not sure" not in as_text(sure)
+    nearly = as_text(advice(choices=one, goals=(replace(held, low=0.5, high=0.995, advised_high=30.4),)))
+    assert "again is not sure: 30.4 s is more than 30.0 s." in " ".join(nearly.split())
     assert "first choice" not in as_text(advice(choices=(NONE,), goals=(held,)))
 
 
