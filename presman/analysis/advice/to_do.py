@@ -24,7 +24,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
-from presman.base.formats import AS_OF, counted, duration, in_about, number, percent
+from presman.base.formats import AS_OF, counted, duration, in_about, number, percent, undated
 from presman.rows.snapshot import GoneInstance
 
 
@@ -131,7 +131,7 @@ def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
         step = _advised(alert, before)
         if step is None or step.step is Step.END:
             return None
-        return EarlierAdvice(step.step.value, step.text, step.short, step.tab)
+        return EarlierAdvice(step.step.value, undated(step.text), undated(step.short), step.tab)
 
     found = found_now(before), found_now(reading)
     return replace(reading, unchecked=unchecked(before, reading, found, before.unchecked, advise))
