@@ -98,9 +98,9 @@ def test_a_parquet_file_that_cannot_be_closed_does_not_get_its_name(tmp_path: Pa
     file = ParquetExport(tmp_path / "a.parquet", "cpu")
     file.write(polls()[0])
     full = mock.Mock(close=mock.Mock(side_effect=[OSError(ENOSPC, "No space left on device"), None]))
-    with closing(file._file), mock.patch.object(file, "_file", full):
-        with pytest.raises(OutputError, match="No space left on device"):
-            file.close()
+    refused = pytest.raises(OutputError, match="No space left on device")
+    with closing(file._file), mock.patch.object(file, "_file", full), refused:
+        file.close()
     assert list(tmp_path.iterdir()) == []
 
 
