@@ -107,7 +107,9 @@ class WatchedPlan:
         self._last: ReadingCame | None = None
 
     def take(self, came: ReadingCame) -> None:
-        """Take a poll."""
+        """Take a poll. Raises Failure if it has only a part of the queue."""
+        if came.reading.part:
+            raise Failure(f"{came.reading.part}: when statements would start is known only of a whole cluster")
         self._names.add(came.reading.header.plan)
         self._last = came
 
