@@ -1,9 +1,9 @@
 """How good the search of `presman advise` is: `python -m benchmarks.advise [--seeds N] [--first SEED]`.
 
-A fault is planted in a plan: a limit too low, a target too small, levels swapped, a degree too high. The best of all
-choices there are is found by trying each; the search should come within 5 % of its score with a tenth of the replays.
-What it promises is then compared with ten other observations of the same kind, replayed under what it chose. Then a
-day.
+A fault is planted in a plan: a limit too low, a target too small, levels swapped, a degree too high; on an Autonomous
+Database a concurrency limit too low. The best of all choices there are is found by trying each; the search should come
+within 5 % of its score with a tenth of the replays. What it promises is then compared with ten other observations of
+the same kind, replayed under what it chose. Then a day.
 """
 
 from __future__ import annotations
@@ -35,8 +35,13 @@ FAMILIES = {
     "target too small": ("target", "limits", "levels"),
     "levels swapped": ("limits", "levels"),
     "degree too high": ("limits", "degree"),
+    "concurrency limit too low": ("concurrency", "shares"),
 }
 """Each fault, and what may be changed to mend it."""
+
+
+SERVICES = {"REPORTS": ("MEDIUM", 2), "ETL": ("HIGH", 4), "BATCH": ("TPURGENT", 12)}
+"""The services, with their shares, that stand for the groups on an Autonomous Database."""
 
 
 class Planted(NamedTuple):
@@ -67,7 +72,11 @@ def planted(family: str, seed: int, statements: int = 60, draw: int = 0) -> Plan
     level = {"REPORTS": 3, "ETL": 1, "BATCH": 1} if family == "levels swapped" else dict.fromkeys(GROUPS, 1)
     limit = {"REPORTS": 13} if family == "limit too low" else {}
     target = 32 if family == "target too small" else TARGET
-    sizes = {"REPORTS": 8, "ETL": random.choice([8, 16]), "BATCH": 48 if family == "degree too high" else 16}
+    sizes = {
+        "REPORTS": 16 if family == "concurrency limit too low" else 8,
+        "ETL": random.choice([8, 16]),
+        "BATCH": 48 if family == "degree too high" else 16,
+    }
     runs = {"REPORTS": random.uniform(20, 40), "ETL": random.uniform(30, 90), "BATCH": random.uniform(60, 180)}
     work = sum(sizes[group] * runs[group] for group in GROUPS) / len(GROUPS)
     load = random.uniform(0.9, 1.0) if family == "levels swapped" else random.uniform(0.55, 0.75)
@@ -78,11 +87,15 @@ def planted(family: str, seed: int, statements: int = 60, draw: int = 0) -> Plan
     arrivals = [_arrival(at, fresh.choice(GROUPS), sizes, runs, fresh, target, limit) for at in came]
     last = arrivals[-1].at + timedelta(seconds=600)
     arrivals = [each._replace(last=last) for each in arrivals]
+    if family == "concurrency limit too low":
+        arrivals = [each._replace(group=SERVICES[each.group][0]) for each in arrivals]
+        rows = [directive(name, 1, shares, plan="DWCS_PLAN") for name, shares in SERVICES.values()]
+        plan = plan_of(*(row._replace(parallel_degree_limit_p1=sizes["REPORTS"] // 2) for row in rows), autonomous=True)
     found = replay(arrivals, changed(observed_rules(arrivals), plan=plan.tree), seed, 1, frozenset())
     return Planted(
         [each._replace(waited=one.waited) for each, one in zip(arrivals, found.statements, strict=True)],
         plan,
-        Goal("REPORTS", 0.9, 5.0),
+        Goal("MEDIUM" if plan.autonomous else "REPORTS", 0.9, 5.0),
     )
 
 

@@ -9,10 +9,13 @@ SELECT
     intsize_csec,
     consumer_group_name,
     num_cpus,
+    running_sessions_limit,
     avg_running_sessions,
     avg_waiting_sessions,
+    io_requests,
     io_megabytes,
     avg_active_parallel_stmts,
     avg_queued_parallel_stmts,
-    avg_active_parallel_servers
+    avg_active_parallel_servers,
+    parallel_servers_limit
 FROM gv$rsrcmgrmetric_history

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presman.base.listeners import GRACE, ConnectionSlots, Standing
+from presman.base.listeners import GRACE, ROTATION, ConnectionSlots, Standing
 
 
 def filled(most: int, of_one: int, *addresses: str) -> ConnectionSlots[int]:
@@ -59,9 +59,32 @@ def test_who_has_but_one_keeps_it_in_a_flood_until_he_is_heard() -> None:
     assert slots.take(500, "c", 20.0)[1] not in {0, None}
 
 
-def test_those_that_came_are_heard_once_the_next_would_have_to_go_for_another() -> None:
-    slots = filled(4, 3, "a", "a", "b", "c")
-    assert not slots.should_read_now(4), "one of a's goes first"
-    assert slots.take(4, "d", 9.0) == (True, 0)
-    assert slots.should_read_now(2)
-    assert not slots.should_read_now(1), "the oldest that go were there before"
+def test_where_new_ones_are_spared_a_flood_from_an_address_replaces_one_at_a_time() -> None:
+    slots: ConnectionSlots[int] = ConnectionSlots(6, 3, spares_new=True)
+    for number in range(3):
+        assert slots.take(number, "a", 0.0) == (True, None)
+    assert slots.take(3, "a", GRACE / 2) == (False, None), "all have only just come"
+    assert slots.take(3, "a", GRACE) == (True, 0)
+    assert slots.take(4, "a", GRACE) == (False, None), "the next one has to wait, though two are old"
+    assert slots.take(4, "a", GRACE + ROTATION) == (True, 1)
+
+
+def test_where_new_ones_are_spared_who_has_none_gets_one_of_those_who_have_most() -> None:
+    slots: ConnectionSlots[int] = ConnectionSlots(4, 3, spares_new=True)
+    for number, address in enumerate("aabb"):
+        slots.take(number, address, 0.0)
+    assert slots.take(9, "c", 0.0) == (True, 0)
+    assert slots.take(8, "c", 0.0) == (False, None), "b has one more, which c would then have"
+
+
+def test_who_is_safe_when_it_comes_is_refused_by_nobody_but_its_like() -> None:
+    slots: ConnectionSlots[int] = ConnectionSlots(3, 1, spares_new=True)
+    for number, address in enumerate("abc"):
+        slots.take(number, address, 0.0)
+        slots.rise(number, Standing.ASKED, 0.0)
+    assert [slots.take(10 + number, "a", 0.0, Standing.SAFE) for number in range(4)] == [
+        (True, 0),
+        (True, 1),
+        (True, 2),
+        (False, None),
+    ]

@@ -1,7 +1,7 @@
 """Formats of numbers and times: the same on screen, in `once` and in reports."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from math import ceil
 
@@ -59,6 +59,19 @@ def as_of(words: str, age: float | None) -> str:
     ('8:52 as of 2:26 ago', '8:52', '-')
     """
     return f"{words} {ago(age)}" if age and words != ABSENT else words
+
+
+_OLD = rf"{AS_OF}(?:\d+d )?[\d:]+ ago"
+_AGE = re.compile(rf"(?<=:) {_OLD},| \({_OLD}\)| {_OLD}")
+
+
+def undated(words: str) -> str:
+    """Return words without the ages in them.
+
+    >>> undated("BATCH: as of 2:26 ago, 7 wait (as of 2:26 ago)"), undated("16 (idle 8:52 as of 1d 02:26 ago), none")
+    ('BATCH: 7 wait', '16 (idle 8:52), none')
+    """
+    return _AGE.sub("", words)
 
 
 def retry(seconds: float) -> str:
@@ -188,15 +201,20 @@ def clock(at: datetime | None) -> str:
     return ABSENT if at is None else at.astimezone().strftime("%H:%M:%S")
 
 
-def milliseconds(value: float | None, written: Callable[[float], str]) -> str:
-    """Return milliseconds formatted by `written`, from 100 seconds on as a duration; the column's head has the unit.
+def milliseconds(value: float | None, digits: int, width: int) -> str:
+    """Return milliseconds with `digits` decimals, or as many as fit in `width` characters.
 
-    >>> milliseconds(1.2874, "{:.3f}".format), milliseconds(141_723.345, "{:.3f}".format)
-    ('1.287', '2:21')
+    The column's head has the unit; from 100 seconds on they are in seconds or hours, with that unit.
+
+    >>> milliseconds(1.2874, 3, 8), milliseconds(25_725.123, 2, 8), milliseconds(141_723.345, 3, 8)
+    ('1.287', '25,725.1', '142 s')
     """
     if value is None:
         return ABSENT
-    return written(value) if value < 100_000 else duration(value / 1000)
+    if value >= 100_000:
+        return f"{value / 1000:,.0f} s" if value < 100_000_000 else f"{value / 3_600_000:,.1f} h"
+    texts = (number(value, each) for each in range(digits, -1, -1))
+    return next((text for text in texts if len(text) <= width), number(value, 0))
 
 
 def microseconds(value: float | None) -> str:

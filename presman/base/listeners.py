@@ -22,14 +22,17 @@ TURN = 0.02
 them as fast as they come otherwise, and it closes nearly all of them again."""
 
 GRACE = 1.0
-"""Seconds for which a connection that has sent a request is not closed; a silent one only if there is no other."""
+"""Seconds for which a connection keeps its slot while others of its address want one."""
+
+ROTATION = 0.05
+"""Seconds between two connections that are closed for another of their address where new ones are spared."""
 
 
 class Standing(IntEnum):
     """How far a connection is trusted."""
 
     SILENT = 0
-    """It has not sent a request yet."""
+    """It has not sent a whole request yet."""
 
     ASKED = 1
     """It has sent a request that needs no login."""
@@ -53,37 +56,41 @@ class _OfAddress(Generic[Key]):
     def __len__(self) -> int:
         return sum(map(len, self.at.values()))
 
-    def first_to_go(self, now: float) -> Key | None:
-        """Return the connection to close, None if all of them have only just sent their requests."""
-        for each in self.at.values():
-            key, since = next(iter(each.items()), (None, now))
+    def first_to_go(self, now: float, spared: Standing) -> Key | None:
+        """Return the connection to close; those that have only just reached `spared`, or more, are not closed."""
+        oldest = [(standing, *next(iter(keys.items()))) for standing, keys in self.at.items() if keys]
+        for _, key, since in oldest:
             if now - since >= GRACE:
                 return key
-        return next(iter(self.at[Standing.SILENT]), None)
+        return next((key for standing, key, _ in oldest if standing < spared), None)
 
 
 class ConnectionSlots(Generic[Key]):
     """Limits connections to `most` in all and `of_one` for each address; safe ones count only in all.
 
-    Instants are seconds of a monotonic clock.
+    If it `spares_new`, an address that has no less than others keeps its new connections, and a newcomer gets none: a
+    flood then costs little, because nothing is done for nearly all of it. Instants are seconds of a monotonic clock.
     """
 
-    def __init__(self, most: int, of_one: int) -> None:
+    def __init__(self, most: int, of_one: int, *, spares_new: bool = False) -> None:
         self._most = most
         self._of_one = of_one
+        self._spares_new = spares_new
+        self._next = 0.0
+        """When the next connection may be closed for another of its address."""
         self._taken: dict[Key, _Slot] = {}
         self._bound: dict[str, _OfAddress[Key]] = {}
         """The connections that may be closed, by address."""
         self._addresses: dict[int, dict[str, None]] = {}
         """Addresses by how many such connections they have: a flood needs this thousands of times a second."""
 
-    def take(self, key: Key, address: str, now: float) -> tuple[bool, Key | None]:
+    def take(self, key: Key, address: str, now: float, standing: Standing = Standing.SILENT) -> tuple[bool, Key | None]:
         """Give a slot to a connection; return whether it got one, and the connection to close for it, if any."""
-        found, gone = self._room(address, now)
+        found, gone = self._room(address, now, is_safe=standing is Standing.SAFE)
         if gone is not None:
             self._remove(gone)
         if found:
-            self._add(key, _Slot(address, now))
+            self._add(key, _Slot(address, now, standing))
         return found, gone
 
     def rise(self, key: Key, standing: Standing, now: float) -> None:
@@ -95,13 +102,6 @@ class ConnectionSlots(Generic[Key]):
     def leave(self, key: Key) -> None:
         """Free the slot of a connection that has ended."""
         self._remove(key)
-
-    def should_read_now(self, came: int) -> bool:
-        """Return whether to read from the `came` new connections before more are accepted.
-
-        True if they are many and no address has more than one that may be closed: accepting more would close them.
-        """
-        return came >= self._most // 2 and max(self._addresses, default=0) <= 1
 
     def _add(self, key: Key, slot: _Slot) -> None:
         self._taken[key] = slot
@@ -128,21 +128,37 @@ class ConnectionSlots(Generic[Key]):
         else:
             del self._bound[address]
 
-    def _room(self, address: str, now: float) -> tuple[bool, Key | None]:
+    def _room(self, address: str, now: float, *, is_safe: bool) -> tuple[bool, Key | None]:
         """Return whether an address may have another connection, and the one to close for it, if any.
 
-        It is closed at the address with the most connections, silent ones and the oldest first, but no new one. So a
-        client with a single connection keeps it in a flood of others, however long it waits to be read.
+        It is closed at the address with the most connections, silent ones and the oldest first. So a client with a
+        single connection keeps it in a flood of others, however long it waits to be read.
         """
-        if len(self._bound.get(address, ())) >= self._of_one:
-            gone = self._bound[address].first_to_go(now)
+        spared = Standing.SILENT if self._spares_new else Standing.ASKED
+        own = len(self._bound.get(address, ()))
+        if own >= self._of_one and not is_safe:
+            gone = self._first_to_go(address, now, spared)
         elif len(self._taken) < self._most:
             return True, None
         else:
-            most_first = (each for many in sorted(self._addresses, reverse=True) for each in self._addresses[many])
-            found = (self._bound[each].first_to_go(now) for each in most_first)
-            gone = next((each for each in found if each is not None), None)
+            most_first = (
+                (many, each) for many in sorted(self._addresses, reverse=True) for each in self._addresses[many]
+            )
+            gone = None
+            for many, each in most_first:
+                fewer = Standing.SAFE if is_safe else Standing.ASKED if many > own + 1 else spared
+                if (gone := self._first_to_go(each, now, fewer)) is not None:
+                    break
         return gone is not None, gone
+
+    def _first_to_go(self, address: str, now: float, spared: Standing) -> Key | None:
+        """Return the connection of an address to close for another, None if there is none or it is too soon."""
+        if spared is not Standing.SILENT:
+            return self._bound[address].first_to_go(now, spared)
+        gone = self._bound[address].first_to_go(now, spared) if now >= self._next else None
+        if gone is not None:
+            self._next = now + ROTATION
+        return gone
 
 
 # ---- Messages that strangers could make a server log endlessly: logged at a limited rate, with a count.

@@ -2,6 +2,7 @@
 
 import time
 from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,12 +18,11 @@ from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
 from presman.cli.parser import Parser, add_format, command_parser, option, output
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
 from presman.reports.advise_report import AdviceWanted, advise
-from presman.reports.advise_search import KINDS, Scored
+from presman.reports.advise_search import EVERY_KIND, KINDS, Scored, kinds_of
 from presman.reports.advise_text import as_page, as_text
 from presman.reports.whatif_cpu import CpuDemands
 from presman.services.live import ReadingCame
 
-_DEFAULT = "target,limits,levels,shares"
 _CPU_LIMIT_NAMES = ("cpu", "cpu-limit", "cpu-limits", "utilization", "utilization_limit")
 """Names that a user may give to a CPU limit."""
 _KINDS_OF_FILE = {"text": ADVICE, "json": JSON, "html": PAGE}
@@ -49,10 +49,10 @@ def arguments() -> Parser:
     option(parser, "--goal GOAL", words, type=_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
     words = (
-        f"which of {','.join(KINDS)} (default {_DEFAULT}); a lower degree makes statements run longer, a timeout "
-        "may end them"
+        f"which of {','.join(KINDS)} (default the first four); a lower degree makes statements run longer, a timeout "
+        f"may end them; on an Autonomous Database {','.join(kinds_of(autonomous=True))} (default both)"
     )
-    option(parser, "--may-change LIST", words, type=_kinds, default=_kinds(_DEFAULT))
+    option(parser, "--may-change LIST", words, type=_kinds, default=())
     add_format(parser, "text", "json", "html")
     output(parser, "-o --output FILE", "write the advice to FILE; an advice of presman is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
@@ -74,9 +74,9 @@ def _kinds(text: str) -> tuple[str, ...]:
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
                 "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
             )
-        if word not in KINDS:
-            raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, KINDS)}")
-    return tuple(kind for kind in KINDS if kind in words)
+        if word not in EVERY_KIND:
+            raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, EVERY_KIND)}")
+    return tuple(kind for kind in EVERY_KIND if kind in words)
 
 
 def run(options: Namespace) -> int:
@@ -86,7 +86,7 @@ def run(options: Namespace) -> int:
     path = None
     if options.output not in {None, "-"}:
         path = output_path(options.output, _KINDS_OF_FILE[options.format], options.target or "")
-    watched = _Watched()
+    watched = _Watched(options.may_change)
     arrivals = arrivals_of(options, watched.take)
     keep = [name.upper() if name.islower() else name for name in options.keep]
     seen = sorted({each.group for each in arrivals})
@@ -117,11 +117,21 @@ def _write(path: Path | None, text: str, form: str) -> None:
     console.note(f"advice in {path}")
 
 
+def _refuse_kinds(kinds: Sequence[str], *, autonomous: bool) -> None:
+    """Raise Failure if a kind of changes does not exist on this database."""
+    known = kinds_of(autonomous=autonomous)
+    only = "" if autonomous else "that exists on an Autonomous Database; "
+    where = "on an Autonomous Database" if autonomous else "here"
+    for kind in kinds:
+        if kind not in known:
+            raise Failure(f"--may-change {kind}: {only}what can be changed {where} is {', '.join(known)}")
+
+
 class _Watched(WatchedPlan):
     """Keeps the plan of a target, and the CPU that groups wanted at all of its polls."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, kinds: Sequence[str]) -> None:
+        super().__init__(lambda autonomous: _refuse_kinds(kinds, autonomous=autonomous))
         self.demands = CpuDemands()
         self._cache = RowCache()
 

@@ -71,7 +71,9 @@ def past_of(resolved: Resolved, measure: str, start: str, end: str) -> list[Past
     if not found:
         raise Failure(f"{VIEW} has no rows for that time: it has {spelled_instant(first)} to {spelled_instant(last)}")
     if begins is not None and begins < first - timedelta(seconds=minutes[0].seconds):
-        console.note(f"{VIEW} begins at {spelled_instant(first)}")
+        is_whole = snapshot.at - first > timedelta(minutes=58)
+        why = "it keeps an hour" if is_whole else "why it has less than an hour is not known"
+        console.note(f"{VIEW} begins at {spelled_instant(first)}: {why}")
     return found
 
 
@@ -82,7 +84,8 @@ def write_past(found: list[PastMinute], file: CsvExport, measure: str, name: str
             file.write_past(each)
     finally:
         file.close()
-    console.note(f"not in {VIEW}, so left empty: {', '.join(empty_columns(measure))}; {recording_hint(name)}")
+    lacking = ", ".join(empty_columns(measure, found))
+    console.note(f"{VIEW} does not show these, so they are empty: {lacking}; {recording_hint(name)}")
     times = f"{spelled_instant(found[0].at)} to {spelled_instant(found[-1].at)}"
     console.note(f"{counted(len(found), 'interval')} of {measure}, {times}", "ended")
 

@@ -44,7 +44,8 @@ def arguments() -> cli.Parser:
         "metrics",
         "Poll databases and serve their figures at /metrics for Prometheus and other readers of OpenMetrics;\n"
         "/-/healthy says whether presman works. A scrape returns the last poll and sends no query. config.ini says\n"
-        "who may scrape: metrics_user, and metrics_password or metrics_password_command.",
+        "who may scrape: metrics_user, and metrics_password or metrics_password_command. In the checkout\n"
+        "contrib/grafana/presman.json is a dashboard for Grafana, and contrib/prometheus/ has rules.",
         """\
   presman metrics prod test
   presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key

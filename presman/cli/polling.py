@@ -94,7 +94,7 @@ class Polling:
         The interval is not part of the timeout.
         """
         *_, (previous, last) = self.pairs(interval=interval, polls=2 if self.endless else None, newest=2)
-        found = self._with_goals(analyse(previous, last))
+        found = self._with_goals(self._meaning(previous, last))
         if found.queue and self._resolved.target.kind != "recording":
             found = Forecaster().read(found, previous, last, None)
         elif found.queue:
@@ -102,6 +102,13 @@ class Polling:
             for came in self.moments(newest=LEADING_POLLS):
                 found = self._with_goals(came.reading)
         return ReadingCame(found, last, previous)
+
+    def _meaning(self, previous: Snapshot | None, last: Snapshot) -> Reading:
+        """Return what a poll means; of a recording with the alerts of earlier polls that it cannot check."""
+        if self._resolved.target.kind != "recording" or not late_views(previous, last):
+            return analyse(previous, last)
+        with self._recorded() as source:
+            return source.playback.meaning((previous, last))
 
     def _with_goals(self, reading: Reading) -> Reading:
         """Return a reading with the state of its goals: since a recording began, unknown for other sources."""
@@ -164,6 +171,14 @@ class Polling:
             return Forecaster()
         return forecaster_before(source.playback, previous, ONE_LOOK)
 
+    def _reading_before(self) -> "Reading | None":
+        """Return the reading with the alerts that the first poll of a recording may be unable to check."""
+        if self._resolved.target.kind != "recording":
+            return None
+        from presman.recording.recording_source import RecordingSource
+
+        return self._source.reading_before() if isinstance(self._source, RecordingSource) else None
+
     @property
     def endless(self) -> bool:
         """Whether the source never ends by itself."""
@@ -182,8 +197,9 @@ class Polling:
         """Yield the reading of each poll until the limits are reached or the source ends."""
         readings = Readings(with_forecasts=self._with_forecasts)
         for number, (previous, snapshot) in enumerate(self.pairs(**limits)):
-            if self._with_forecasts and not number:
-                readings.forecaster = self._forecaster(previous)
+            if not number:
+                readings.forecaster = self._forecaster(previous) if self._with_forecasts else None
+                readings.remember(self._reading_before())
             readings.previous = previous
             yield readings.read(snapshot)
 

@@ -18,6 +18,8 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, option, positive
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
+from presman.reports.advise_report import in_words
+from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import COURSES, ArrivalsError, Replayed, changed, observed, read_arrivals
 from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, report
@@ -53,6 +55,7 @@ def arguments() -> Parser:
         ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
     ):
         option(parser, f"--{name} GROUP=N", text, type=number, action="append", default=[])
+    option(parser, "--concurrency N", "concurrency limit of MEDIUM on an Autonomous Database", type=positive)
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
     return parser
 
@@ -80,7 +83,7 @@ def run(options: Namespace) -> None:
     if options.share or options.cpu_limit:
         _show_cpu(options)
         return
-    watched = WatchedPlan()
+    watched = WatchedPlan(lambda autonomous: _refuse_options(options, autonomous=autonomous))
     arrivals = arrivals_of(options, watched.take)
     plan = watched.plan()
     load = ObservedLoad.of(arrivals, plan, (), options.seed)
@@ -93,7 +96,10 @@ def run(options: Namespace) -> None:
     same = _counted(load, PRESENT)
     other = _counted(load, choice) if choice else None
     order = ON_ONE_LEVEL if plan.tree is None else BY_PLAN
-    caution = beyond_maximum(options.servers_target, plan.maximum)
+    caution = beyond_maximum(options.servers_target, None if plan.autonomous else plan.maximum)
+    for each in choice:
+        if each.kind == "concurrency":
+            caution = f"{in_words(load, each)}; with a lower degree runs are longer, with a higher one no shorter"
     seen = observed(arrivals)
     basis = ReplayBasis(seen[: load.skipped], order, plan.titles, caution)
     console.show(report(seen[load.skipped :], same, other, seconds, basis))
@@ -102,12 +108,14 @@ def run(options: Namespace) -> None:
 class WatchedPlan:
     """Keeps the newest poll of a target, which has its plan, and reports whether the plan has changed between polls."""
 
-    def __init__(self) -> None:
+    def __init__(self, refuse: Callable[[bool], None]) -> None:
+        self._refuse = refuse
         self._names: set[str] = set()
         self._last: ReadingCame | None = None
 
     def take(self, came: ReadingCame) -> None:
-        """Take a poll. Raises Failure if it has only a part of the queue."""
+        """Take a poll. Raises Failure, soon, for what does not exist on this database, or if it has a part of the queue."""
+        self._refuse(came.reading.header.autonomous)
         if came.reading.part:
             raise Failure(f"{came.reading.part}: when statements would start is known only of a whole cluster")
         self._names.add(came.reading.header.plan)
@@ -118,6 +126,8 @@ class WatchedPlan:
         if len(self._names) > 1:
             console.note("the plan was changed meanwhile: statements are replayed under the last one")
         came = self._last
+        if came is None:
+            self._refuse(False)
         return ObservedPlan() if came is None else observed_plan(came.previous, came.snapshot, came.reading)
 
 
@@ -137,15 +147,16 @@ def _refuse_repeated(options: Namespace) -> None:
 
 def _show_cpu(options: Namespace) -> None:
     """Print the CPU that each group would lack under other shares, levels and limits. Raises Failure."""
-    if options.servers_target is not None or options.limit or options.timeout:
+    if options.servers_target is not None or options.limit or options.timeout or options.concurrency:
         raise Failure(
-            "--share and --cpu-limit are about CPU, --target, --limit and --timeout about servers: run presman whatif "
-            "for each"
+            "--share and --cpu-limit are about CPU, --target, --limit, --timeout and --concurrency about servers: run "
+            "presman whatif for each"
         )
     if (options.target or "").endswith(".csv"):
         raise Failure("a file of arrivals has no CPU: --share and --cpu-limit take a recording or a TARGET")
     demands, cache = CpuDemands(), RowCache()
     for came in watched_moments(options):
+        _refuse_options(options, autonomous=came.reading.header.autonomous)
         demands.take(Facts.of(came.previous, came.snapshot, cache), came.reading)
     if not demands.found:
         raise Failure(
@@ -216,7 +227,26 @@ def _choice(load: ObservedLoad, options: Namespace) -> Choice:
         if kind == "levels" and load.plan.tree is not None:
             for group in values:
                 _check_level(load, group)
+    if (limit := options.concurrency) is not None:
+        medium = next((group for group in load.plan.services if load.concurrency(group)), None)
+        if medium is None:
+            raise Failure("--concurrency: the concurrency limit of MEDIUM is not known here, or cannot be changed")
+        if limit > (most := most_limit(load.rules.target)):
+            raise Failure(f"--concurrency: it is from 1 to {most} here")
+        found.add(Change("concurrency", medium, limit))
     return frozenset(found)
+
+
+def _refuse_options(options: Namespace, *, autonomous: bool) -> None:
+    """Raise Failure for an option that is about what this kind of database does not have."""
+    if options.concurrency and not autonomous:
+        raise Failure("--concurrency: that limit exists on an Autonomous Database; here --limit GROUP=PERCENT")
+    for given in ("limit", "level", "timeout", "cpu_limit"):
+        if autonomous and getattr(options, given):
+            raise Failure(
+                f"--{given.replace('_', '-')}: no customer of an Autonomous Database can change it; try --concurrency, "
+                "--share, or --target, which follows the ECPUs there"
+            )
 
 
 def _check_level(load: ObservedLoad, group: Group) -> None:

@@ -227,9 +227,12 @@ def spool_target(text: str, settings: Settings) -> Target:
 def _encoding(text: str) -> str:
     """Return the name of a text encoding, "" for none. Raises TargetError if it is unknown or not a text encoding."""
     try:
-        if text:
-            bytes(range(256)).decode(text, "replace")
-        return codecs.lookup(text).name if text else ""
+        name = codecs.lookup(text).name if text else ""
+        if name in {"idna", "punycode"}:  # of names of hosts; which bytes they refuse depends on Python's version
+            raise LookupError(name)
+        if name:
+            bytes(range(256)).decode(name, "replace")
+        return name
     except (LookupError, ValueError):
         raise TargetError(f"encoding={text} is not a known encoding such as euc-kr or cp1252") from None
 

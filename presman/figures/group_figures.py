@@ -78,7 +78,9 @@ def held_servers(row: GroupReading) -> str:
 
 
 def _servers(row: GroupReading) -> str:
-    return f"{held_servers(row)}/{count(row.may_hold)}"
+    """Return the servers held of those allowed: on one of several instances, which share the limit, as its percent."""
+    percent = None if row.may_hold is not None else row.servers_limit_percent
+    return f"{held_servers(row)}/{count(row.may_hold) if percent is None else f'{percent} %'}"
 
 
 def _servers_state(row: GroupReading) -> State:
@@ -143,15 +145,16 @@ GROUPS: Figures[GroupReading] = Figures(
           "state.word", text=state_text,
           order=lambda row: (row.rank, row.state.word), width=18, most=56, state=lambda row: row.state.level,
           vital=True),
-    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, "
-          "database quiesced: its sessions wait until the quiesce ends. ● not throttled: it hardly waits for "
-          "CPU. ▬ at its limit: UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which "
-          "it is in). ▬ contended, gets its share: all CPUs "
-          "are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and other "
-          "groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ host "
-          "used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs "
-          "were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not managed: "
-          "the operating system schedules CPU, not the plan.", "verdict", text=verdict_text,
+    Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, database quiesced: its "
+          "sessions wait until the quiesce ends. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
+          "UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which it is in). ▬ near its "
+          "limit: it uses 90 to 95 % of it, which may be why it waits. ▬ contended part of the time: not all its "
+          "sessions were there all the time, so whether it got its share is not known. ▬ contended, gets its share: "
+          "all CPUs are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and"
+          " other groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ "
+          "host used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: "
+          "CPUs were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not "
+          "managed: the operating system schedules CPU, not the plan.", "verdict", text=verdict_text,
           width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
     Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
           "multiplied in; empty without one.", "limit"),
@@ -217,7 +220,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "At the poll.", "px_active"),
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
           f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). "
+          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). On "
+          "one instance of a cluster the limit is a percent of the target of all, and counts what all hold together. "
           "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
           "not in it. ≤: that view does not show it now; this is what all its statements hold.",

@@ -184,11 +184,11 @@ def redo_text(redo: RedoHealth) -> str:
     """Return the health of redo writes in one line, the most important figures first."""
     parts = []
     if redo.sync_ms is not None:
-        parts.append(f"log file sync {redo.sync_ms:.2f} ms")
+        rest = redo.outside_percent
+        beside = "" if rest is None else f", {rest:.0f} % of it not spent on the write"
+        parts.append(f"log file sync {redo.sync_ms:.2f} ms{beside}")
     if redo.write_ms is not None:
         parts.append(f"parallel write {redo.write_ms:.2f} ms")
-    if redo.outside_percent is not None:
-        parts.append(f"{redo.outside_percent:.0f} % of a commit outside the write")
     if redo.redo_mb is not None:
         parts.append(f"redo {throughput(redo.redo_mb)}")
     rates = f"{compact(redo.syncs_per_s)} syncs/s, {compact(redo.writes_per_s)} writes/s"
@@ -207,7 +207,7 @@ def _outlier(row: Outlier) -> Hashable:
     return row.view, row.inst_id, row.function, row.file, row.event, row.latency_ms, row.size_kb
 
 
-_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, lambda short: number(short, 2)), 8)
+_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, 2, 8), 8)
 _BOUND = Unit("microseconds", number, 8)
 _SHARE = Unit("percent", lambda value: f"{value:.2f}", 16)
 
@@ -301,7 +301,7 @@ OUTLIERS: Table[Outlier] = Table(
 
 LatencyFigure = Figure[Latency]
 
-_MS = Unit("milliseconds", lambda value: milliseconds(value, "{:,.3f}".format), 9)
+_MS = Unit("milliseconds", lambda value: milliseconds(value, 3, 9), 9)
 _RANGE = Unit("microseconds", number, 8)
 _PERCENT = Unit("percent", lambda value: ABSENT if value is None else f"{value:.4f}", 10)
 

@@ -3,7 +3,7 @@
 from presman.analysis.readings.reading import InstanceReading, ServerPool
 from presman.analysis.readings.statement_readings import Downgrades
 from presman.analysis.readings.wait_readings import WaitReading
-from presman.base.formats import milliseconds, number
+from presman.base.formats import milliseconds
 from presman.figures.figure import COUNT, NUMBER, PERCENT, RATE, SESSIONS, TEXT, TOTAL, Bar, Figure, Table, Unit
 from presman.figures.group_figures import INSTANCE
 
@@ -11,7 +11,7 @@ Server = Figure[InstanceReading]
 Wait = Figure[WaitReading]
 Downgrade = Figure[Downgrades]
 
-_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, number), 8)
+_MEAN_MS = Unit("milliseconds", lambda value: milliseconds(value, 1, 8), 8)
 
 
 def pool_bar(pool: ServerPool) -> Bar | None:

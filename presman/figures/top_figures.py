@@ -29,10 +29,13 @@ class ClassActivity(NamedTuple):
 
 
 class TopStatement(NamedTuple):
-    """A statement over the window, with the servers it now holds and its text; `no_text` is why the text is missing."""
+    """A statement over the window, with the servers it holds `now` and its text.
+
+    `now` is None if V$PX_SESSION does not show it, `no_text` is why the text is missing.
+    """
 
     activity: SqlActivity
-    now: int
+    now: int | None
     sql_text: str
     no_text: str = ""
 

@@ -27,20 +27,34 @@ VIEW = "V$RSRCMGRMETRIC_HISTORY"
 
 _Figures = Mapping[str, Callable[[GroupMetricHistory], Cell]]
 
+
+def _limit_cpus(row: GroupMetricHistory) -> float | None:
+    """Return the limit in CPUs, None without one: then the view shows as many CPUs as there are."""
+    shown = row.running_sessions_limit
+    return shown if shown and row.num_cpus and shown < row.num_cpus else None
+
+
 _FIGURES: Mapping[str, _Figures] = {
     "cpu": {
         "used_cpus": lambda row: row.avg_running_sessions,
         "waited_cpus": lambda row: row.avg_waiting_sessions,
+        "capacity_cpus": lambda row: row.num_cpus,
+        "limit_cpus": _limit_cpus,
+        "used_percent": lambda row: 100 * row.avg_running_sessions / row.num_cpus if row.num_cpus else None,
         "throttled_percent": lambda row: throttled_percent(row.avg_running_sessions, row.avg_waiting_sessions),
     },
-    "session_io": {"io_mb_per_s": lambda row: 100 * row.io_megabytes / row.intsize_csec},
+    "session_io": {
+        "io_mb_per_s": lambda row: 100 * row.io_megabytes / row.intsize_csec,
+        "io_requests_per_s": lambda row: None if row.io_requests is None else 100 * row.io_requests / row.intsize_csec,
+    },
     "parallel": {
         "px_statements_active": lambda row: row.avg_active_parallel_stmts,
         "px_servers_active": lambda row: row.avg_active_parallel_servers,
         "px_statements_queued": lambda row: row.avg_queued_parallel_stmts,
+        "px_servers_limit": lambda row: row.parallel_servers_limit,
     },
 }
-"""The columns of a measure that the view has: means over an interval of about a minute."""
+"""The columns of a measure that the view has: means over an interval of about a minute, and what held in it."""
 
 KNOWN = tuple(_FIGURES)
 """The measures that the view has."""
@@ -58,9 +72,10 @@ class PastMinute(NamedTuple):
     named: tuple[str, ...]
 
 
-def empty_columns(measure: str) -> list[str]:
-    """Return the columns of a measure that the view does not have: they stay empty."""
-    filled = {figure.key for figure in COMMON} | set(_FIGURES[measure]) | {"inst_id", "con_id", "consumer_group"}
+def empty_columns(measure: str, found: Sequence[PastMinute]) -> list[str]:
+    """Return the columns of a measure that the view does not tell, or not in this release: they stay empty."""
+    filled = {figure.key for figure in COMMON} | {"inst_id", "con_id", "consumer_group", "limit_cpus"}
+    filled |= {key for each in found for row in each.rows for key, value in row.items() if value is not None}
     return [key for key in MEASURES[measure].header() if key not in filled]
 
 
@@ -69,11 +84,14 @@ def past_minutes(snapshot: Snapshot, measure: str) -> Iterator[PastMinute]:
     database = next((row.name for row in snapshot.rows(Database)), "")
     known = [row for row in snapshot.rows(GroupMetricHistory) if row.end_time is not None and row.intsize_csec > 0]
     known.sort(key=attrgetter("end_time", "inst_id", "con_id", "consumer_group_name"))
+    figures = dict(_FIGURES[measure])
+    if len({row.inst_id for row in known}) > 1:  # in a cluster it is not documented whose servers the view counts
+        figures.pop("px_servers_limit", None)
     for at, found in groupby(known, key=attrgetter("end_time")):
         rows = tuple(found)
         names = headings([(row.consumer_group_name, row.inst_id, row.con_id) for row in rows])
         seconds = max(row.intsize_csec for row in rows) / 100
-        yield PastMinute(at, seconds, tuple(_cells(row, database, _FIGURES[measure]) for row in rows), tuple(names))
+        yield PastMinute(at, seconds, tuple(_cells(row, database, figures) for row in rows), tuple(names))
 
 
 def _cells(row: GroupMetricHistory, database: str, figures: _Figures) -> Mapping[str, Cell]:

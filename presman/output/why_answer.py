@@ -32,6 +32,7 @@ from presman.figures.statement_figures import (
     forecast_record,
     queue_position,
     starts_in_words,
+    timeout_source,
 )
 from presman.output.cells import word
 from presman.output.json_document import plain, unblock_document, written
@@ -277,7 +278,8 @@ def _queued(row: QueuedStatement, reading: Reading, asked: AskedStatement, histo
     if words := starts_in_words(row):
         yield f"  {words[0].lower()}{words[1:]}" + (f" {record}." if record and row.starts else "")
     if row.timeout_left is not None:
-        yield f"  it reaches its queue timeout in {duration(row.timeout_left)}: then {at_timeout(row)}"
+        left = f"{duration(row.timeout_left)}{timeout_source(row)}"
+        yield f"  it reaches its queue timeout in {left}: then {at_timeout(row)}"
     elif row.no_timeout:
         yield f"  whether it has a queue timeout is not known ({row.no_timeout})"
     found = unblock_of(row, reading)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import BindParameter, bindparam, select, text
 
+from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.assemble import analyse
 from presman.analysis.caches import RowCache
 from presman.analysis.readings.reading import Reading
@@ -23,6 +24,7 @@ from presman.recording.chain_reader import (
     why_damaged,
 )
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
+from presman.recording.earlier_alerts import LOOKED_BACK, remembered, silent, since_answered
 from presman.recording.measure_tables import STRIP, window_selects
 from presman.recording.playback_values import (
     THERE,
@@ -198,6 +200,7 @@ class Playback(StoredRows):
         self.kind = kind
         self._reader = ChainReader()
         self._cache = RowCache()
+        self._last: Reading | None = None
         self.refresh()
 
     def __len__(self) -> int:
@@ -288,8 +291,33 @@ class Playback(StoredRows):
         return self.meaning(self.pair(index))
 
     def meaning(self, pair: Pair) -> Reading:
-        """Return the reading of a poll that is already decoded, with the forecasts stored with it."""
+        """Return the reading of a poll that is already decoded, with the forecasts stored with it.
+
+        It has the alerts of earlier polls that it cannot check, like that of a monitor that ran until then.
+        """
+        self._last = with_unchecked(self.before(pair), self._alone(pair))
+        return self._last
+
+    def _alone(self, pair: Pair) -> Reading:
         return as_shown(analyse(*pair, self._cache), pair[1])
+
+    def before(self, pair: Pair) -> Reading | None:
+        """Return the reading with the alerts that a poll may be unable to check, None if all views answer in time.
+
+        It is the last one that was asked for, if that has seen them, too.
+        """
+        previous, current = pair
+        views = silent(current) | (silent(previous) if previous is not None else set())
+        if previous is None or not views:
+            return None
+        last, index = self._last, self.index(current.at)
+        if last is not None and 0 < (polls := current.number - last.number) <= LOOKED_BACK:
+            is_in_between = self.index(last.at) == index - polls
+            if is_in_between and (polls == 1 or last.late):
+                return last
+        readable = self.readable(range(max(0, index - LOOKED_BACK), index))
+        polls_before = since_answered(((each, self.snapshot(each)) for each in readable), views)
+        return remembered(polls_before, lambda each: self._alone(self.pair(each)))
 
     def indexes(self, start: datetime | None = None, end: datetime | None = None) -> range:
         """Return the indexes of the polls between two instants, both included."""

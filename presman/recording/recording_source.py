@@ -7,6 +7,7 @@ from itertools import chain, islice
 from msgspec.structs import replace
 
 from presman.analysis.goals import Goal
+from presman.analysis.readings.reading import Reading
 from presman.base.formats import counted, duration
 from presman.base.release import Release
 from presman.recording.playback import Playback
@@ -191,6 +192,10 @@ class RecordingSource:
     def before(self) -> Snapshot | None:
         """Return the poll that the rates of the current one were computed from, None without one."""
         return self.playback.pair(self._next - 1)[0]
+
+    def reading_before(self) -> Reading | None:
+        """Return the reading with the alerts that the current poll may be unable to check, None without any."""
+        return self.playback.before(self.playback.pair(self._next - 1))
 
     def read(self, requests: Sequence[Request], within: float | None = None) -> Answer:  # noqa: ARG002 - never slow
         """Answer requests with the sections of the current poll."""

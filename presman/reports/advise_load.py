@@ -25,12 +25,24 @@ from presman.base.release import Release
 from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
 from presman.forecast.statement_history import Durations, ObservedDuration, kaplan_meier
-from presman.reports.whatif_replay import Replayed, Rules, bypassing, changed, observed_rules, replay
+from presman.reports import advise_services as services
+from presman.reports.whatif_replay import (
+    UNLIMITED,
+    Replayed,
+    Rules,
+    bypassing,
+    changed,
+    observed_rules,
+    replay,
+)
 from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 
 TRAINING_PART = 0.6
 """The part of the statements with a goal that the search sees; the rest is held back to judge its result."""
+
+_TRIES = 20
+"""How often a day is drawn until it has a statement: statements may come in bursts, with nothing between them."""
 
 _STRETCHES = 20
 """Number of stretches into which an observation is cut to draw other days from it."""
@@ -62,6 +74,15 @@ class ObservedPlan(Struct, frozen=True):
     def is_ordered(self) -> bool:
         """Whether one plan of levels without subplans orders all groups: only then presman changes levels."""
         return len({row.plan for row in self.directives.values()}) == 1 and not self.by_weight and not self.one_queue
+
+    @property
+    def services(self) -> frozenset[Group]:
+        """The services of an Autonomous Database that its customer may change; none elsewhere, or in another plan."""
+        return frozenset(
+            group
+            for group, row in self.directives.items()
+            if self.autonomous and row.plan in services.PLANS and group.name in services.SERVICES
+        )
 
 
 def observed_plan(previous: Snapshot | None, snapshot: Snapshot, reading: Reading) -> ObservedPlan:
@@ -110,7 +131,10 @@ def observed_arrivals(runs: StatementRuns, reading: Reading, plan: ObservedPlan)
 
 
 class Change(NamedTuple):
-    """A directive with a new value: servers (target), percent (limits, shares), a level, a DOP, seconds (timeouts)."""
+    """A directive with a new value: servers (target), percent (limits, shares), a level, a DOP, seconds (timeouts).
+
+    On an Autonomous Database: shares, or a number of statements at once (concurrency).
+    """
 
     kind: str
     group: Group | None
@@ -209,13 +233,23 @@ class ObservedLoad(Struct, frozen=True):
         row = self.plan.directives[group]
         return max(row[4:12])
 
+    def concurrency(self, group: Group) -> int | None:
+        """Return the concurrency limit of MEDIUM on an Autonomous Database, None if it is unknown or another group's.
+
+        It is the room that MEDIUM has for statements of its degree.
+        """
+        if group.name != services.MEDIUM or group not in self.plan.services or self.rules.target >= UNLIMITED:
+            return None
+        degree = self.plan.directives[group].parallel_degree_limit_p1 or 0
+        return self.allowed(group, self.percent(group)) // (2 * degree) if degree > 1 else None
+
     def played(self, choice: Choice, courses: int, over: ArrivalDay | None = None) -> ReplayOutcome:
         """Return the replay of a choice, over all statements unless a day is given."""
         arrivals, free = over or self.whole
-        caps = {each.group: 2 * each.value for each in choice if each.kind == "degree" and each.group is not None}
-        capped = [_capped(each, caps) for each in arrivals] if caps else arrivals
-        found = replay(capped, rules_of(self, choice), self.seed, courses, free)
-        slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, capped, strict=True)]
+        sizes = sizes_under(self, choice)
+        resized = [_resized(each, sizes) for each in arrivals] if sizes else arrivals
+        found = replay(resized, rules_of(self, choice), self.seed, courses, free)
+        slower = [(new.ran or 0.0) - (old.ran or 0.0) for old, new in zip(arrivals, resized, strict=True)]
         runs = {group for group, action in self.rules.actions.items() if action == "RUN"}
         return ReplayOutcome(
             found,
@@ -227,12 +261,38 @@ class ObservedLoad(Struct, frozen=True):
         )
 
 
-def _capped(each: Arrival, caps: Mapping[Group, int]) -> Arrival:
-    """Return a statement with fewer servers and a longer run: its work, servers times seconds, stays the same."""
-    most = caps.get(Group(each.con_id, each.group), each.servers)
-    if each.servers <= most:
-        return each
-    return each._replace(servers=most, ran=None if each.ran is None else each.ran * each.servers / most)
+class Size(NamedTuple):
+    """The servers of a group's statements under a choice: `then` for those that had `usual`, at most `then` else."""
+
+    usual: float
+    then: int
+
+    def of(self, servers: int) -> int:
+        """Return the servers of a statement that had so many."""
+        return self.then if servers >= self.usual else min(servers, self.then)
+
+
+def sizes_under(load: ObservedLoad, choice: Choice) -> dict[Group, Size]:
+    """Return the sizes that a choice changes: by a degree limit, or by the degree that a concurrency limit sets."""
+    found = {}
+    for kind, group, value in choice:
+        if kind == "degree" and group is not None:
+            found[group] = Size(inf, 2 * value)
+        elif kind == "concurrency" and group is not None:
+            now = load.plan.directives[group].parallel_degree_limit_p1 or 0
+            found[group] = Size(2 * now, 2 * services.degree(rules_of(load, choice).target, value))
+    return found
+
+
+def _resized(each: Arrival, sizes: Mapping[Group, Size]) -> Arrival:
+    """Return a statement with other servers: with fewer it runs longer, servers times seconds staying the same.
+
+    With more it runs no shorter: by how much it would is unknown.
+    """
+    size = sizes.get(Group(each.con_id, each.group))
+    servers = each.servers if size is None else size.of(each.servers)
+    longer = max(1.0, each.servers / max(1, servers))
+    return each._replace(servers=servers, ran=None if each.ran is None else each.ran * longer)
 
 
 class ReplayOutcome(NamedTuple):
@@ -269,6 +329,9 @@ def rules_of(load: ObservedLoad, choice: Choice) -> Rules:
         if group is not None and load.limits_servers(kind, group):
             limits[group] = load.allowed(group, value)
     limits = {group: limit * target // rules.target for group, limit in limits.items()}
+    for kind, group, value in choice:
+        if kind == "concurrency" and group is not None:
+            limits[group] = services.servers(target, value)
     timeouts = {group: float(value) for kind, group, value in choice if kind == "timeouts" and group is not None}
     plan = rules.plan
     if isinstance(plan, PlanBranch):
@@ -321,7 +384,8 @@ def other_days(load: ObservedLoad, many: int, *, held_back: bool) -> Iterator[Ar
     for number in range(many):
         random = Random(f"{load.seed}/day/{held_back}/{number}")
         drawn = [(came[n], n) for n in range(load.skipped)]
-        drawn += _drawn(came, (first, last), spans, came[-1], random)
+        tries = (_drawn(came, (first, last), spans, came[-1], random) for _ in range(_TRIES))
+        drawn += next(filter(None, tries), [(came[n], n) for n in range(first, last)])
         yield ArrivalDay(
             [
                 load.arrivals[n] if at < 0 else _again(load.arrivals[n], begin + timedelta(seconds=at), lasting, random)

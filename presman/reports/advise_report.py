@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, inf
+from statistics import fmean
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import counted, duration
 from presman.forecast.scheduler import Group
 from presman.reports import advise_load
+from presman.reports import advise_services as services
 from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_script import Scripts, written
 from presman.reports.advise_search import (
@@ -19,6 +21,9 @@ from presman.reports.advise_search import (
     Search,
     bounds,
     fitting,
+    grid,
+    is_target_free,
+    kinds_of,
     meets,
     percents,
     quantile,
@@ -40,6 +45,15 @@ ASSUMPTIONS = (
     "limits of containers stay as they were; they are not replayed",
     "a statement that timed out counts as one that never started; one that came before the observation began is "
     "replayed, but is not counted",
+)
+
+SERVICE_ASSUMPTIONS = (
+    *ASSUMPTIONS[:2],
+    "with a lower degree a statement of MEDIUM is taken to run longer, servers times seconds being the same, and to "
+    "have two sets of servers, twice the degree",
+    "shares are taken to order the queue as those of other plans do; what they do to CPU is shown if CPU was observed, "
+    "what they do to I/O is not",
+    ASSUMPTIONS[-1],
 )
 
 
@@ -128,7 +142,8 @@ class Advice(Struct, frozen=True):
 
     `before` is the number of statements that came before the observation: they are replayed but not counted. `cpu` is
     () if the first choice changes neither levels nor shares, or no CPU was observed; `servers_maximum` is
-    PARALLEL_MAX_SERVERS of all instances.
+    PARALLEL_MAX_SERVERS of all instances. `autonomous_target` is the target of an Autonomous Database, which follows
+    its CPUs, None elsewhere.
     """
 
     verdict: str
@@ -150,10 +165,11 @@ class Advice(Struct, frozen=True):
     assumptions: tuple[str, ...] = ASSUMPTIONS
     servers_maximum: int | None = None
     before: int = 0
+    autonomous_target: int | None = None
 
 
 class AdviceWanted(NamedTuple):
-    """A request for advice: goals, groups that must not lose, kinds of changes, the seed of the random order.
+    """A request for advice: goals, groups that must not lose, kinds of changes (none: the usual), the seed.
 
     `quick` is the most choices that quick advice tries, with fewer orders and days and without curves; 0: full advice.
     """
@@ -184,6 +200,7 @@ def advise(
     `cpu` are the CPU demands of the same period, if they were observed.
     """
     goals, keep, kinds, seed, quick = wanted
+    kinds = kinds or kinds_of(autonomous=plan.autonomous)[:4]
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
     error_now = _replay_error(load, before)
@@ -207,7 +224,7 @@ def advise(
         is_over = True
     if not verdict:
         finals = finals or _finals(search, before, 1, 1)
-        verdict, message = _judged(_is_met(finals, goals), kinds, error_now, can_tell=can_tell)
+        verdict, message = _judged([meets(after, goals) for _, after in finals], kinds, error_now, can_tell=can_tell)
     best = finals[0][0] if finals else PRESENT
     if best:
         found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
@@ -217,18 +234,21 @@ def advise(
         _replayed_choice(load, PRESENT, before, before, goals if can_tell else ()),
         tuple(_replayed_choice(load, choice, before, after, goals if can_tell else ()) for choice, after in finals),
         needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
-        servers_maximum=plan.maximum, before=load.skipped,
+        SERVICE_ASSUMPTIONS if plan.autonomous else ASSUMPTIONS, plan.maximum, load.skipped,
+        load.rules.target if plan.autonomous else None,
     )  # fmt: skip
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
-def _judged(is_met: bool, kinds: Sequence[str], error_now: float | None, *, can_tell: bool) -> tuple[str, str]:
-    """Return the verdict on the best choice, and its message."""
+def _judged(met: Sequence[bool], kinds: Sequence[str], error_now: float | None, *, can_tell: bool) -> tuple[str, str]:
+    """Return the verdict on the best choice, and its message; `met` says for each choice whether it meets all goals."""
     if not can_tell:
         off = "" if error_now is None else f", on average by {duration(error_now)}"
         return "unsure", f"whether a choice meets the goals is not known: the replay misses what was observed{off}"
     unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
-    return ("advised", "") if is_met else ("unmet", unmet)
+    if any(met):
+        unmet = "the first choice misses a goal; one below it would have met them all, at a higher cost or by chance"
+    return ("advised", "") if met[:1] == [True] else ("unmet", unmet)
 
 
 def _replay_error(load: ObservedLoad, before: ReplayOutcome) -> float | None:
@@ -272,11 +292,10 @@ def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFindi
 
 def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
     """Return the verdict and message that need no search, "" if there is none."""
-    if plan.autonomous:
+    if plan.autonomous and not plan.services:
         return "autonomous", (
-            "this is an Autonomous Database: its directives are changed by CS_RESOURCE_MANAGER, not by "
-            "DBMS_RESOURCE_MANAGER, and its target follows its CPUs; what CS_RESOURCE_MANAGER's concurrency_limit and "
-            "degree_of_parallelism make of servers is not known well enough to advise on them"
+            "this is an Autonomous Database, where CS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE changes DWCS_PLAN and "
+            "OLTP_PLAN: no directive of these was seen, and on a plan of your own there is no advice"
         )
     for each in found:
         if each.statements < each.needed:
@@ -303,11 +322,11 @@ def _finals(search: Search, before: ReplayOutcome, courses: int, days: int) -> l
 
 
 def _figures(choice: Choice, outcome: ReplayOutcome, search: Search) -> list[float]:
-    """Return the figures to minimise: the waits of goals and of groups, the target, the number of changes."""
+    """Return the figures to minimise: the waits of goals and groups, longer runs, the target, the number of changes."""
     waits = [quantile(outcome.of(goal.group), goal.part) for goal in search.goals]
     others = [quantile(outcome.of(group.name), 0.95) for group in search.load.groups]
     target = next((each.value for each in choice if each.kind == "target"), search.load.rules.target)
-    return [*waits, *others, target, len(choice)]
+    return [*waits, *others, fmean(outcome.slower), target, len(choice)]
 
 
 def _as_good(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -363,7 +382,33 @@ def _on_no_more_cpu(load: ObservedLoad, best: Choice) -> Iterable[str]:
         )
 
 
+def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
+    """Yield notes on an Autonomous Database."""
+    medium = next((limit for group in load.groups if (limit := load.concurrency(group))), None)
+    if "concurrency" in kinds and medium is None:
+        yield "the concurrency limit of MEDIUM is not tried: no statement of it was seen, or not its degree"
+    if medium is not None and medium <= services.SAME_DEGREE:
+        yield (
+            "the concurrency limit of MEDIUM is 1, 2 or 3, no view shows which, and it is taken to be 3: to undo a "
+            "change, set the limit that the first query of the script showed"
+        )
+    if "concurrency" in kinds:
+        yield (
+            "no concurrency limit below the present one is tried: by how much the higher degree would shorten a run is "
+            "not known"
+        )
+    yield (
+        "the degree that a concurrency limit sets is taken to be the target divided by twice the limit, from 2 to a "
+        "sixth of the target: so it was measured on 19c; the manual has no rule, so look at what the query at the end "
+        "of the script shows"
+    )
+    yield "no other service's concurrency limit can be changed, and the target follows the ECPUs (or OCPUs)"
+
+
 def _notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
+    if load.plan.autonomous:
+        yield from _service_notes(load, kinds)
+        return
     if not load.plan.directives:
         yield (
             "a file of arrivals names neither the plan nor its levels: all groups are taken to be on one level, and "
@@ -396,21 +441,36 @@ def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
     target, instances = load.rules.target, load.plan.instances
     factors = (0.5, 0.75, 0.875, 1, 1.125, 1.25, 1.5, 2)
     parts = (max(1, round(target * factor / instances)) for factor in factors)
-    if load.plan.maximum:
+    if load.plan.maximum and not load.plan.autonomous:
         parts = (min(part, load.plan.maximum // instances) for part in parts)
     targets = sorted({part * instances for part in parts} | {target})
     for goal in goals:
-        knobs: list[tuple[str, Knob, int, list[int]]] = [("PARALLEL_SERVERS_TARGET", ("target", None), target, targets)]
-        for group in (each for each in load.groups if each.name == goal.group):
-            steps = percents(load, group, min(sizes(load, group), default=1))
-            values = sorted({*fitting(load, group, steps[:: max(1, len(steps) // 8)]), load.percent(group), 100})
-            knobs.append((f"the limit of {group.name}", ("limits", group), load.percent(group), values))
+        knobs: list[_Axis] = []
+        if is_target_free(load):
+            knobs.append(("PARALLEL_SERVERS_TARGET", ("target", None), target, targets))
+        knobs += [axis for each in load.groups if each.name == goal.group for axis in _limit_axes(load, each)]
         for what, knob, now, values in knobs:
             choices = (PRESENT if value == now else frozenset({Change(*knob, value)}) for value in values)
             waits = (quantile(load.played(choice, courses).of(goal.group), goal.part) for choice in choices)
             points = tuple(zip(values, map(_finite, waits), strict=True))
-            unit = "servers" if knob[0] == "target" else "%"
+            unit = _UNITS[knob[0]]
             yield WaitCurve(f"{goal.percentile} wait of {goal.group}", goal.seconds, what, unit, now, points)
+
+
+_Axis = tuple[str, Knob, int, list[int]]
+_UNITS = {"target": "servers", "limits": "%", "concurrency": "at once"}
+
+
+def _limit_axes(load: ObservedLoad, group: Group) -> Iterable[_Axis]:
+    """Yield a curve's axis for the limit of a group that can be changed: name, directive, present value, values."""
+    if not load.plan.autonomous:
+        steps = percents(load, group, min(sizes(load, group), default=1))
+        values = sorted({*fitting(load, group, steps[:: max(1, len(steps) // 8)]), load.percent(group), 100})
+        yield f"the limit of {group.name}", ("limits", group), load.percent(group), values
+    elif (limit := load.concurrency(group)) is not None:
+        knob = "concurrency", group
+        values = sorted({limit, *grid(load, ["concurrency"], ()).get(knob, ())})
+        yield f"the concurrency limit of {group.name}", knob, limit, values
 
 
 def _replayed_choice(
@@ -459,4 +519,8 @@ def in_words(load: ObservedLoad, change: Change) -> str:
         return f"level of {name} {load.level(group)} -> {value}"
     if kind == "shares" and group is not None:
         return f"share of {name} {load.percentage(group)} -> {value}"
+    if kind == "concurrency" and group is not None:
+        degree = load.plan.directives[group].parallel_degree_limit_p1
+        then = services.at_once(load.rules.target, value), services.degree(load.rules.target, value)
+        return f"concurrency limit of {name} {load.concurrency(group)} -> {then[0]} (degree {degree} -> {then[1]})"
     return f"degree limit of {name} -> {value}" if kind == "degree" else f"queue timeout of {name} -> {value} s"

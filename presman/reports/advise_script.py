@@ -1,6 +1,7 @@
 """Advice as SQL: a script that makes the changes through DBMS_RESOURCE_MANAGER, and one to undo them. Never run here.
 
 Parameters are those of UPDATE_PLAN_DIRECTIVE in PL/SQL Packages and Types Reference 19c; -1 resets one to its default.
+On an Autonomous Database they are those of CS_RESOURCE_MANAGER, which has no pending area for the plans it comes with.
 """
 
 import re
@@ -43,10 +44,10 @@ def written(load: ObservedLoad, choice: Choice) -> tuple[Scripts | None, list[st
     """Return the scripts of a choice, or the reason why there are none."""
     if not choice:
         return None, []
-    if load.plan.autonomous:
-        return None, ["an Autonomous Database is changed by CS_RESOURCE_MANAGER: there is no script for it"]
+    if load.plan.autonomous and any(each.group not in load.plan.services for each in choice):
+        return None, ["CS_RESOURCE_MANAGER changes only the services of an Autonomous Database: there is no script"]
     try:
-        return scripts(load, choice), []
+        return (_service_scripts if load.plan.autonomous else scripts)(load, choice), []
     except InputError as problem:
         return None, [str(problem)]
 
@@ -155,10 +156,54 @@ def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -
 
 
 def _directives(values: Mapping[tuple[str, Group], Mapping[str, int]]) -> Sequence[str]:
-    lines = []
+    lines: list[str] = []
     for (plan, group), parameters in values.items():
-        lines.append("    DBMS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE(")
         given = {"plan": quoted(plan), "group_or_subplan": quoted(group.name), **parameters}
-        lines += [f"      {name} => {value}," for name, value in given.items()]
-        lines[-1] = lines[-1].removesuffix(",") + ");"
+        lines += _call("DBMS_RESOURCE_MANAGER.UPDATE_PLAN_DIRECTIVE", given, "    ")
     return lines
+
+
+def _call(procedure: str, given: Mapping[str, object], indent: str = "  ") -> list[str]:
+    lines = [f"{indent}{procedure}(", *(f"{indent}  {name} => {value}," for name, value in given.items())]
+    return [*lines[:-1], lines[-1].removesuffix(",") + ");"]
+
+
+# ---- Services of an Autonomous Database.
+
+_RULES = "SELECT * FROM CS_RESOURCE_MANAGER.LIST_CURRENT_RULES();"
+_UPDATE, _REVERT = ("CS_RESOURCE_MANAGER." + name for name in ("UPDATE_PLAN_DIRECTIVE", "REVERT_TO_DEFAULT_VALUES"))
+
+
+def _service_scripts(load: ObservedLoad, choice: Choice) -> Scripts:
+    """Return both scripts. A limit of MEDIUM that was never set can only be reverted: setting it frees all servers."""
+    new: dict[str, dict[str, int]] = {}
+    old: dict[str, dict[str, int]] = {}
+    reverted = list[str]()
+    for kind, group, value in sorted(choice, key=str):
+        if group is None:
+            continue
+        name, parameter = quoted(group.name), "shares" if kind == "shares" else "concurrency_limit"
+        new.setdefault(name, {})[parameter] = value
+        former = load.percentage(group) if kind == "shares" else load.concurrency(group)
+        if former is None or (kind == "concurrency" and load.percent(group) < 100):
+            reverted += _call(_REVERT, {"consumer_group": name, parameter: "TRUE"})
+        else:
+            old.setdefault(name, {})[parameter] = former
+    return Scripts(
+        _service_script("Makes the changes", _updates(new)),
+        _service_script("Undoes the changes", [*reverted, *_updates(old)]),
+    )
+
+
+def _updates(values: Mapping[str, Mapping[str, int]]) -> list[str]:
+    return [line for name, given in values.items() for line in _call(_UPDATE, {"consumer_group": name, **given})]
+
+
+def _service_script(what: str, calls: Sequence[str]) -> str:
+    lines = [
+        f"-- {what}. Written by presman, which runs nothing. Read it, and try it where it may fail, first.",
+        "-- Run it as ADMIN, and keep what the first query shows: it is not known whether a call keeps the limits of",
+        "-- run time and I/O of a service (ELAPSED_TIME_LIMIT, IO_MEGABYTES_LIMIT), which it does not name.",
+        "SET DEFINE OFF",
+    ]
+    return "\n".join([*lines, _RULES, "BEGIN", *calls, "END;", "/", _RULES]) + "\n"

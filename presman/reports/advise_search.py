@@ -11,11 +11,28 @@ from typing import NamedTuple
 
 from presman.analysis.goals import Goal
 from presman.forecast.scheduler import LEVELS, Group
-from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ReplayOutcome, other_days
+from presman.reports import advise_services as services
+from presman.reports.advise_load import (
+    PRESENT,
+    Change,
+    Choice,
+    Knob,
+    ObservedLoad,
+    ReplayOutcome,
+    other_days,
+)
 from presman.reports.whatif_replay import UNLIMITED, is_longer
 
 KINDS = ("target", "limits", "levels", "shares", "degree", "timeouts")
 """Kinds of changes. The last two delay or end statements, so they are tried only on request."""
+
+EVERY_KIND = tuple(dict.fromkeys((*KINDS, *services.KINDS)))
+
+
+def kinds_of(*, autonomous: bool) -> tuple[str, ...]:
+    """Return the kinds of changes that the owner of a database can make; four at most are tried unless asked for."""
+    return services.KINDS if autonomous else KINDS
+
 
 _MOST_VALUES = 6
 """The most values to try for one directive."""
@@ -28,7 +45,7 @@ def grid(load: ObservedLoad, kinds: Iterable[str], goals: Sequence[Goal]) -> dic
     names = {goal.group for goal in goals}
     groups = sorted(load.groups, key=lambda group: (group.name not in names, group))
     found: dict[Knob, tuple[int, ...]] = {}
-    for kind in (kind for kind in KINDS if kind in kinds):
+    for kind in (kind for kind in kinds_of(autonomous=load.plan.autonomous) if kind in kinds):
         if kind == "target":
             found[kind, None] = _targets(load)
         else:
@@ -80,7 +97,7 @@ def _levels(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...
 
 
 def _shares(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
-    if load.level(group) is None:
+    if load.level(group) is None and group not in load.plan.services:
         return ()
     present = load.percentage(group)
     values = {max(1, round(present * factor)) for factor in (0.25, 0.5, 2, 4)}
@@ -90,6 +107,16 @@ def _shares(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...
 def _degrees(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
     degree = max(sizes(load, group), default=0) // 2
     return tuple(degree // part for part in (8, 4, 2) if degree // part >= 2)
+
+
+def _concurrencies(load: ObservedLoad, group: Group, _has_goal: bool) -> tuple[int, ...]:
+    """Return the concurrency limits of MEDIUM that come of the present degree and of lower ones."""
+    present, target = load.concurrency(group), load.rules.target
+    if present is None:
+        return ()
+    degree = load.plan.directives[group].parallel_degree_limit_p1 or 0
+    limits = {target // (2 * max(2, round(degree * factor))) for factor in (0.25, 0.5, 0.75, 1)}
+    return tuple(sorted(limit for limit in limits if limit > present))
 
 
 def _timeouts(load: ObservedLoad, group: Group, has_goal: bool) -> tuple[int, ...]:
@@ -103,6 +130,7 @@ _VALUES: Mapping[str, Callable[[ObservedLoad, Group, bool], tuple[int, ...]]] = 
     "shares": _shares,
     "degree": _degrees,
     "timeouts": _timeouts,
+    "concurrency": _concurrencies,
 }
 
 
@@ -241,7 +269,7 @@ class Search:
         self._on_choice = on_choice
         self.score(PRESENT)
         generous = self._generous()
-        parts = [frozenset(each for each in generous if each.kind == kind) for kind in KINDS]
+        parts = [frozenset(each for each in generous if each.kind == kind) for kind in EVERY_KIND]
         self._vary(PRESENT, self.grid)
         for start in dict.fromkeys([PRESENT, generous, *parts, self._others_limited()]):
             self._descend(start, self._distinct())
@@ -279,7 +307,10 @@ class Search:
         return sorted(choices, key=lambda choice: (fmean(totals[choice]), len(choice)))
 
     def _generous(self) -> Choice:
-        """Return the choice that puts groups with a goal first, removes their limits, and has the largest target."""
+        """Return the choice that puts groups with a goal first, removes their limits, and has the largest target.
+
+        Of services, none of which is first, those with a goal get the most shares and the others the fewest.
+        """
         names = {goal.group for goal in self.goals}
         first = min(self.load.level(group) or LEVELS for group in self.load.groups if group.name in names)
         found = set()
@@ -289,6 +320,8 @@ class Search:
                 found.add(Change(kind, group, max(values)))
             elif kind == "levels" and asked and level is not None and min(values) < level:
                 found.add(Change(kind, group, min(values)))
+            elif kind in services.KINDS and self.load.plan.autonomous:
+                found.add(Change(kind, group, max(values) if asked else min(values)))
             elif kind == "levels" and not asked and level == first:
                 found.add(Change(kind, group, max(values)))
         return frozenset(found)
@@ -397,11 +430,25 @@ def meets(outcome: ReplayOutcome, goals: Sequence[Goal]) -> bool:
     return all(quantile(outcome.of(goal.group), goal.part) <= goal.seconds for goal in goals)
 
 
+def is_target_free(load: ObservedLoad) -> bool:
+    """Whether another target changes nothing else.
+
+    The target of an Autonomous Database follows its CPUs, and so do the degree of HIGH, and that of MEDIUM under a
+    concurrency limit of its own (then PARALLEL_SERVER_LIMIT is 100).
+    """
+    percents = {group.name: load.percent(group) for group in load.groups}
+    return not load.plan.autonomous or ("HIGH" not in percents and percents.get(services.MEDIUM, 0) < 100)
+
+
 def servers_needed(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> int | None:
-    """Return the smallest target that meets the goals without limits on their groups, None if no target does."""
-    free = frozenset(
-        Change("limits", group, 100) for group in load.groups if group.name in {goal.group for goal in goals}
-    )
+    """Return the smallest target that meets the goals, None if none does or that cannot be replayed.
+
+    It does without limits on the groups of the goals where these can be changed.
+    """
+    names = {goal.group for goal in goals if not load.plan.autonomous}
+    free = frozenset(Change("limits", group, 100) for group in load.groups if group.name in names)
+    if not is_target_free(load):
+        return None
 
     def suffices(target: int) -> bool:
         return meets(load.played(free | {Change("target", None, target)}, courses), goals)

@@ -116,7 +116,9 @@ def closing(advice: Advice) -> Iterable[str]:
     """Yield the conclusions, and how certain they are."""
     if advice.message:
         yield advice.message[0].upper() + advice.message[1:] + "."
-    if (needed := advice.servers_needed) is not None:
+    if (target := advice.autonomous_target) is not None:
+        yield from _more_cpus(advice, target)
+    elif (needed := advice.servers_needed) is not None:
         most = advice.servers_maximum
         more = f", for which PARALLEL_MAX_SERVERS ({most}) must be raised as well" if most and needed > most else ""
         yield (
@@ -128,7 +130,7 @@ def closing(advice: Advice) -> Iterable[str]:
     if advice.choices and (why := _why_unreliable(advice)):
         yield f"{why}: take the waits under other directives as rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
-        yield f"The first choice costs others: {'; '.join(losers)}."
+        yield f"What the first choice costs: {'; '.join(losers)}."
     if advice.cpu:
         moved = [each for each in advice.cpu if abs(each.after - each.before) > max(1, 0.01 * each.wanted)]
         lacks = (f"{each.group} {duration(each.before)} -> {duration(each.after)}" for each in moved)
@@ -138,6 +140,18 @@ def closing(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
         if advice.choices and advice.choices[0].changes:
             yield from _certainty(each, advice)
+
+
+def _more_cpus(advice: Advice, target: int) -> Iterable[str]:
+    """Yield how many more CPUs of an Autonomous Database would do: its target follows them."""
+    if (needed := advice.servers_needed) is not None:
+        factor = ceil(10 * needed / target) / 10
+        yield (
+            f"It would take about {factor:g} times as many ECPUs (or OCPUs): the target follows them, and "
+            f"{counted(needed, 'server')} in place of {target} would do."
+        )
+    elif advice.verdict == "unmet" and not advice.interrupted:
+        yield "Whether more ECPUs (or OCPUs) would do is not known."
 
 
 def _why_unreliable(advice: Advice) -> str:
@@ -186,7 +200,10 @@ def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
     promise = f"{each.percentile} {usual} ({low} to {high} in {stretches}, when {part} start in time)"
     yield f"{each.goal}: under the first choice {promise}; {met}."
     if each.advised_high is None or each.advised_high > each.limit:
-        yield f"That it would meet {each.goal} again is not sure: {high} is more than {duration(each.limit)}."
+        limit = duration(each.limit)
+        if high == limit and each.advised_high is not None:  # the difference is less than a second
+            high, limit = f"{each.advised_high:.1f} s", f"{each.limit:.1f} s"
+        yield f"That it would meet {each.goal} again is not sure: {high} is more than {limit}."
 
 
 # ---- The page.

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, StartForecast
 from presman.base.formats import number
@@ -23,7 +23,18 @@ from presman.forecast.course import HORIZON, Draw, PastArrival, Played, QueueNow
 from presman.forecast.forecaster import ONE_LOOK, PENDING, ForecastBasis
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
-from presman.reports.advise_load import ArrivalDay, Change, Choice, Knob, ObservedLoad, observed_plan, rules_of
+from presman.reports import advise_services as services
+from presman.reports.advise_load import (
+    ArrivalDay,
+    Change,
+    Choice,
+    Knob,
+    ObservedLoad,
+    Size,
+    observed_plan,
+    rules_of,
+    sizes_under,
+)
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import UNLIMITED, changed, observed_rules
 from presman.rows.snapshot import Snapshot
@@ -92,9 +103,10 @@ class PresentLimits(Struct, frozen=True):
         plan, target = self.load.plan, self.load.rules.target
         places = {group: index for index, group in enumerate(self.titles)}
         groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
-        limits = [limit for group in groups for limit in self._of_group(group)]
+        of_group = self._of_service if plan.autonomous else self._of_group
+        limits = [limit for group in groups for limit in of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
-        if target < UNLIMITED:
+        if target < UNLIMITED and not plan.autonomous:
             step = max(1, target // (16 * plan.instances)) * plan.instances
             most, why = plan.maximum or 10 * target, " (PARALLEL_MAX_SERVERS)" if plan.maximum else ""
             yield PlanLimit(TARGET, "all", "PARALLEL_SERVERS_TARGET", target, " servers", most, step, why_most=why)
@@ -116,6 +128,14 @@ class PresentLimits(Struct, frozen=True):
                 title = self.titles.get(group, group.name)
                 yield PlanLimit((kind, group), title, called, now[kind], unit, most, step)
 
+    def _of_service(self, group: Group) -> Iterator[PlanLimit]:
+        load, title = self.load, self.titles.get(group, group.name)
+        if (limit := load.concurrency(group)) is not None:
+            most = services.most_limit(load.rules.target)
+            yield PlanLimit(("concurrency", group), title, "concurrency limit", limit, "", most, 1)
+        if group in load.plan.services:
+            yield PlanLimit(("shares", group), title, "shares", load.percentage(group), "", 100, 1)
+
     def possible(self, choice: Choice) -> Choice:
         """Return the changes whose groups the plan still has."""
         return frozenset(each for each in choice if each.group is None or each.group in self.load.plan.directives)
@@ -130,6 +150,10 @@ class PresentLimits(Struct, frozen=True):
             found.append("More servers at once share the same CPUs: statements may run longer than presman assumes.")
         if any(each.kind == "degree" for each in choice):
             found.append("Statements already queued keep their degree; a lower limit is for those that come later.")
+        for each in choice:
+            if each.kind == "concurrency":
+                many, degree = (rule(then.target, each.value) for rule in (services.at_once, services.degree))
+                found.append(f"MEDIUM then runs {many} at once, with a degree of {degree}; those queued keep theirs.")
         return found
 
     def _lacks(self, choice: Choice) -> str:
@@ -186,18 +210,24 @@ def of_group(group: Group, reading: Reading, *, of_cpu: bool = False) -> Knob:
     """Return the limit that delays a group: that for which the head of its queue waits, else that of its CPU."""
     head = next((each for each in reading.heads if (each.con_id, each.group) == group), None)
     if head is not None and not of_cpu:
-        return _binding(head, group)
+        return _binding(head, group, reading)
     row = next((each for each in reading.cluster_groups() if (each.con_id, each.name) == group), None)
     verdict = None if row is None else row.verdict
-    if verdict is Verdict.CAPPED:
+    if verdict in LIMITED:
         return "cpu", group
-    return ("shares" if verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE} else "limits"), group
+    if verdict in {Verdict.STARVED, Verdict.SHORT, Verdict.ZERO_SHARE}:
+        return "shares", group
+    return _of_servers(group, reading)
 
 
-def _binding(head: QueueHead, group: Group) -> Knob:
+def _of_servers(group: Group, reading: Reading) -> Knob:
+    return ("concurrency" if reading.header.autonomous and group.name == services.MEDIUM else "limits"), group
+
+
+def _binding(head: QueueHead, group: Group, reading: Reading) -> Knob:
     by_group = any(each.group for each in head.shortages) or head.cause is Cause.GROUP
-    if by_group or (head.cause is Cause.NEVER_FITS and not head.starts_alone):
-        return "limits", group
+    if by_group or (head.cause is Cause.NEVER_FITS and not head.is_too_large_for_target):
+        return _of_servers(group, reading)
     return ("shares", group) if head.cause is Cause.NOT_CHOSEN else TARGET
 
 
@@ -388,18 +418,19 @@ def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
     """Return the queue under a choice. Waiting statements keep their degree; limits of containers stay."""
     if not choice:
         return now
-    caps = {each.group: 2 * each.value for each in choice if each.kind == "degree"}
-    arrivals = [_capped(each, caps.get(each.group, each.servers)) for each in now.arrivals] if caps else now.arrivals
+    sizes = sizes_under(load, choice)
+    arrivals = [_resized(each, sizes.get(each.group)) for each in now.arrivals] if sizes else now.arrivals
     return now._replace(limits=_limits(now.limits, load, choice), arrivals=arrivals)
 
 
-def _capped(each: PastArrival, most: int) -> PastArrival:
-    """Return an arrival with fewer servers and a longer run: its work, servers times seconds, stays the same."""
-    if each.servers <= most:
-        return each
-    times, lasts = each.servers / most, each.duration
+def _resized(each: PastArrival, size: Size | None) -> PastArrival:
+    """Return an arrival with other servers: with fewer it runs longer, servers times seconds staying the same."""
+    servers = each.servers if size is None else size.of(each.servers)
+    if servers >= each.servers:
+        return each._replace(servers=servers)
+    times, lasts = each.servers / servers, each.duration
     longer = Durations(tuple(times * one for one in lasts.times), lasts.survival, times * lasts.mean)
-    return each._replace(servers=most, duration=longer)
+    return each._replace(servers=servers, duration=longer)
 
 
 def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:

@@ -92,12 +92,15 @@ class GroupMetricHistory(NamedTuple):
     intsize_csec: int
     consumer_group_name: str
     num_cpus: int | None
+    running_sessions_limit: float | None
     avg_running_sessions: float
     avg_waiting_sessions: float
+    io_requests: int | None
     io_megabytes: int
     avg_active_parallel_stmts: float | None
     avg_queued_parallel_stmts: float | None
     avg_active_parallel_servers: float | None
+    parallel_servers_limit: int | None
 
 
 class CpuExhausted(NamedTuple):

@@ -1,8 +1,8 @@
 """Listener of `presman serve` and `presman metrics`: sockets, connections, their limits and deadlines, TLS.
 
-Connections are accepted here so that strangers cannot take all of them. A client that is not known has a limited time
-for one request. When no slot is left, the connection that has been silent for longest is closed: a client that is
-known gets in even from an address that has taken all other slots.
+Connections are accepted here so that strangers cannot take all of them. Nothing is done for a connection before its
+first bytes have come: these show whether its client is known, and then it gets a slot even from an address that has
+taken all others. A client that is not known has a limited time for one request, and gets a slot if there is one.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
+from itertools import chain
 from typing import Any
 
 from aiohttp import web
@@ -26,8 +27,15 @@ SILENCE = 10.0
 CHECK_EVERY = 0.5
 """Seconds between two checks for connections that are past their deadline."""
 
-READING_TURNS = 6
-"""Turns of the event loop until what a connection has already sent is read."""
+READING_TURNS, CLOSING_TURNS = 6, 2
+"""Turns of the event loop until a request that has already come is answered, and until a connection is closed."""
+
+UNHEARD, MOMENT = 48, 0.02
+"""Connections that have sent nothing yet, and the seconds that each of them has before it is closed for another."""
+
+PAUSE = 0.05
+"""Seconds in which connections wait to be accepted after some were refused: clients that come again at once would
+otherwise keep a processor busy."""
 
 REST = 0.1
 """Seconds until the next attempt after the system could not accept a connection."""
@@ -92,11 +100,17 @@ class _PlainErrors(web.RequestHandler):
         return answer
 
 
+Server = Callable[[], asyncio.Protocol]
+"""Maker of what answers a connection."""
+
+
 class _Connection:
     """An accepted connection. `transport` is None until it is made, which over TLS requires a handshake."""
 
-    def __init__(self, line: socket.socket, begun: float) -> None:
+    def __init__(self, line: socket.socket, address: str, server: Server, begun: float) -> None:
         self.line = line
+        self.address = address
+        self.server = server
         self.begun = begun
         self.deadline: float | None = begun + SILENCE
         self.protocol: asyncio.Protocol | None = None
@@ -116,9 +130,8 @@ class _Connection:
 class Connections:
     """Acceptor of connections, at most `most` at a time and `of_one` of an address, which closes those that are late.
 
-    `at_once` are accepted before any is read: of a flood nearly all are closed again at little cost. A request must
-    come in time; after it the connection may last until it is `longest` old, None for as long as it likes.
-    `is_known` returns whether what a connection has already sent shows that its client is authenticated.
+    A request must come in time; after it the connection may last until it is `longest` old, None for as long as it
+    likes. `is_known` returns whether what a connection has already sent shows that its client is authenticated.
     """
 
     def __init__(
@@ -126,18 +139,20 @@ class Connections:
         most: int,
         of_one: int,
         note: Callable[[str], None],
-        at_once: int = 1,
         *,
         longest: float | None = None,
         certificates: Certificates | None = None,
         is_known: Callable[[bytes], bool] | None = None,
     ) -> None:
-        self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one)
-        self._open: set[_Connection] = set()
-        self._at_once = at_once
         self._longest = longest
         self._certificates = certificates
         self._is_known = is_known if certificates is None else None
+        self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one, spares_new=self._is_known is not None)
+        self._open: set[_Connection] = set()
+        self._unheard: dict[_Connection, None] = {}
+        """Connections without a slot, as nothing has come from them yet; the oldest first."""
+        self._has_refused = self._must_read = self._must_close = False
+        """Whether one was refused, and whether one must be read or closed before more are accepted."""
         self._full = RateLimited(note, pause=MINUTE)
         self._refused = RateLimited(note, pause=MINUTE)
 
@@ -151,16 +166,17 @@ class Connections:
 
     def cut_all_but(self, kept: Collection[object]) -> None:
         """End all connections except those of the given protocols."""
-        for connection in self._open:
+        for connection in [*self._unheard, *self._open]:
             if connection.protocol not in kept:
+                self._leave(connection)
                 connection.cut()
 
-    async def accept(self, listening: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
+    async def accept(self, listening: socket.socket, server: Server) -> None:
         """Accept connections from a socket until this is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             try:
-                line, address = await loop.sock_accept(listening)
+                first = await loop.sock_accept(listening)
             except ConnectionError:  # it is already gone
                 continue
             except OSError as error:
@@ -168,43 +184,76 @@ class Connections:
                 await asyncio.sleep(REST)
                 continue
             self._forget()
-            accepted = [self._take(line, address[0], loop.time())]
-            for line, address in _waiting(listening, self._at_once):
-                accepted.append(self._take(line, address[0], loop.time()))
-                if self._must_read_first(len(accepted)):
+            self._has_refused = self._must_read = self._must_close = False
+            for line, (address, *_) in chain((first,), _waiting(listening)):
+                self._take(_Connection(line, address, server, loop.time()))
+                if self._must_read or self._must_close or len(self._unheard) >= UNHEARD:
                     break
-            for each in self._open.intersection(accepted):
-                each.making = asyncio.create_task(self._make(each, server))
-            for _ in range(READING_TURNS if self._must_read_first(len(accepted)) else 1):
+            for _ in range(READING_TURNS if self._must_read else CLOSING_TURNS):
                 await asyncio.sleep(0)  # without a pause nothing would be read or closed
+            if self._has_refused and not self._must_read:
+                await asyncio.sleep(PAUSE)
+            while len(self._unheard) >= UNHEARD and not self._close_oldest(loop.time()):
+                await asyncio.sleep(MOMENT)
 
-    def _must_read_first(self, accepted: int) -> bool:
-        """Return whether the new connections must be read before others take their slots."""
-        return self._is_known is None and self._slots.should_read_now(accepted)
+    def _take(self, connection: _Connection) -> None:
+        """Give a connection a slot or close it; if nothing has come from it yet, do so when something comes."""
+        if not self._hear(connection):
+            self._unheard[connection] = None
+            asyncio.get_running_loop().add_reader(connection.line, self._hear, connection)
 
-    def _take(self, line: socket.socket, address: str, now: float) -> _Connection:
-        """Return a connection; it is in `_open` if there was a slot for it."""
-        connection = _Connection(line, now)
-        has_slot, replaced = self._slots.take(connection, address, now)
+    def _close_oldest(self, now: float) -> bool:
+        """Close the oldest connection from which nothing has come; return False if it has been there for too short."""
+        oldest = next(iter(self._unheard))
+        if self._hear(oldest):
+            return True
+        if now - oldest.begun >= MOMENT:
+            self._leave(oldest)
+            oldest.line.close()
+        return now - oldest.begun >= MOMENT
+
+    def _leave(self, connection: _Connection) -> None:
+        """Note that a connection no longer waits for its first bytes."""
+        if connection in self._unheard:
+            del self._unheard[connection]
+            asyncio.get_running_loop().remove_reader(connection.line)
+
+    def _hear(self, connection: _Connection) -> bool:
+        """If something has come from a connection, give it a slot or close it; return whether something has."""
+        try:
+            sent = connection.line.recv(LONGEST_HEAD, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:  # it is already gone
+            sent = b""
+        self._leave(connection)
+        is_known = self._is_known is not None and self._is_known(sent)
+        if sent and self._has_slot(connection, Standing.SAFE if is_known else Standing.SILENT):
+            self._open.add(connection)
+            connection.making = asyncio.create_task(self._make(connection))
+            self._must_read |= is_known
+        else:
+            connection.line.close()
+        return True
+
+    def _has_slot(self, connection: _Connection, standing: Standing) -> bool:
+        """Return whether a connection gets a slot, for which another may have to be closed."""
+        now = asyncio.get_running_loop().time()
+        has_slot, replaced = self._slots.take(connection, connection.address, now, standing)
         if replaced is not None:
             self._open.discard(replaced)
             replaced.cut()
-            self._full.note("web server: all connections are in use: the longest idle ones are closed")
-        if not has_slot:
-            line.close()
-            return connection
-        self._open.add(connection)
-        if self._is_known is not None:
-            with suppress(OSError):  # nothing has come yet
-                if self._is_known(line.recv(LONGEST_HEAD, socket.MSG_PEEK)):
-                    self._slots.rise(connection, Standing.SAFE, now)
-        return connection
+            self._must_close = True
+        if replaced is not None or not has_slot:
+            self._full.note("web server: all connections are in use: idle ones are closed, or new ones refused")
+        self._has_refused |= not has_slot
+        return has_slot
 
-    async def _make(self, connection: _Connection, server: Callable[[], asyncio.Protocol]) -> None:
+    async def _make(self, connection: _Connection) -> None:
         """Pass a connection to the server, over TLS after a handshake, unless it was closed in the meantime."""
         if connection.line.fileno() < 0:
             return
-        protocol = connection.protocol = server()
+        protocol = connection.protocol = connection.server()
         context = None if self._certificates is None else self._certificates.context()
         loop = asyncio.get_running_loop()
         with suppress(OSError):  # also errors of TLS, which are the client's
@@ -220,8 +269,9 @@ class Connections:
             await asyncio.sleep(min(CHECK_EVERY, SILENCE / 4))
             self._forget()
             now = asyncio.get_running_loop().time()
-            for connection in self._open:
+            for connection in [*self._unheard, *self._open]:
                 if connection.deadline is not None and connection.deadline <= now:
+                    self._leave(connection)
                     connection.cut()
 
     def _forget(self) -> None:
@@ -231,12 +281,10 @@ class Connections:
             self._slots.leave(connection)
 
 
-def _waiting(listening: socket.socket, most: int) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
-    """Yield at most `most` connections that wait to be accepted; after an error end: the next accept reports it."""
+def _waiting(listening: socket.socket) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
+    """Yield connections that wait to be accepted, for a TURN; after an error end: the next accept reports it."""
     end = time.monotonic() + TURN
-    for _ in range(most):
-        if time.monotonic() > end:
-            return
+    while time.monotonic() < end:
         try:
             line, address = listening.accept()
         except ConnectionError:  # it is already gone

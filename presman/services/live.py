@@ -192,6 +192,10 @@ class Readings:
         """Forget what was read before: the next poll counts as the first, without rates."""
         self.previous = self._reading = None
 
+    def remember(self, reading: Reading | None) -> None:
+        """Take the reading before the next poll, which has the alerts that this one may be unable to check."""
+        self._reading = reading
+
     def read(self, snapshot: Snapshot) -> ReadingCame:
         """Return the reading of the next poll."""
         from presman.analysis.advice.to_do import with_unchecked

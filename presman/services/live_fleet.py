@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.steady_step import SteadyStep
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
@@ -62,6 +62,7 @@ class WatchedDatabase:
         self._listener: Callable[[LiveEvent], object] | None = None
         self._lock = threading.Lock()
         self._readings = Readings(target.notifier)
+        self.steady_step = SteadyStep()
         self.sampler = sampler_of(
             target._replace(interval=interval), self._on_event, detail_level=DetailLevel.NARROW,
             needs=PollNeeds(few=True), phase=phase, carry_out=carry_out,
@@ -231,8 +232,6 @@ class LiveFleet:
             )
             for index, target in enumerate(targets)
         }  # fmt: skip
-        self._advised_reading: Reading | None = None
-        self._to_do = ""
         self._stopping = threading.Event()
         self._starter = threading.Thread(target=self._start_all, name="presman-fleet", daemon=True)
 
@@ -273,14 +272,11 @@ class LiveFleet:
         return [database.member() for database in self.databases.values()]
 
     def to_do(self, name: str) -> str:
-        """Return the one thing to do about a database. It is computed on demand, once for each poll."""
-        reading = self.databases[name].live_reading
-        if reading is None:
-            return ""
-        if reading is not self._advised_reading:
-            found = to_do(reading)
-            self._advised_reading, self._to_do = reading, "" if found is None else found.text
-        return self._to_do
+        """Return the one thing to do about a database, as steady as on its own screen. It is computed on demand."""
+        database = self.databases[name]
+        reading = database.live_reading
+        found = None if reading is None else database.steady_step.take(reading).step
+        return "" if found is None else found.text
 
     @property
     def is_settled(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from presman.analysis.advice.to_do import to_do
 from presman.analysis.caches import once
 from presman.analysis.collapsed_rows import collapse_queue
 from presman.analysis.goals import share
@@ -14,11 +15,13 @@ from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     RunningStatement,
     downgrade_in_words,
+    group_title,
     is_downgrade,
+    urgency,
 )
 from presman.analysis.trends import Watch
 from presman.analysis.trends.statement_runs import StatementRun
-from presman.base.formats import count, counted, duration, listed, percent
+from presman.base.formats import as_of, count, counted, duration, listed, percent
 from presman.figures.drawing.lines import Line, Run, length, spark, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS, held_servers
 from presman.figures.history_figures import GOALS, LEDGER, USUAL
@@ -52,7 +55,9 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     header, pool = reading.header, reading.header.servers
     name = header.px_managed.upper()
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
-    facts += [("   in use ", "dim"), (count(pool.in_use), ""), ("  counted ", "dim"), (count(pool.counted), "")]
+    in_use = as_of(count(pool.in_use), reading.age_of("V$PX_PROCESS_SYSSTAT"))
+    in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
+    facts += [("   in use ", "dim"), (in_use, ""), ("  counted ", "dim"), (in_queue, "")]
     target, equals, parts = header.target.partition(" = ")
     facts += [(" of target ", "dim"), (target, ""), (f"{equals}{parts}", "dim")]
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
@@ -180,10 +185,20 @@ def _held(group: GroupReading) -> str:
 
 
 @once
+def in_order(reading: Reading) -> Mapping[tuple[int, str], int]:
+    """Return the places of the queues (container and group): that of DO comes first, then the most urgent."""
+    step = to_do(reading)
+    about = step.subject if step is not None and step.tab == "parallel" else ""
+    heads = sorted(reading.heads, key=lambda head: (group_title(head) != about, urgency(head)))
+    return {(head.con_id, head.group): place for place, head in enumerate(heads)}
+
+
+@once
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return the queue, identical statements in one row unless they are unfolded."""
-    choices = moment.choices
-    return moment.reading.queue if choices.plain or choices.unfolded else collapse_queue(moment.reading.queue)
+    choices, places = moment.choices, in_order(moment.reading)
+    rows = sorted(moment.reading.queue, key=lambda row: places.get((row.con_id, row.group), len(places)))
+    return tuple(rows) if choices.plain or choices.unfolded else collapse_queue(rows)
 
 
 def gone_note(moment: Moment) -> str:
@@ -262,7 +277,8 @@ TAB = Tab(
         "should end by themselves within 30 seconds (or may, with the step at work), else idle holders, else up to "
         "three that lose least work (in hours of a server) and hold fewest servers. Statements joined by + must end "
         "together. If ending a session is not proven to help, as when several queues want the same servers, it says "
-        "so. The queue of the row under the cursor comes first.",
+        "so. The queue that DO is about comes first, then the most urgent, here and in the table; once the cursor is "
+        "moved, that of its row.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
         "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
         "start or cancel the waiting statement, and the other sessions that hold servers, with the reason why there "

@@ -50,6 +50,7 @@ def statements(moment: Moment) -> tuple[top_figures.TopStatement, ...]:
     """Return the statements that were active or held servers in the window."""
     reading, texts = moment.reading, moment.watch.sql_texts
     servers: dict[tuple[int, str], int] = {}
+    unseen = reading.why_unavailable("V$PX_SESSION")
     for row in reading.running:
         key = row.con_id, row.sql_id
         servers[key] = servers.get(key, 0) + row.servers
@@ -57,14 +58,14 @@ def statements(moment: Moment) -> tuple[top_figures.TopStatement, ...]:
     rows = []
     for each in found:
         why_none = texts.why_none(each.sql_id, reading, recorded=moment.choices.recorded)
-        held = servers.get((each.con_id, each.sql_id), 0)
+        held = None if unseen else servers.get((each.con_id, each.sql_id), 0)
         rows.append(top_figures.TopStatement(each, held, texts.text(each.sql_id), why_none))
     return tuple(rows)
 
 
 def with_servers(moment: Moment) -> Sequence[top_figures.TopStatement]:
     """Return the statements of the window that held servers."""
-    return [row for row in statements(moment) if row.activity.servers > 0]
+    return [row for row in statements(moment) if row.activity.servers]
 
 
 @once
@@ -127,7 +128,13 @@ TAB = Tab(
         Box(
             (
                 Rows(top_figures.TOP_BY_CPU, statements, note=over, in_text=0, main=True, unavailable=UNSEEN),
-                Rows(top_figures.TOP_BY_SERVERS, with_servers, note=over, in_text=0, unavailable=UNSEEN),
+                Rows(
+                    top_figures.TOP_BY_SERVERS,
+                    with_servers,
+                    note=over,
+                    in_text=0,
+                    unavailable=unavailable("V$SESSION", "V$PX_SESSION"),
+                ),
             ),
             key="top-sql",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -84,17 +85,25 @@ class CsvRecording:
         self._file, self.measure = None, ""
 
 
+_CHOSEN = re.compile(r"[?&]database=([^&]+)")
+"""The database of a recording or store with several, in the name of the target."""
+
+
 def file_name(database: str, measure: str, at: datetime, kind: str = "csv") -> str:
     """Return the name of a new file: ``presman-DWPROD-cpu-20261120-031240.csv``, in local time. `measure` may be "".
 
-    The name of a recording or spool is used without its folders.
+    The name of a recording or spool is used without its folders, or that of the database chosen in it.
 
     >>> file_name("recording:/var/lib/presman/erp.presman", "report", datetime(2026, 11, 20).astimezone(), "html")
     'presman-erp-report-20261120-000000.html'
+    >>> file_name("recording:presman-2026-11-20.presman?database=erp", "", datetime(2026, 11, 20).astimezone(), "html")
+    'presman-erp-20261120-000000.html'
     """
     kind_of_source, colon, path = database.partition(":")
-    if colon and kind_of_source in {"recording", "spool"}:
-        database = path.rstrip("/").rpartition("/")[2].removesuffix(".presman")
+    if chosen := _CHOSEN.search(database):
+        database = chosen[1]
+    elif colon and kind_of_source in {"recording", "spool"}:
+        database = path.rstrip("/").rpartition("/")[2].removesuffix(".presman").removeprefix("presman-")
     safe = "".join(character if character.isascii() and character.isalnum() else "-" for character in database)[:40]
     name = "-".join(part for part in (safe.strip("-") or "database", measure) if part)
     return f"presman-{name}-{at.astimezone():%Y%m%d-%H%M%S}.{kind}"

@@ -1,7 +1,5 @@
 """The state of the monitor: the data, the poll on screen, the user's choices. Independent of widgets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial

@@ -1,7 +1,5 @@
 """The polls of the recent past, for scrolling back, sparklines and charts."""
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict

@@ -16,7 +16,7 @@ from textual.message import Message
 from presman.analysis.caches import RowCache
 from presman.analysis.goals import Goal, goals_of
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import StartForecast
+from presman.analysis.readings.statement_readings import StartForecast, urgency
 from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import clock, counted, duration, spelled
 from presman.figures.figure import NAME, NUMBER, SECONDS, Figure, State, Table
@@ -39,9 +39,6 @@ from presman.tui.widgets.table_frame import HEADER_LINES
 
 # ---- Work of the what-if panel: forecasts and advice in background threads that post messages to the screen.
 
-
-KINDS = ("target", "limits", "levels", "shares")
-"""The limits that advice may change."""
 
 _MOST_TRIED = 200
 """Most choices to try, because the user waits for them."""
@@ -141,16 +138,16 @@ class LiveAdvice:
         return "; ".join(map(str, self.goals))
 
     def begin(self, answer: WhatIfAnswer, runs: StatementRuns, group: str) -> str:
-        """Start the search for a group, by default the one whose head has waited longest; return a sentence on it."""
+        """Start the search for a group, by default that of the most urgent head; return a sentence on it."""
         reading, plan = answer.reading, answer.limits.load.plan
         arrivals = observed_arrivals(runs, reading, plan)
         seen = {each.group for each in arrivals}
-        heads = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
+        heads = sorted(reading.heads, key=urgency)
         asked = next((name for name in (group, *(head.group for head in heads), *sorted(seen)) if name in seen), "")
         if not asked:
             return "No advice yet: presman has seen no parallel statement."
         self.goals = goals_of(asked, (each.goal for each in reading.goals), seen)
-        wanted = AdviceWanted(self.goals, (), KINDS, quick=_MOST_TRIED)
+        wanted = AdviceWanted(self.goals, (), (), quick=_MOST_TRIED)
         in_background(self._post, lambda: Advised(advise(arrivals, plan, wanted, self._report)))
         return f"Advice on {self.goal_text}: looking at {counted(len(arrivals), 'statement')} …"
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_turns import BEGAN, BETTER, ENDED, WORSE, AlertTurn, AlertTurns
+from presman.analysis.alerts.judge import AlertChanges
 from presman.analysis.readings.reading import Alert
 from tests.output.readings import reading
 from tests.thorough import some
@@ -60,3 +61,17 @@ def test_nobody_is_told_more_than_a_few_turns_a_minute(seed: int) -> None:
     polls = course(seed)
     when = [at for (at, _), turns in zip(polls, told(polls), strict=True) for _ in turns]
     assert max(sum(at <= other < at + 60.0 for other in when) for at in when) <= 8
+
+
+def test_what_rests_on_means_of_a_minute_has_not_ended_after_one_without() -> None:
+    """MAX_MBPS throttles in some minutes and not in others: in 40 minutes that was told thirteen times."""
+    minutes = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
+    turns, changes, first = AlertTurns(), AlertChanges(), replace(reading(), alerts=())
+    told, sent = [], []
+    for minute, is_there in enumerate(minutes):
+        alerts = (Alert("warn", "▲", "text", "short", "io_limit", "SALES"),) if is_there else ()
+        at = first.at + timedelta(minutes=minute)
+        told += turns.take(replace(first, at=at, alerts=alerts))
+        sent += changes.take(alerts, 60.0 * minute)
+    assert [(each.change, (each.at - first.at).total_seconds() / 60) for each in told] == [(BEGAN, 0), (ENDED, 8)]
+    assert [(each.change, each.at / 60) for each in sent] == [(BEGAN, 0), (ENDED, 8)]

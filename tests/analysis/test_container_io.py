@@ -32,18 +32,20 @@ def doing(requests: float, mb: float) -> IoRates:
         (
             Limited(doing(200, 4), 0.0, 500, 80),
             IoVerdict.UNDER,
-            "Uses 200 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): no I/O was throttled.",
+            "Uses 200 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): no I/O was throttled in the last full "
+            "minute.",
         ),
         (
             Limited(doing(499, 4), 8.26, 500, 80, held_by="MAX_IOPS"),
             IoVerdict.THROTTLED,
-            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): MAX_IOPS throttled it; each I/O waited "
-            "8.3 ms on average in the last full minute.",
+            "In the last full minute MAX_IOPS throttled it: each I/O waited 8.3 ms on average; now it uses 499 of 500 "
+            "IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS).",
         ),
         (
             Limited(doing(10, 77), 0.0, None, 80),
             IoVerdict.NEAR,
-            "Uses 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached, but no I/O was throttled.",
+            "Uses 77 of 80 MB/s (MAX_MBPS): MAX_MBPS is nearly reached, but no I/O was throttled in the last full "
+            "minute.",
         ),
         (
             Limited(doing(10, 77), None, None, 80),
@@ -53,8 +55,14 @@ def doing(requests: float, mb: float) -> IoRates:
         (
             Limited(doing(499, 4), 2.0, 500, 80),
             IoVerdict.THROTTLED,
-            "Uses 499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS): one of them throttled it; each I/O waited "
-            "2.0 ms on average in the last full minute.",
+            "In the last full minute one of its limits throttled it: each I/O waited 2.0 ms on average; now it uses "
+            "499 of 500 IOPS (MAX_IOPS) and 4 of 80 MB/s (MAX_MBPS).",
+        ),
+        (
+            Limited(None, 2.0, None, 80, held_by="MAX_MBPS"),
+            IoVerdict.THROTTLED,
+            "In the last full minute MAX_MBPS throttled it: each I/O waited 2.0 ms on average; what it uses now of 80 "
+            "MB/s (MAX_MBPS) is not known.",
         ),
     ],
 )

@@ -90,6 +90,17 @@ def test_an_io_limit_is_that_of_the_groups_container_and_only_where_it_does_io()
     assert [row.io_held_by for row in with_reasons(rows, (), (), [calm], ())] == [""] * 4
 
 
+def test_no_limit_is_not_shown_where_the_limit_is_that_of_all_instances() -> None:
+    """Beside `(group limit)` stood 32/-, as for a group that has none."""
+    whole = group("A", px_servers=64, servers_limit=64, servers_limit_percent=50)
+    rows = (
+        whole,
+        whole._replace(inst_id=1, px_servers=32, servers_limit=None),
+        group("B", px_servers=0, servers_limit=None, servers_limit_percent=None),
+    )
+    assert [GROUPS["px_servers_active"].text(row) for row in rows] == ["64/64", "32/50 %", "0/-"]
+
+
 def test_servers_of_blocked_statements_are_those_of_their_group_here_and_in_the_cluster() -> None:
     rows = [group("A"), group("A", inst_id=1), group("A", inst_id=2), group("B")]
     one = replace(busy().running[0], group="A", con_id=rows[0].con_id, servers=8, servers_by_instance={1: 6, 2: 2})

@@ -15,7 +15,7 @@ from presman.analysis.groups.containers import pdbs
 from presman.analysis.groups.verdicts import explain
 from presman.analysis.parallel.server_pools import _own_target
 from presman.analysis.readings.container_readings import IoVerdict, PdbReading
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.session_list import cpu_waiters
 from presman.base.release import Release
 from presman.figures.group_figures import verdict_text
@@ -271,7 +271,7 @@ def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
         ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) caps it", "▬ at its limit"),
         (
             *((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that throttles it is not known"),
-            "▬ at its limit",
+            "▬ near its limit",
         ),
     ],
     ids=["a group's own limit", "its own limit", "neither is sure"],
@@ -282,10 +282,10 @@ def test_the_limit_that_holds_a_container_is_named(
     fixed, busy = containers(1), {"SALES": (1.0, 0.0), "HR": hr}
     before = [*fixed, *groups_of_hr(*payroll, 0), *used(scale=0, **busy)]
     found = compare(before, [*fixed, *groups_of_hr(*payroll, 1), *used(**busy)])[0, "HR"]
-    assert found.verdict is Verdict.CAPPED
+    assert found.verdict in LIMITED
     assert told in explain(found)
     assert verdict_text(found) == state
-    several = replace(found, limited_by="each of PAYROLL (HR), ESS (HR)")
+    several = replace(found, limited_by="each of PAYROLL (HR), ESS (HR)", verdict=Verdict.CAPPED)
     assert verdict_text(several) == "▬ its groups at their limits"
 
 

@@ -103,7 +103,7 @@ def test_too_large_for_the_target_is_one_judgement_everywhere() -> None:
     rows = [active_plan(active=12, target=24), directive("DAY", "Q", 100), group("Q", current_pqs_queued=1)]
     reading = analyse(None, snapshot(instance(), *rows, *waiting(36, name="Q")))
     head = one_head(reading)
-    assert (head.starts_alone, head.never_starts, head.is_critical) == (True, False, False)
+    assert (head.is_too_large_for_target, head.never_starts, head.is_critical) == (True, False, False)
     (alert,) = [each for each in by_rules(reading) if each.key == "queue_waits"]
     assert (alert.state, alert.short) == ("warn", "Q: 1 queued, head 0:10, too large for the target")
     (queue,) = [each.state for each in reading.cluster_groups() if each.name == "Q"]
@@ -120,13 +120,48 @@ def test_too_large_for_its_limit_is_critical_whenever_it_came() -> None:
     rows = [active_plan(active=0, target=128), directive("DAY", "Q", 50, parallel_server_limit=25)]
     reading = analyse(None, snapshot(instance(), *rows, group("Q", current_pqs_queued=1), *waiting(36, name="Q")))
     head = one_head(reading)  # 36 or 72 of 32
-    assert (head.starts_alone, head.never_starts, head.is_critical) == (False, True, True)
+    assert (head.is_too_large_for_target, head.never_starts, head.is_critical) == (False, True, True)
     (alert,) = [each for each in by_rules(reading) if each.key == "queue_waits"]
     assert (alert.state, alert.short, alert.amount) == ("bad", "Q: 1 queued, head 0:10, too large for its limit", None)
     step = to_do(reading)
     assert step is not None
     run = "cancel it and run it with a lower DOP, or in another group"
     assert step.text == f"the head of Q is too large for its limit: {run}"
+
+
+def too_large(*more: Any, limit: int = 25) -> Reading:
+    """A statement that wants 36 or 72 servers; its group may hold `limit` % of 128."""
+    rows = [active_plan(active=0, target=128), directive("DAY", "Q", 50, parallel_server_limit=limit)]
+    return analyse(None, snapshot(instance(), *rows, *more, *waiting(36, name="Q")))
+
+
+@pytest.mark.parametrize(
+    ("degree", "held", "never"),
+    [
+        (20, 40, False),  # 40 of 32: it was too large, too
+        (20, 0, True),  # the limit does not count it, so it did not queue
+        (16, 32, True),
+    ],
+)
+def test_no_head_is_said_never_to_start_while_one_as_large_runs(degree: int, held: int, never: bool) -> None:
+    running = twin(3, "sql8", degree, 2)
+    running[-1] = running[-1]._replace(resource_consumer_group="Q")
+    reading = too_large(*running, group("Q", current_pqs_queued=1, current_pq_servers_active=held))
+    assert one_head(reading).never_starts is never
+    step = to_do(reading)
+    assert step is not None
+    assert ("it may start when Q holds no servers" in step.text) is not never
+    assert ("cancel it" in step.text) is never
+
+
+def test_a_limit_that_allows_no_servers_must_be_raised() -> None:
+    """1 % of 64 is no server: no degree is low enough."""
+    rows = [active_plan(active=0, target=64), directive("DAY", "Q", 50, parallel_server_limit=1)]
+    reading = analyse(None, snapshot(instance(), *rows, group("Q", current_pqs_queued=1), *waiting(2, name="Q")))
+    step = to_do(reading)
+    assert step is not None
+    assert step.text == "the head of Q is too large for its limit: it allows none, so raise the limit"
+    assert step.short == "raise the limit of Q: it allows no servers"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
+from presman.figures.histogram_figures import redo_text
 from presman.polling.poller import Poller
 from presman.rows.instance_rows import Sysstat, SystemEvent
 from presman.sources.simulator_source import SimulatorSource
@@ -77,3 +78,10 @@ def test_the_simulated_database_writes_redo() -> None:
     assert found.sync_ms is not None
     assert found.write_ms is not None
     assert 0 < found.write_ms < 50
+
+
+def test_the_part_of_a_commit_that_is_not_the_write_stands_beside_the_commit() -> None:
+    before = (waited(SYNC, 100, 0), waited(WRITE, 100, 0))
+    (found,) = one(before, (waited(SYNC, 120, 40_000), waited(WRITE, 110, 5_000))).redo
+    text = "log file sync 2.00 ms, 75 % of it not spent on the write, parallel write 0.50 ms"
+    assert redo_text(found).startswith(text)

@@ -281,7 +281,8 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     both = replace(wait, io_limited=THROTTLED)
     waits = told(wait)
     assert told(both).text == (
-        f"raise MAX_IOPS in TEST if it needs more I/O: the limit throttles it now; for the queue, {waits.text}"
+        "raise MAX_IOPS in TEST if it needs more I/O: the limit throttled it in the last full minute; for the queue, "
+        f"{waits.text}"
     )
     assert (told(both).short, told(both).beside) == (
         "raise MAX_IOPS in TEST if it needs more I/O",
@@ -295,8 +296,8 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
     )
     of_sales = tuple(replace(each, con_id=3) for each in wait.queue[:12])
     assert told(replace(both, queue=of_sales)).text == (
-        "raise MAX_MBPS in SALES if it needs more I/O: the limit throttles it now, and 12 of its statements wait in "
-        f"the queue; for the queue, {waits.text}"
+        "raise MAX_MBPS in SALES if it needs more I/O: the limit throttled it in the last full minute, and 12 of its "
+        f"statements wait in the queue; for the queue, {waits.text}"
     )
     assert waits.step is Step.WAIT
     late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
@@ -320,8 +321,9 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     assert told(reading).text == alone
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
-    assert slowed.text.startswith("MAX_MBPS throttles SALES; no idle session")
-    assert slowed.short.startswith("MAX_MBPS throttles SALES; wait, or cancel MARTIN 1:526")
+    assert slowed.text.startswith("no idle session")
+    assert slowed.text.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
+    assert slowed.short.startswith("wait, or cancel MARTIN 1:526"), "its alert has a line of its own"
 
 
 def test_a_group_near_its_due_comes_last_for_it_comes_and_goes() -> None:

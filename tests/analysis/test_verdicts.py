@@ -163,7 +163,16 @@ def test_who_came_in_the_middle_of_the_interval_is_not_called_starved() -> None:
         ]
 
     assert of(read((active(before, 8), active(after, 8))), "GOLD").verdict is Verdict.STARVED
-    assert of(read((active(before, 2), active(after, 8))), "GOLD").verdict is Verdict.CONTENDED
+    assert of(read((active(before, 2), active(after, 8))), "GOLD").verdict is Verdict.PARTLY
+    reading = read((active(before, 2), active(after, 8)))
+    words = explain(of(reading, "GOLD"))
+    assert words == (
+        "Wants 8.0, gets 4.0 of 16 CPUs; entitled to 12.0 now; not all its sessions were there all the time, so "
+        "whether it got its share is not known."
+    )
+    assert conformance(reading)[0].sentence.startswith(
+        "As far as presman can see, the plan is met: the other groups that want CPU get their due. Not known for GOLD."
+    )
 
 
 def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:

@@ -45,8 +45,12 @@ def test_an_age_has_a_unit() -> None:
         seconds_of("14", bare=False)
 
 
-def test_from_100_seconds_on_milliseconds_are_a_duration() -> None:
-    assert [milliseconds(each, "{:.0f}".format) for each in (None, 99_999.0, 100_000.0)] == ["-", "99999", "1:40"]
+def test_what_is_too_long_for_milliseconds_names_its_unit() -> None:
+    """Under `mean ms` 8:03 looked like 8 ms; and no figure is cut by its column."""
+    values = (None, 0.5, 25_725.12, 99_999.96, 100_000.0, 483_000.0, 400_000_000.0)
+    texts = [milliseconds(each, 2, 8) for each in values]
+    assert texts == ["-", "0.50", "25,725.1", "100,000", "100 s", "483 s", "111.1 h"]
+    assert max(map(len, texts)) <= 8
 
 
 @pytest.mark.parametrize(

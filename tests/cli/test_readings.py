@@ -174,7 +174,8 @@ def test_export_of_the_past_has_the_minutes_that_the_database_has_kept(inside: R
     assert {row["consumer_group"] for row in rows} > {"BATCH", "OTHER_GROUPS"}
     assert all(float(row["used_cpus"]) >= 0 and not row["verdict"] for row in rows)
     empty, counts = done.stderr.splitlines()
-    assert "capacity_cpus, limit_cpus" in empty
+    assert "guaranteed_cpus, entitled_cpus, verdict" in empty
+    assert "limit_cpus" not in empty
     assert "`presman record demo:mixed -o demo-mixed.presman` keeps them from now on" in empty
     assert counts.startswith("presman: 4 intervals of cpu, ")
 

@@ -52,6 +52,21 @@ def test_megabytes_are_by_the_second_of_their_interval() -> None:
     assert as_dict(written("session_io", minute(1, io_megabytes=240, intsize_csec=6000)))["io_mb_per_s"] == "4"
 
 
+def test_what_the_view_has_beside_is_told_and_not_called_missing() -> None:
+    """48 CPUs of which the group may use 12; it used 6, an eighth of all. A limit of 48 is none."""
+    told = {"num_cpus": 48, "running_sessions_limit": 12.0, "avg_running_sessions": 6.0}
+    cpu = as_dict(written("cpu", minute(1, **told)))
+    assert (cpu["capacity_cpus"], cpu["limit_cpus"], cpu["used_percent"]) == ("48", "12", "12.5")
+    assert "limit_cpus" not in as_dict(written("cpu", minute(1, **told | {"running_sessions_limit": 48.0})))
+    assert not {"capacity_cpus", "limit_cpus", "used_percent"} & set(
+        empty_columns("cpu", found("cpu", minute(1, **told)))
+    )
+    assert as_dict(written("session_io", minute(1, io_requests=600, intsize_csec=6000)))["io_requests_per_s"] == "10"
+    assert as_dict(written("parallel", minute(1, parallel_servers_limit=32)))["px_servers_limit"] == "32"
+    two = [minute(1, inst_id=inst, parallel_servers_limit=32) for inst in (1, 2)]
+    assert "px_servers_limit" in empty_columns("parallel", found("parallel", *two)), "whose servers is not documented"
+
+
 def test_what_a_release_does_not_tell_is_empty_and_not_zero() -> None:
     known = minute(1, avg_active_parallel_stmts=2.0, avg_active_parallel_servers=12.5, avg_queued_parallel_stmts=0.0)
     told = as_dict(written("parallel", known))
@@ -74,7 +89,7 @@ def test_a_wide_file_has_a_column_for_each_group() -> None:
     assert [line[1:] for line in written("cpu", *rows, layout="wide", column="waited_cpus")] == [
         ["ETL", "WEB"], ["2", "2"], ["1", "1"],
     ]  # fmt: skip
-    assert [line[1:] for line in written("cpu", minute(1), layout="wide", column="capacity_cpus")] == [["ETL"], [""]]
+    assert [line[1:] for line in written("cpu", minute(1), layout="wide", column="entitled_cpus")] == [["ETL"], [""]]
 
 
 def test_intervals_without_a_length_or_an_end_are_left_out() -> None:
@@ -92,6 +107,6 @@ def test_a_window_has_the_intervals_that_ended_in_it() -> None:
     ("measure", "lacks"), [("cpu", "verdict"), ("session_io", "service_ms"), ("parallel", "head_waited_s")]
 )
 def test_what_is_not_told_is_named(measure: str, lacks: str) -> None:
-    columns = empty_columns(measure)
+    columns = empty_columns(measure, found(measure, minute(1)))
     assert lacks in columns
     assert not {"time", "database", "interval_s", "consumer_group"} & set(columns)

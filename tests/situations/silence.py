@@ -22,10 +22,10 @@ def storm_without(view: str, folder: Path, polls: int) -> Course:
     return polls_without((view,), "storm", folder, polls)
 
 
-def polls_without(views: Sequence[str], scenario: str, folder: Path, polls: int) -> Course:
-    """Return the same of any scenario and several views."""
+def polls_without(views: Sequence[str], scenario: str, folder: Path, polls: int, at: float = 15) -> Course:
+    """Return the same of any scenario and several views, silent from second `at`."""
     clock = Clock()
-    file = without(folder, scenario, *views, at=15, lasts=400)
+    file = without(folder, scenario, *views, at=at, lasts=400)
     poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
     poller.open()
     found: Course = []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import unavailable
 from presman.analysis.parallel.running import SAME_CLOCK
 from presman.analysis.totals import totals
+from presman.analysis.trends import Watch
 from presman.base.formats import duration
 from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
 from presman.rows.session_rows import PxSession, Session
 from presman.rows.session_state import is_queued
+from presman.tabs.parts import Moment
+from presman.tabs.top import statements
 from presman.tui.pages.row_details import page
 from tests.situations import silence
 from tests.situations.silence import Course
@@ -73,6 +78,21 @@ def test_alerts_and_pages_of_holders_have_the_age_of_the_list(silent: Course) ->
     row = next(each for each in reading.sessions if each.px_role == "QC")
     lines = [plain(line).split() for line in page(row, SESSIONS, reading)]
     assert ["servers", f"{row.px_servers},", "DOP", str(row.dop), "as", "of", age, "ago"] in lines
+
+
+def test_the_servers_of_a_statement_are_not_none_because_nobody_shows_them(tmp_path: Path) -> None:
+    """Tab Top said that statements hold 0 servers now, and averaged that over the time of the silence."""
+    watch, before = Watch(), set[str]()
+    for _, reading in silence.polls_without(("V$PX_SESSION",), "storm", tmp_path, 30, at=60):
+        watch.add(reading)
+        rows = statements(Moment(reading, watch=watch))
+        if reading.late:
+            assert {each.now for each in rows} == {None}
+            held = {(each.activity.sql_id, each.activity.servers) for each in rows if each.activity.servers}
+            assert held == before
+        else:
+            before = {(each.activity.sql_id, each.activity.servers) for each in rows if each.activity.servers}
+    assert before
 
 
 def test_downgrades_are_counted_by_another_view(silent: Course) -> None:

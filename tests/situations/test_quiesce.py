@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from presman.analysis.advice.step import Step
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.not_known import not_known
@@ -26,6 +28,7 @@ from presman.rows.queries import null_row
 from presman.rows.session_rows import Session
 from presman.rows.session_state import QUIESCE_WAIT
 from presman.rows.snapshot import Quiescer, Section
+from presman.sources.simulator.loading import FOLDER
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.pages.row_details import group
 from tests.analysis.test_simulated import Clock, play
@@ -246,3 +249,44 @@ def test_who_may_be_held_is_not_called_well_while_v_session_is_silent(tmp_path: 
     assert plan_kept.score is None
     assert "(how long OTHER_GROUPS waits is not known)" in " ".join(not_known(found))
     assert rows["SYS_GROUP"].waiting == 0, "those of SYS are let in"
+
+
+IDLER = """
+[[script]]                      # keeps its servers, and somebody whose call was under way waits for them
+at = "-6m"
+group = "APP"
+dop = 4
+sets = 2
+seconds = 2
+hold = "12h"
+sid = 501
+user = "IDLER"
+sql = "select /*+ parallel(4) */ 1 from dual"
+
+[[script]]
+at = "-100s"
+group = "APP"
+dop = 4
+sets = 2
+seconds = 20
+sid = 502
+user = "LATER"
+sql = "select /*+ parallel(4) */ 2 from dual"
+"""
+
+
+def test_the_quiesce_comes_before_a_holder_of_servers(tmp_path: Path) -> None:
+    """DO was to end IDLER, for a warning, while 35 sessions waited for the quiesce."""
+    path = tmp_path / "quiesce.toml"
+    text = (FOLDER / "quiesce.toml").read_text("utf-8") + IDLER
+    few = "[capacity]\nparallel_servers_target = 16\nparallel_max_servers = 32"
+    path.write_text(text.replace("[capacity]", few), "utf-8")
+    clock = Clock()
+    *_, found = play(SimulatorSource(path, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)), clock, 2, 5.0)
+    assert found.quiesce is not None
+    step = to_do(found)
+    assert step is not None
+    assert "UNQUIESCE" in step.text, step.text
+    before = to_do(replace(found, quiesce=None, groups=tuple(each._replace(held=0) for each in found.groups)))
+    assert before is not None
+    assert before.step is Step.END, before.text

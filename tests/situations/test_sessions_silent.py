@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.statement_readings import runs
+from presman.analysis.trends.statement_runs import StatementRuns
 from presman.base.formats import duration
 from presman.figures.drawing.lines import plain
 from presman.figures.session_figures import SESSIONS
@@ -107,6 +111,17 @@ def test_how_long_a_statement_runs_has_its_age_or_is_left_out(course: Course) ->
     assert all(RUNNING.column("elapsed_s").show(each) == duration(each.elapsed) for each in whole)
 
 
+def test_a_statement_that_runs_on_is_one_execution(course: Course) -> None:
+    """Its time stood still, so it seemed to begin later with each poll: every few seconds another one."""
+    watched = StatementRuns()
+    for _, reading in course[: len(silent(course)) + 1]:
+        watched.add(reading)
+    holder = next(each for each in course[0][1].running if each.idle is not None)
+    (run,) = [each for each in watched.of(holder.sql_id) if each.sid == holder.sid]
+    assert run.idle is not None
+    assert abs((course[0][1].at - run.idle).total_seconds() - (holder.idle or 0.0)) < 2
+
+
 def test_the_page_of_a_session_has_its_age(course: Course) -> None:
     snapshot, reading = silent(course)[-1]
     age = duration(next(each.age for each in reading.late))
@@ -140,3 +155,18 @@ def test_how_long_a_blocker_is_idle_has_its_age(course: Course) -> None:
     name = f"{blocker.inst_id}:{blocker.sid}"
     assert session_words(name, reading) == f"{words} as of {age} ago"
     assert session_words(name, replace(reading, late=())) == words
+
+
+def test_an_alert_that_ends_unseen_is_as_old_as_its_answer(course: Course) -> None:
+    """What the old list still showed, and then no longer, had two ages: of the list, and of when it was last shown."""
+    before, kept = None, 0
+    for _, alone in course:
+        reading = with_unchecked(before, alone)
+        age = duration(next((each.age for each in reading.late), None))
+        for each in wrong(reading):
+            for words in (each.text, each.short):
+                assert set(re.findall(r"as of ([\d:]+) ago", words)) <= {age}, words
+            assert each.short.count("as of") <= 1
+        kept += bool(reading.late) and any(each.alert.key == "queue_waits" for each in reading.unchecked)
+        before = reading
+    assert kept

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.not_known import not_known
+from presman.analysis.trends import Watch
 from presman.base.formats import duration
+from presman.figures.drawing.lines import plain
+from presman.tabs.parallel import queue_line
 from tests.situations.silence import Course, polls_without, silent
 
 
@@ -20,11 +25,23 @@ def test_servers_in_use_that_no_view_counts_now_have_their_age(tmp_path: Path) -
     for _, reading in course(tmp_path, "holders", "V$RSRC_PLAN", "V$PX_PROCESS_SYSSTAT"):
         age = duration(reading.late[0].age)
         assert f"of the target's 64 are in use as of {age} ago; " in reading.heads[0].sentence
+        line = plain(queue_line(reading, Watch()))
+        assert f"in use 58 as of {age} ago  counted 58 as of {age} ago of target 64" in line
 
 
 def test_servers_in_use_that_one_of_the_views_counts_have_no_age(tmp_path: Path) -> None:
     for _, reading in course(tmp_path, "holders", "V$RSRC_PLAN"):
         assert "of the target's 64 are in use; " in reading.heads[0].sentence
+
+
+@pytest.mark.parametrize("view", ["V$PX_PROCESS_SYSSTAT", "V$RSRC_CONSUMER_GROUP"])
+def test_servers_that_no_group_counts_are_no_difference_of_an_old_count_and_a_new_one(
+    tmp_path: Path, view: str
+) -> None:
+    for _, reading in course(tmp_path, "storm", view, polls=20):
+        assert reading.unmanaged_servers is None
+    whole = polls_without(("V$OSSTAT",), "storm", tmp_path, 3)
+    assert all(reading.unmanaged_servers is not None for _, reading in whole)
 
 
 def test_a_quiesce_is_among_what_v_instance_alone_does_not_tell(tmp_path: Path) -> None:

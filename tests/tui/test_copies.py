@@ -184,4 +184,7 @@ def test_a_file_of_a_replay_is_called_as_the_recording_without_its_folders() -> 
     at = datetime(2026, 11, 20).astimezone()
     for place in ("recording:/var/lib/a.presman", "recording:a.presman", "recording:/var/a/", "spool:/tmp/a"):
         assert file_name(place, "cpu", at) == "presman-a-cpu-20261120-000000.csv"
+    chosen = "recording:/var/rec/presman-2026-11-20.presman?database=demo:pdb?speed=10"
+    assert file_name(chosen, "report", at) == "presman-demo-pdb-speed-10-report-20261120-000000.csv"
+    assert file_name("recording:presman-2026-11-20.presman", "", at) == "presman-2026-11-20-20261120-000000.csv"
     assert file_name("anna@db/erp", "", at, "presman") == "presman-anna-db-erp-20261120-000000.presman"

@@ -11,7 +11,9 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.unblock import unblock
 from presman.figures.drawing.lines import length, plain
-from presman.tabs.parallel import by_class, in_one_line, summary
+from presman.figures.statement_figures import QUEUE
+from presman.tabs.parallel import by_class, in_one_line, queue_rows, summary
+from presman.tabs.parts import Moment
 from presman.tui.panels.parallel_panel import Contents, divide, most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.table_frame import HEADER_LINES
 from tests.tui.drive import acted, stage
@@ -77,7 +79,7 @@ def test_the_first_head_is_told_whole_and_those_without_room_are_named() -> None
     assert lines[0].startswith(" WHY  BATCH: head 7xq3h001jskd0 wants 32 servers")
     assert "c 1 copies ①" in " ".join(lines)
     assert [len(line) - len(line.lstrip()) for line in lines[:3]] == [1, 6, 6], "as far as the label is wide"
-    assert lines[-1] == "  … 1 more queue waits: ETL (move to one of their rows to see why)"
+    assert lines[-1] == "  … 1 more queue waits: ETL (go to one of its rows to see why)"
     assert "ETL: head" in " ".join(plain(line) for line in why_lines(told, 78))
     assert all(length(line) <= 78 for line in why_lines(told, 78))
 
@@ -94,13 +96,29 @@ def test_the_queue_under_the_cursor_comes_first() -> None:
     assert plain(why_lines(told, 150)[0]).startswith(" WHY  ETL:")
 
 
+def test_the_queue_of_do_comes_first_then_the_most_urgent_and_the_cursor_stays_on_the_first_row() -> None:
+    """By the alphabet BATCH came first, and the queue that the alert and DO are about had no room."""
+    reading = busy()
+    batch, etl = reading.heads
+    older = tuple(replace(each, waited=300.0) if each.group == "ETL" else each for each in reading.queue)
+    etl = replace(etl, statement=replace(etl.statement, waited=300.0))
+    helped = replace(reading, heads=(batch, etl), queue=older)  # DO ends MARTIN for BATCH
+    waits = replace(helped, running=reading.running[1:])
+    for each, groups in ((helped, ("BATCH", "ETL")), (waits, ("ETL", "BATCH"))):
+        found = queue_rows(Moment(each))
+        assert tuple(dict.fromkeys(row.group for row in found)) == groups
+        assert [row.position for row in found[:2]] == [1, 2], "within a queue the order is that of the queue"
+        assert tuple(one.head.group for one in story(each, unblock(each), (), ()).heads) == groups
+    assert QUEUE.worst_first, "so the row under the cursor is of that queue until the cursor is moved"
+
+
 def test_what_ends_several_waits_is_written_out_once() -> None:
     first = busy().heads[1]
     second = replace(first, group="OTHER", statement=queued(1, "OTHER"))
     reading = replace(busy(), heads=(first, second))
     lines = [plain(line) for line in why_lines(story(reading, unblock(reading), (), ()), 190)]
     assert sum("MARTIN" in line for line in lines) == 1
-    assert lines[-1].endswith("TO START IT  as for ETL")
+    assert lines[-1].endswith("TO START IT  as for OTHER"), "its head has waited longer, so it is the first"
 
 
 def test_who_holds_the_servers_in_two_lines() -> None:

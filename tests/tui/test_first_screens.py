@@ -28,6 +28,11 @@ class Sentence(NamedTuple):
 
 
 SENTENCES = {
+    "adb": Sentence(
+        "Ten of twelve reports run, which is as many as MEDIUM may run at once; two wait for one of them to end.",
+        ("plan DWCS_PLAN", "2 queued", "(group limit)", "PX servers 80/96", "wait: BI 1:"),
+        (" Autonomous ", "MEDIUM holds 80 of 80 allowed (84 % of 96)"),
+    ),
     "changes": Sentence(
         "A report queues at the limit of its group, a quarter of the servers by day; nobody is idle: wait.",
         ("plan DAY_PLAN", "PX servers 48/192", "1 queued 1:16 (group limit)", "wait: RPT 2:2105 may end by itself in"),
@@ -77,7 +82,7 @@ SENTENCES = {
             *("REPORTING (SALES): 23 queued", "MAX_MBPS", "wait: RPT 1:"),
             *("HR (UTILIZATION_LIMIT) at its limit", "6.4 CPUs", "MAX_IOPS"),
         ),
-        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS", "MAX_MBPS throttles SALES; wait: RPT 1:"),
+        ("200 MB/s (MAX_MBPS)", "80 of 80 IOPS", "wait: RPT 1:"),
         ("SALES: I/O throttled", "TEST: I/O throttled"),
     ),
     "queueing": Sentence(

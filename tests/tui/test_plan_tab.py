@@ -132,7 +132,7 @@ def test_the_io_tab_says_whose_figures_it_shows() -> None:
 async def test_io_limits_of_containers_are_judged_in_words() -> None:
     async with playing("pdb", (200, 50)) as acting:
         screen = await acting.press("3")
-        assert "▲ TEST I/O: Uses 80 of 80 IOPS (MAX_IOPS): MAX_IOPS throttled it; each I/O waited " in screen
+        assert "▲ TEST I/O: In the last full minute MAX_IOPS throttled it: each I/O waited " in screen
         assert "of 200 MB/s (MAX_MBPS)" in screen
         screen = await acting.press("8")
         assert "▲ TEST I/O: " in screen

@@ -161,8 +161,9 @@ def test_a_text_that_is_not_kept_in_a_file_is_copied_all_the_same(monkeypatch: p
     monkeypatch.setattr(take_keys.private_files, "keep_file", full)
     notices: list[str] = []
     app: Any = SimpleNamespace(is_served=False, copy_to_clipboard=lambda _: None, notify=notices.append)
-    take_keys.copy_text(app, "abc")
+    take_keys.copy_text(app, "Group: BATCH\nState: queued")
     take_keys.copy_text(app, "")
     assert notices == [
-        "Copied 3 characters, not kept in a file: No space left on device", "There is no row here to copy.",
+        "Copied: Group: BATCH …, 26 characters, not kept in a file: No space left on device",
+        "There is no row here to copy.",
     ]  # fmt: skip

@@ -11,8 +11,6 @@ while another session must be checked first, or while the head should start by i
 a statement that would be enough may end by itself because its current step is nearly done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace

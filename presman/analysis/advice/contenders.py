@@ -7,8 +7,6 @@ start is predicted only if the servers named are enough, once free, for the head
 take before it. Statements of another group can take no more than its own limit leaves them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import inf
 

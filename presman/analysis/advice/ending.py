@@ -5,8 +5,6 @@ dialog, report and JSON. :func:`objection` returns what speaks against DO naming
 work is lost, and that the end is proven to help.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf

@@ -9,8 +9,6 @@ the fewest servers. Last come sessions that do more than a user's statement, suc
 enough, the smallest sufficient set is named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import inf
 

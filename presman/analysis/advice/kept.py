@@ -1,7 +1,5 @@
 """Servers that an idle holder keeps while queues take turns: which queues want them, and what its end starts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

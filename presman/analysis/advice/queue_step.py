@@ -10,8 +10,6 @@ decides whose work to lose, on the tab that lists it. DO predicts that a head st
 wants the same servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -28,7 +26,14 @@ from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.forecast_readings import EndingEffect, helps_none, is_proven
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    NotKnown,
+    QueueHead,
+    RunningStatement,
+    group_title,
+    urgency,
+)
 from presman.base.formats import as_of, clock, counted, duration, in_about, instances_are, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
@@ -41,7 +46,7 @@ def queue_step(reading: Reading, *, decides: bool = True) -> ToDo | None:
     most urgent head. Without `decides`, nobody is named whose end a person would have to decide.
     """
     found = unblock(reading) if decides else map(_naming_nobody, unblock(reading))
-    heads = sorted(found, key=_urgency)
+    heads = sorted(found, key=lambda each: urgency(each.head))
     if not heads:
         return None
     ended = _end_for_a_head(heads, reading) or _end_by_forecast(heads, reading)
@@ -154,13 +159,6 @@ def _why_no_effect(reading: Reading) -> str:
     return f"{record.in_words() if record.is_poor() else judged}: too few to say what ending it would do"
 
 
-def _urgency(found: Unblock) -> tuple[float, bool, float]:
-    """Return the rank of a head as in alerts, tables and lines of state: near its timeout, critical, time waited."""
-    first = found.head.statement
-    left = first.timeout_left if first.timeout_action != "RUN" else None
-    return (left if left is not None and left <= 300.0 else 300.0, not found.head.is_critical, -(first.waited or 0.0))
-
-
 def _head(found: Unblock, reading: Reading) -> ToDo:
     """Return what to do about one head."""
     head, name = found.head, _name(found.head)
@@ -183,8 +181,8 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
 def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait while it is not known what a head is short of."""
     slowed, who = _slowed_by_io(found, reading), _head_in_words(found.head)
-    text = f"{slowed}wait: {doubt}, so which session to end so that {who} starts is not known either"
-    short = f"{slowed}wait: {doubt.what} is not known"
+    text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
+    short = f"wait: {doubt.what} is not known"
     return ToDo(Step.WAIT, text, short, "parallel", subject=_name(found.head))
 
 
@@ -196,7 +194,7 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
     """
     head = found.head
     name, who = _name(head), _head_in_words(head)
-    if head.starts_alone and found.by_itself:
+    if head.is_too_large_for_target and found.by_itself:
         return _wait_for(found, "may start")
     without = _gone_instances(reading)
     helps = "cancel it and run it with a lower DOP, or in another group"
@@ -206,10 +204,17 @@ def _too_large(found: Unblock, reading: Reading) -> ToDo:
         short = f"run {name}'s head with a lower DOP, or wait until {back}"
         text = f"{who} fits again once {back}; else {helps}"
         return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
-    if head.starts_alone:
+    if head.allowed == 0:
+        helps = "it allows none, so raise the limit"
+        short = f"raise the limit of {name}: it allows no servers"
+    elif head.as_large:
+        starts = f"it may start when {name} holds no servers"
+        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        short = f"run {name}'s head with a lower DOP, or wait until {name} holds no servers"
+    if head.is_too_large_for_target:
         helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
         short = f"run {name}'s head with a lower DOP, or wait until no servers are in use{without}"
-    if head.starts_alone and head.in_use == 0:
+    if head.is_too_large_for_target and head.in_use == 0:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
         short = f"run {name}'s head with a lower DOP: it is {head.why}{without}"
     of = f", which is that of the instances that are left{without}" if without else ""
@@ -320,12 +325,12 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text, short = _idle_holder(found, reading)
     else:
         slowed = _slowed_by_io(found, reading)
-        text = f"{slowed}no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
-        short = f"{slowed}{_shortly(found, f'wait, or decide whose work to end for {name}')}"
+        text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}{slowed}"
+        short = _shortly(found, f"wait, or decide whose work to end for {name}")
         if found.may_end and not found.turns:
             can = "may" if found.rivals or found.unsure else "can"
-            text = f"{slowed}wait: {found.may_end}, and then {who} {can} start"
-            short = f"{slowed}wait: {found.may_end.partition(',')[0]}"
+            text = f"wait: {found.may_end}, and then {who} {can} start{slowed}"
+            short = f"wait: {found.may_end.partition(',')[0]}"
     return ToDo(step, text, short, "parallel", subject=name)
 
 
@@ -382,10 +387,12 @@ def _shortly(found: Unblock, otherwise: str) -> str:
 
 
 def _slowed_by_io(found: Unblock, reading: Reading) -> str:
-    """Return which I/O limit slows what runs in the head's container. The cause comes before the rest."""
+    """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    return "" if pdb is None else f"{pdb.held_by or 'an I/O limit'} throttles {pdb.name}; "
+    if pdb is None:
+        return ""
+    return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
 def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:

@@ -6,8 +6,6 @@ step is of the reading that is shown, never of one before. An end that is proven
 once, and so is what follows after nothing was to be done.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import NamedTuple

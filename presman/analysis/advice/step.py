@@ -1,7 +1,5 @@
 """Step: what is to be done, in the words of DO, and what is proven of the commands offered for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple

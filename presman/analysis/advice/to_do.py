@@ -1,12 +1,10 @@
 """Step to take now, or that the trouble ends by itself: one function of a Reading, for screens, texts and checks.
 
-Rules: ending a session for a queue comes before everything else, and is shown only if :mod:`queue_step` has proof that
-it helps. Critical alerts come before warnings. Among equal ones, something that the DBA can do (set a plan, raise a
-limit, check a session) comes before a wait, which is added after it for the users who wait in the queue. If only a plan
-can cure it, the step says what to change in the plan.
+Rules: ending a session for a queue comes before everything else but a quiesce, and is shown only if :mod:`queue_step`
+has proof that it helps. Critical alerts come before warnings. Among equal ones, something that the DBA can do (set a
+plan, raise a limit, check a session) comes before a wait, which is added after it for the users who wait in the queue.
+If only a plan can cure it, the step says what to change in the plan.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +24,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
-from presman.base.formats import AS_OF, counted, duration, in_about, number, percent
+from presman.base.formats import AS_OF, counted, duration, in_about, number, percent, undated
 from presman.rows.snapshot import GoneInstance
 
 
@@ -47,7 +45,7 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
     if not is_wrong(found):
         return None
     queue = queue_step(reading, decides=decides)
-    if queue is not None and queue.step is Step.END:
+    if queue is not None and queue.step is Step.END and reading.quiesce is None:
         return queue
     for state in ("bad", "warn", "note"):
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
@@ -133,7 +131,7 @@ def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
         step = _advised(alert, before)
         if step is None or step.step is Step.END:
             return None
-        return EarlierAdvice(step.step.value, step.text, step.short, step.tab)
+        return EarlierAdvice(step.step.value, undated(step.text), undated(step.short), step.tab)
 
     found = found_now(before), found_now(reading)
     return replace(reading, unchecked=unchecked(before, reading, found, before.unchecked, advise))
@@ -310,7 +308,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
     raised = f"raise {most.held_by or 'MAX_IOPS or MAX_MBPS'} in {most.name} if it needs more I/O"
     many = queued[most.con_id] and sum(each.con_id == most.con_id for each in reading.queue)  # as its alert counts
     waits = f", and {many} of its statements wait{'s' * (many == 1)} in the queue" if many else ""
-    text = f"{raised}: the limit throttles it now{waits}"
+    text = f"{raised}: the limit throttled it in the last full minute{waits}"
     return ToDo(Step.CHANGE, text, raised, "io", subject=most.name)
 
 

@@ -6,8 +6,6 @@ process, a session marked as killed) is described as such. A start is predicted 
 servers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain

@@ -18,7 +18,7 @@ from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
@@ -40,6 +40,7 @@ _KEYS: Mapping[Verdict, str] = MappingProxyType(
         Verdict.SHORT: "cpu_starved",
         Verdict.ZERO_SHARE: "cpu_zero_share",
         Verdict.CAPPED: "cpu_capped",
+        Verdict.NEAR_LIMIT: "cpu_capped",
     }
 )
 """A nearly starved group is reported by the same rule as a starved one, with lower severity."""
@@ -56,7 +57,7 @@ def _group(group: GroupReading, verdict: Verdict) -> Alert:
     where = f" on instance {group.inst_id}" if group.inst_id else ""
     if group.limited_by:
         cpus = f"{number(group.limit_used)} of {number(group.limit_allowed)} CPUs{where}"
-        short = f"{group.title}: {group.limited_by} at its limit, {cpus}"
+        short = f"{group.title}: {group.limited_by} {verdict.value}, {cpus}"
         wants = f"; the group uses {number(group.used)}{wants}"
     else:
         short = f"{group.title} {_words(group)}{where}"
@@ -70,7 +71,7 @@ def _words(group: GroupReading) -> str:
     """Return what happens to a group's CPU, with the CPUs it uses, as shown after its name."""
     if group.verdict is Verdict.ZERO_SHARE:
         return f"gets only what others leave, {number(group.used)} CPUs"
-    most = group.limit if group.verdict is Verdict.CAPPED else group.entitled
+    most = group.limit if group.verdict in LIMITED else group.entitled
     words, cpus = str(group.verdict.value), f"{number(group.used)} of {number(most)} CPUs"
     if group.verdict is Verdict.SHORT:
         used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
@@ -107,7 +108,7 @@ def _undivided(reading: Reading) -> list[GroupReading]:
     groups = [row for row in reading.cluster_groups() if row.in_plan and row.container]
     named = Counter(row.con_id for row in groups)
     alone = (row for row in groups if row.name == OTHER_GROUPS and named[row.con_id] == 1 and not row.doubt)
-    full = {Verdict.CONTENDED, Verdict.CAPPED, Verdict.CAGED}
+    full = {Verdict.CONTENDED, Verdict.CAGED, *LIMITED}
     return [row for row in alone if row.verdict in full and (row.used or 0.0) >= FULL * (row.entitled or inf)]
 
 

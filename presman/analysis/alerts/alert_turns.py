@@ -3,15 +3,14 @@
 Reports to programs are in :mod:`presman.analysis.alerts.judge`: an alert that comes and goes pages no one twice.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from presman.analysis.alerts.alert_rules import worst_first, wrong
-from presman.analysis.alerts.judge import QUIET, mark_of, sees_all
+from presman.analysis.alerts.judge import QUIET, mark_of, marked, sees_all
+from presman.analysis.alerts.rule_book import lull_of
 from presman.analysis.alerts.unchecked import is_unchecked
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
 from presman.base.formats import spelled
@@ -39,7 +38,7 @@ class Turning(Struct):
 
     `reported` is the severity reported last, `rank` the current one (indexes of `_STATES`), held since `since`. `fell`
     is when it last fell below the reported severity, `back` when it last came back. After several quick `returns`, the
-    next fall is reported only if it lasts.
+    next fall is reported only if it lasts; one with a `lull` of its own is always reported only if that has passed.
     """
 
     began: datetime
@@ -51,6 +50,7 @@ class Turning(Struct):
     back: datetime | None = None
     returns: int = 0
     comes_and_goes: bool = False
+    lull: float = 0.0
 
     def turn(self, rank: int, at: datetime) -> str:
         """Set the current severity and return the change to report, "" for none."""
@@ -74,6 +74,8 @@ class Turning(Struct):
     def _may_be_back(self, at: datetime) -> bool:
         """Whether it comes and goes within minutes, and has not been gone long enough to count as ended."""
         fell, back = self.fell, self.back
+        if fell is not None and (at - fell).total_seconds() < self.lull:
+            return True
         if self.returns < _COMES_AND_GOES or fell is None or back is None:
             return False
         return fell - back < _QUIET and at - fell < _QUIET
@@ -108,7 +110,7 @@ class AlertTurns:
         at, whole, found = reading.at, sees_all(reading), []
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
-            course = self._courses.setdefault(mark, Turning(at, at))
+            course = self._courses.setdefault(mark, Turning(at, at, lull=lull_of(marked(mark)[0])))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
                 is_new = mark in now and not (course.text and is_unchecked(now[mark]))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
-from presman.analysis.alerts.rule_book import RULE_BOOK, asked, dated
+from presman.analysis.alerts.rule_book import RULE_BOOK, asked, dated, lull_of
 from presman.analysis.alerts.unchecked import as_unchecked, is_unchecked, unchecked
 from presman.analysis.readings.reading import Alert, Reading, Severity, UncheckedAlert
 from presman.base.errors import nearest
@@ -254,7 +254,7 @@ class AlertChanges:
             before = self.reported[mark]
             left = at if before.left is None else before.left
             self.reported[mark] = replace(before, left=left)
-            if not 0 <= at - before.seen < QUIET:
+            if not 0 <= at - before.seen < max(QUIET, lull_of(marked(mark)[0])):
                 if before.state != UNREPORTED:
                     changes.append(AlertChange("ended", *marked(mark), before.state, before.text, before.since, left))
                 del self.reported[mark]

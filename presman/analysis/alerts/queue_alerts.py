@@ -15,6 +15,7 @@ from presman.analysis.readings.statement_readings import (
     downgrade_in_words,
     group_title,
     is_downgrade,
+    urgency,
 )
 from presman.base.formats import ago, as_of, counted, duration, percent, spelled
 
@@ -26,9 +27,8 @@ SOON = 300.0
 
 
 def heads(reading: Reading) -> list[Alert]:
-    """Return alerts with the reason why each queue waits, the longest wait first."""
-    longest_first = sorted(reading.heads, key=lambda head: -(head.statement.waited or 0.0))
-    return [_head(head, reading) for head in longest_first]
+    """Return alerts with the reason why each queue waits, the most urgent first."""
+    return [_head(head, reading) for head in sorted(reading.heads, key=urgency)]
 
 
 def counted_only(reading: Reading) -> list[Alert]:
@@ -105,7 +105,8 @@ def _timeout(soon: list[QueuedStatement], wording: _TimeoutWording) -> Alert:
     words = {"s": "s", "es": "es", "its": "its"} if len(soon) == 1 else {"s": "", "es": "", "its": "their"}
     short = f"{len(soon)} queued {wording.does.format(soon=duration(SOON), **words)}"
     who = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
-    text = f"{short}, the first: {who} ({wording.why})"
+    by = f", by {first.timeout_by}" if first.timeout_by else ""
+    text = f"{short}, the first: {who} ({wording.why}{by})"
     return Alert(wording.state, wording.glyph, text, short, "queue_timeout", group_title(first))
 
 

@@ -16,6 +16,7 @@ from presman.analysis.groups.counter_deltas import CounterDeltas, GroupKey, by_g
 from presman.analysis.parallel import server_pools
 from presman.analysis.parallel.server_pools import ServerBudget
 from presman.analysis.readings.group_readings import (
+    LIMITED,
     ActiveSessionPool,
     GroupReading,
     QueueTotals,
@@ -250,7 +251,7 @@ def _row(here: _OnInstance, key: Key, verdict: Verdict) -> GroupReading:
     row = found if found is not None and counted.is_whole else _with_counts(found, counts, here.facts.snapshot)
     limit = _limit(shares.limits.get(key), metric, frame.capacity) if frame.capacity else None
     percent = shares.servers.get(key)
-    cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict is Verdict.CAPPED else None
+    cap = frame.capped.get(key) or frame.capped.get((con_id, UNNAMED)) if verdict in LIMITED else None
     rated = deltas if deltas is not None and seconds else None
     return GroupReading(  # in the order of its fields: keyword arguments take more than twice as long
         here.inst_id,

@@ -63,18 +63,25 @@ def io_sentence(row: Limited) -> str:
     limits = [f"{part}{limit} {of}" for part, (limit, of) in zip(used, pairs, strict=True) if limit is not None]
     if not limits:
         return ""
+    held, of = row.io_throttle_ms, " and ".join(limits)
+    if held is not None and held >= FELT:  # the minute and now are two times: each is named
+        now = f"now it uses {of}" if row.io is not None else f"what it uses now of {of} is not known"
+        by = row.held_by or "one of its limits"
+        return f"In {_MINUTE} {by} throttled it: each I/O waited {held:.1f} ms on average; {now}."
     verb = "Uses" if row.io is not None else "What it uses now is not known; it may use"
-    return ": ".join(filter(None, (f"{verb} {' and '.join(limits)}", _consequence(row)))) + "."
+    return ": ".join(filter(None, (f"{verb} {of}", _consequence(row)))) + "."
+
+
+_MINUTE = "the last full minute"
+"""Of which V$RSRCPDBMETRIC has the throttling."""
 
 
 def _consequence(row: Limited) -> str:
-    """Return the effect of the limits in words, "" if neither use nor throttling is known."""
-    held, nearest = row.io_throttle_ms, reached(row)
-    if held is not None and held >= FELT:
-        by = row.held_by or "one of them"
-        return f"{by} throttled it; each I/O waited {held:.1f} ms on average in the last full minute"
-    if held is not None:
-        return f"{nearest} is nearly reached, but no I/O was throttled" if nearest else "no I/O was throttled"
+    """Return the effect of limits that do not throttle in words, "" if neither use nor throttling is known."""
+    nearest = reached(row)
+    if row.io_throttle_ms is not None:
+        near = f"{nearest} is nearly reached, but " if nearest else ""
+        return f"{near}no I/O was throttled in {_MINUTE}"
     if row.io is None:
         return ""
     return f"{nearest} is nearly reached" if nearest else "below its limits"

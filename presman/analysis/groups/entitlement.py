@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import UNNAMED, Key, PlanShares
-from presman.analysis.readings.group_readings import GroupReading, Verdict
+from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
 from presman.analysis.readings.reading import InstanceReading
 from presman.analysis.view_availability import unavailable
 from presman.rows.group_rows import RsrcPlan
@@ -19,6 +19,9 @@ QUIET = 0.02
 
 FULL = 0.9
 """Fraction of the capacity, or of a limit, from which it counts as used up: CPU is handed out in slices."""
+
+AT_LIMIT = 0.95
+"""Fraction of a limit from which it certainly is the cause of waits; between `FULL` and this it may not be."""
 
 SLACK_CPUS = 0.25
 SLACK = 0.15
@@ -232,8 +235,8 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     shares = found.shares
     share_key = key if key in shares.shares else (key[0], UNNAMED)
     # A limit (UTILIZATION_LIMIT, CPU_COUNT of a container) also holds on an idle host: no share explains that wait.
-    if share_key in found.capped:
-        return Verdict.CAPPED
+    if cap := found.capped.get(share_key):
+        return _at(cap.used, cap.limit)
     if key not in shares.shares or not found.whole_plan:
         return Verdict.THROTTLED
     claim = found.claims.get(key, 0.0) * found.capacity
@@ -242,13 +245,29 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
     missing, most = due - load.used, slack(due)
     shareless = shares.shares[key] <= 0 and claim < SLACK * load.wanted and shares.divides(key[0])
     if missing <= most and not shareless:
-        return Verdict.CAGED if full and found.spare_host else Verdict.CONTENDED
+        return _contended(load, claim, full and found.spare_host)
     # A group is starved only if the plan is not kept: first rule out that others on the host have what is missing.
     if elsewhere := _elsewhere(load, found):
         return elsewhere
     if missing > NEAR * most and (full or found.inside):
         return Verdict.STARVED
     return Verdict.ZERO_SHARE if shareless else Verdict.SHORT
+
+
+def _contended(load: Load, claim: float, is_caged: bool) -> Verdict:
+    """Return the verdict for a group that lacks nothing of its due.
+
+    Sessions that were not there all the time make less due: whether the group got its share meanwhile is not known.
+    """
+    due = load.due(claim)
+    if min(load.wanted, claim) - load.used > slack(due):
+        return Verdict.PARTLY
+    return Verdict.CAGED if is_caged else Verdict.CONTENDED
+
+
+def _at(used: float, limit: float) -> Verdict:
+    """Return the verdict for a group under a limit that is used up, or nearly."""
+    return Verdict.CAPPED if used >= AT_LIMIT * limit else Verdict.NEAR_LIMIT
 
 
 def _elsewhere(load: Load, found: Frame) -> Verdict | None:
@@ -280,11 +299,12 @@ def held_by_own_limits(groups: Sequence[GroupReading], waiting: float | None) ->
     held = [group for group in inside if group.verdict is not Verdict.NOT_THROTTLED]
     if not held or not waiting or sum(group.waiting or 0.0 for group in held) < _NEARLY_ALL * waiting:
         return {}
-    if any(group.verdict is not Verdict.CAPPED or group.limited_by or group.limit is None for group in held):
+    if any(group.verdict not in LIMITED or group.limited_by or group.limit is None for group in held):
         return {}
+    used, allowed = sum(group.used or 0.0 for group in held), sum(group.limit or 0.0 for group in held)
     return {
-        "verdict": Verdict.CAPPED,
+        "verdict": _at(used, allowed),
         "limited_by": held[0].title if len(held) == 1 else f"each of {', '.join(group.title for group in held)}",
-        "limit_used": sum(group.used or 0.0 for group in held),
-        "limit_allowed": sum(group.limit or 0.0 for group in held),
+        "limit_used": used,
+        "limit_allowed": allowed,
     }

@@ -7,26 +7,23 @@ from msgspec import Struct
 
 from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
 from presman.analysis.readings.container_readings import PdbReading
-from presman.analysis.readings.group_readings import IMPOSSIBLE, GroupReading, Verdict
+from presman.analysis.readings.group_readings import IMPOSSIBLE, LIMITED, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
 from presman.base.formats import counted, duration, listed
 from presman.base.sums import sum_of_known
-
-_AT_LIMIT = 0.95
-"""Part of a limit from which it certainly is the cause; between `FULL` and this it may be something else."""
 
 _OUTSIDE = frozenset({Verdict.HOST, Verdict.NOT_EXHAUSTED})
 """Verdicts of groups that get less than their due although no other group of this database has the rest."""
 
 _JUDGED = frozenset(
     {
-        *(Verdict.NOT_THROTTLED, Verdict.CAPPED, Verdict.CONTENDED, Verdict.CAGED),
+        *(Verdict.NOT_THROTTLED, *LIMITED, Verdict.CONTENDED, Verdict.CAGED),
         *(Verdict.SHORT, Verdict.STARVED, Verdict.ZERO_SHARE),
     }
 )
 """Verdicts of groups that want CPU, whose due is known, and for which the plan decides whether they get it."""
 
-_WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED}
+_WAITING = _JUDGED - {Verdict.NOT_THROTTLED} | _OUTSIDE | {Verdict.THROTTLED, Verdict.PARTLY}
 """Verdicts of groups that wait for CPU."""
 
 
@@ -74,7 +71,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
     host = "" if host_busy is None else f"the host is {100 * host_busy:.0f} % busy"
     minute = _minute(group)
     match group.verdict:
-        case Verdict.CAPPED:
+        case Verdict.CAPPED | Verdict.NEAR_LIMIT:
             return "; ".join(part for part in (_capped(group), host, minute) if part)
         case Verdict.STARVED:
             due = min(wanted, group.entitled or 0.0)
@@ -92,6 +89,9 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             return f"{_due(group)}, and to nothing while the levels above use all CPU: its sessions can hang"
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_entitlement_words(group), _left(group, host_busy), minute) if part)
+        case Verdict.PARTLY:
+            unknown = "not all its sessions were there all the time, so whether it got its share is not known"
+            return "; ".join(part for part in (_entitlement_words(group), unknown, minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
             return f"{_entitlement_words(group)}; {_left(group, host_busy)}; all of CPU_COUNT is in use{tail}"
@@ -155,17 +155,19 @@ def _left(group: Judged, host_busy: float | None) -> str:
 
 
 def _capped(group: Judged) -> str:
+    near = group.verdict is Verdict.NEAR_LIMIT
+    tail = "; whether that throttles it is not known" if near else ", even if CPU is free"
     if group.limited_by and group.limit_used is not None and group.limit_allowed is not None:
         far = f"{group.limit_used:.1f} of {group.limit_allowed:.1f} CPUs"
-        return f"{group.limited_by} is at its limit, {far}, even if CPU is free"
+        return f"{group.limited_by} is {group.verdict.value}, {far}{tail}"
     if group.limit is None:
-        return "the limit of its subplan or container is reached, even if CPU is free"
+        return f"the limit of its subplan or container is {'nearly ' * near}reached{tail}"
+    if (group.used or 0.0) < FULL * group.limit:
+        most = f"at most {group.limit:.1f} CPUs for it"
+        return f"a limit it shares with others ({most}) is {'nearly ' * near}reached{tail}"
     percent = 100 * group.limit / group.capacity if group.capacity else 0.0
-    if (group.used or 0.0) >= _AT_LIMIT * group.limit:
-        return f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %) caps it, even if CPU is free"
-    if (group.used or 0.0) >= FULL * group.limit:
-        return f"near its limit of {group.limit:.1f} CPUs ({percent:.0f} %); whether that throttles it is not known"
-    return f"a limit it shares with others (at most {group.limit:.1f} CPUs for it) is reached, even if CPU is free"
+    limit = f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %)"
+    return f"near {limit}{tail}" if near else f"{limit} caps it{tail}"
 
 
 class Conformance(Struct, frozen=True):
@@ -244,7 +246,7 @@ def _of_instance(
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
-    unjudged = tuple(row.title for row in rows if not row.is_judged)
+    unjudged = tuple(row.title for row in rows if not row.is_judged or row.verdict is Verdict.PARTLY)
     but = f" Not known for {_listed(unjudged)}." if unjudged else ""
     if waits:
         kept = f"Not judged: {waits}, whatever the plan gives them."
@@ -331,7 +333,8 @@ def _pressure(instance: InstanceReading, used: float | None, groups: Iterable[Gr
         spare = has_spare_host(instance)
         why = "CPU_COUNT is used up, the host has spare CPU" if spare else "all CPUs are in use"
         return f"{facts}: {why}."
-    if {row.verdict for row in groups} & _WAITING == {Verdict.CAPPED}:
+    waiting = {row.verdict for row in groups} & _WAITING
+    if waiting and waiting <= LIMITED:
         return f"{facts}: groups wait because of a limit, not for lack of CPU."
     if busy is not None and busy >= FULL:
         return f"{facts}: others on the host use the rest."

@@ -1,8 +1,6 @@
 """Causes why queued statements wait: for a head a sentence with the figures, for each statement a fixed reason."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -20,7 +18,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     is_known,
 )
-from presman.base.formats import as_of, counted
+from presman.base.formats import ago, as_of, counted
 
 _ELSEWHERE = (
     "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
@@ -87,7 +85,8 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
     never = _never(wants, state)
     if never:
-        return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
+        too_large = f"{_want(wants, dop)}, {never}"
+        return Cause.NEVER_FITS, None, "; ".join([too_large, *map(str, _old_limits(wants, state))])
     free = state.free
     if free is None:
         return Cause.UNKNOWN, None, f"{_want(wants, dop)}; {NotKnown('how many are in use or allowed', state.part)}"
@@ -119,10 +118,12 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
 
 def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnown | None:
     """Return what is not known of all that decides whether a head starts, None if all is known that matters."""
-    if cause in {Cause.BEHIND, Cause.NEVER_FITS}:
+    if cause is Cause.BEHIND:
         return None
     if wants is None or wants.source is WantsSource.MEAN:
         return NotKnown("the DOP of the head")
+    if cause is Cause.NEVER_FITS:
+        return next(_old_limits(wants, state), None)
     if cause is Cause.UNKNOWN and state.free is None:
         return NotKnown("how many servers are in use or allowed", state.part)
     if cause is Cause.UNKNOWN and state.outdated:
@@ -130,6 +131,12 @@ def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnow
     uncounted = (each for each in state.limits if each.uncounted and wants.high > each.free)
     counts = [NotKnown(f"which servers the limit of {each.owner} counts", each.uncounted) for each in uncounted]
     return next(iter([*(counts if cause is Cause.UNKNOWN else ()), *state.not_known]), None)
+
+
+def _old_limits(wants: Servers, state: QueueState) -> Iterator[NotKnown]:
+    """Yield the limits that are too small for a statement and may have changed since they were read."""
+    if any(wants.low > limit.allowed for limit in state.limits):
+        yield from (each for each in state.not_known if each.age is not None)
 
 
 def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:
@@ -175,7 +182,8 @@ def _unclear(state: QueueState) -> str:
     """Return why it is not known whether what seems to be free is, "" if it is known."""
     if state.not_known:
         return f"as far as is known; {'; '.join(map(str, state.not_known))}"
-    return f"by older figures; {state.outdated} did not answer" if state.outdated else ""
+    older = ago(state.system.age) if state.system.age else "by older figures"
+    return f"{older}; {state.outdated} did not answer" if state.outdated else ""
 
 
 def _statements_ahead(state: QueueState) -> str:

@@ -27,6 +27,7 @@ from presman.analysis.parallel.server_pools import (
     budget_of,
     counts_servers,
     is_target_known,
+    old_limit,
     pools,
     together,
     why_limit_unknown,
@@ -39,6 +40,7 @@ from presman.analysis.readings.statement_readings import (
     NotKnown,
     QueuedStatement,
     QueueHead,
+    RunningStatement,
     is_known,
 )
 from presman.analysis.view_availability import view_of
@@ -60,6 +62,7 @@ class Queues(NamedTuple):
     groups: Mapping[Key, GroupReading]
     budgets: Mapping[int, ServerBudget]
     pools: Mapping[int, ServerPool]
+    running: Sequence[RunningStatement] = ()
 
     @property
     def first(self) -> list[QueuedStatement]:
@@ -118,13 +121,27 @@ class Queues(NamedTuple):
         return state._replace(system=budget_of(self.facts, pool, placed.where, inst_ids), inst_ids=inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
-        """Yield the limits of a container and of a group that no view shows, nor that there is none."""
+        """Yield the limits of a container and of a group that no view shows, nor that there is none, or not of now."""
         con_id, group = key
         if not is_target_known(self.facts, con_id, self.budgets):
             parameters = view_of(self.facts.snapshot, Parameter)
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
         if view := why_limit_unknown(key, self.facts, inst_id):
             yield NotKnown(f"how many servers {group} may hold", view)
+        elif old := old_limit(key, self.facts, inst_id):
+            yield old
+
+    def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
+        """Whether a statement of a head's group runs with more servers than the limit that it counts against.
+
+        If the limit counts fewer, the statement did not queue. The limit may also have been higher when it started, or
+        a DBA may have let it start: that it is possible is all that it shows.
+        """
+        group = self.groups.get((head.con_id, head.group))
+        counted_ones = group.px_servers if group is not None and group.is_counted else None
+        most = inf if tightest is None else tightest.allowed
+        own = (each for each in self.running if (each.con_id, each.group) == (head.con_id, head.group))
+        return any(most < each.servers <= (counted_ones or 0) for each in own)
 
     def fits_with(self, head: QueuedStatement, state: QueueState) -> tuple[int, ...]:
         """Return the instances that are gone or may be, if their servers would make a head fit; () if not, or unknown.
@@ -188,6 +205,7 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         was_critical=(head.con_id, head.group) in facts.snapshot.rows(CriticalQueue),
         fits_with=fits_with,
         not_known=not_known(head.wants, cause, state),
+        as_large=cause is Cause.NEVER_FITS and queues.as_large(head, tightest),
     )
 
 

@@ -9,11 +9,12 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
+from presman.analysis.readings.statement_readings import NotKnown
 from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.group_rows import ConsumerGroup, RsrcPlan
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -272,6 +273,27 @@ def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
     return view_of(facts.snapshot, record) if unavailable(facts.snapshot, record) else ""
 
 
+OLD_LIMIT = 15.0
+"""Seconds after which a limit that was read proves nothing: while statements queue it is read more often than that."""
+
+
+def old_limit(key: Key, facts: Facts, inst_id: int) -> NotKnown | None:
+    """Return that the limits of a group or of its container may have changed since they were read, None if not.
+
+    The last answer is good enough for other figures; but nobody is to be ended because of a limit that no longer holds.
+    """
+    if not facts.plans.plan_of(inst_id, key[0]):
+        return None
+    of_container = [CdbPlanDirective] if key[0] > SEED and facts.plans.inside is None else []
+    for record in (facts.plans.books.record_of(key[0]), *of_container):
+        section = facts.snapshot.section(record)
+        age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
+        if age > OLD_LIMIT or facts.snapshot.age_if_late(record):
+            view = view_of(facts.snapshot, record)
+            return NotKnown(f"how many servers {key[1]} may hold now", view, age)
+    return None
+
+
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:
     """Return the servers of GV$ queries: the count of V$PX_PROCESS, else those `seen` in V$PX_SESSION."""
     processes = facts.snapshot.rows(PxProcess)
@@ -281,9 +303,11 @@ def of_monitors(facts: Facts, seen: Iterable[int]) -> int:
 def unmanaged(facts: Facts, cluster: ServerPool) -> int | None:
     """Return the servers in use that no group counts: those of bypassing statements, GV$ queries, recovery.
 
-    None if not known: the views are not read at one instant and may disagree.
+    None if not known: the views are not read at one instant and may disagree; all the more if one did not answer.
     """
     groups = facts.snapshot.rows(ConsumerGroup)
+    if any(facts.snapshot.age_if_late(record) for record in (ConsumerGroup, PxProcessSysstat)):
+        return None
     if not groups or cluster.in_use is None or not facts.snapshot.rows(PxProcessSysstat):
         return None
     rest = cluster.in_use - sum(row.current_pq_servers_active for row in groups)

@@ -247,9 +247,12 @@ def target_is_maximum(case: Case) -> Found:
 
 @RULES.rule(Severity.WARNING, _QUEUE)
 def limit_below_degree(case: Case) -> Found:
-    """Producers and consumers: a statement usually wants twice its degree."""
+    """Producers and consumers: a statement usually wants twice its degree. Of no servers, every degree is too high."""
     for name, row in case.directives.items():
         limit = case.servers_limit(row)
+        if limit == 0:
+            yield name, f"{name} may hold no parallel server: its part of the target is less than one. Raise the limit."
+            continue
         degree = row.parallel_degree_limit_p1 if row.parallel_degree_limit_p1 is not None else case.degree_limit
         bypass = row.parallel_stmt_critical.startswith("BYPASS")
         if limit is not None and degree is not None and degree > 1 and limit < 2 * degree and not bypass:

@@ -39,8 +39,10 @@ class Verdict(Marked):
     SHORT = "less than its due", "▲", "warn"
     HOST = "host used by others", "▲", "warn"
     CAPPED = "at its limit", "▬", "note"
+    NEAR_LIMIT = "near its limit", "▬", "note"
     CAGED = "caged, gets its share", "▬", "note"
     CONTENDED = "contended, gets its share", "▬", "note"
+    PARTLY = "contended part of the time", "▬", "note"
     NOT_EXHAUSTED = "waits, CPUs not exhausted", "▬", "note"
     THROTTLED = "throttled, share not known", "▬", "note"
     NOT_THROTTLED = "not throttled", "●", "good"
@@ -48,6 +50,9 @@ class Verdict(Marked):
     NOT_MANAGED = "CPU not managed", "○", "dim"
     UNKNOWN = "no delta yet", "…", "dim"
 
+
+LIMITED = frozenset({Verdict.CAPPED, Verdict.NEAR_LIMIT})
+"""Verdicts of groups that wait while a limit is used up, or nearly."""
 
 _NOT_COUNTED = frozenset({Verdict.NOT_MANAGED, Verdict.QUIESCED})
 """Verdicts of groups in which sessions wait for CPU, or may wait, and no view counts that."""
@@ -58,10 +63,10 @@ def verdict_words(verdict: Verdict, limited_by: str = "") -> str:
 
     `limited_by` is as in a reading: ``HR (UTILIZATION_LIMIT)``, ``subplan DAY``, ``PAYROLL (HR)``, ``each of A, B``.
     """
-    if verdict is not Verdict.CAPPED or not limited_by:
+    if verdict not in LIMITED or not limited_by:
         return str(verdict.value)
     if limited_by.startswith("each of "):
-        return "its groups at their limits"
+        return f"its groups {verdict.value.replace('its limit', 'their limits')}"
     return f"{limited_by.partition(' (')[0]} {verdict.value}"
 
 

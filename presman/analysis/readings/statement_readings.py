@@ -41,13 +41,22 @@ class QueueReason(Enum):
 
 
 class NotKnown(NamedTuple):
-    """A fact on which a start depends and that is not known, and the view that did not show it, or why none would."""
+    """A fact on which a start depends and that is not known, and the view that did not show it, or why none would.
+
+    `age` is the seconds since that view showed it, None if it did not.
+    """
 
     what: str
     view: str = ""
+    age: float | None = None
+
+    @property
+    def source(self) -> str:
+        """The view, with the age of its answer if there was one."""
+        return self.view if self.age is None else f"{self.view} of {duration(self.age)} ago"
 
     def __str__(self) -> str:
-        return f"{self.what} is not known{f' ({self.view})' if self.view else ''}"
+        return f"{self.what} is not known{f' ({self.source})' if self.view else ''}"
 
 
 class DopStory(Struct, frozen=True):
@@ -177,7 +186,8 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one,
-    or if `no_timeout` says why it is not known. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
+    or if `no_timeout` says why it is not known; `timeout_by` is the view that showed the timeout, and how long ago, ""
+    if it did so just now. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
     read). `wants` is None if no source shows it. `starts` is when it should start, None without forecasts; `reason` is
     why it waits.
     """
@@ -188,6 +198,7 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     timeout_action: str
     wants: Servers | None
     no_timeout: str = ""
+    timeout_by: str = ""
     starts: StartForecast | None = None
     reason: QueueReason = QueueReason.UNKNOWN
 
@@ -329,7 +340,8 @@ class QueueHead(Struct, frozen=True):
     unknown time, so it is not known which is first. `queue_waited` is the total time in seconds that all statements of
     its queue have waited. `was_critical` means that they had waited too long at a previous poll, and not much less
     since. `fits_with` are the instances that are gone or may be, if the head is too large only without their servers.
-    `not_known` is what else decides whether it starts and is not known: then nobody's end is known to help.
+    `not_known` is what else decides whether it starts and is not known: then nobody's end is known to help. `as_large`
+    says that a statement of its group runs although it is too large for the limit, too.
     """
 
     group: str
@@ -350,9 +362,10 @@ class QueueHead(Struct, frozen=True):
     was_critical: bool = False
     fits_with: tuple[int, ...] = ()
     not_known: NotKnown | None = None
+    as_large: bool = False
 
     @property
-    def starts_alone(self) -> bool:
+    def is_too_large_for_target(self) -> bool:
         """Whether only the target is too small: such a statement was seen to start on 12.1 once nothing else ran."""
         if self.cause is not Cause.NEVER_FITS or self.wants is None or self.target is None:
             return False
@@ -362,11 +375,12 @@ class QueueHead(Struct, frozen=True):
     def never_starts(self) -> bool:
         """Whether there is no known way for it to start.
 
-        It is too large for the limit of its group, also with the instances that are gone, and no timeout starts it
-        (PQ_TIMEOUT_ACTION RUN).
+        It is too large for the limit of its group as it is now, also with the instances that are gone, none as large
+        runs, and no timeout starts it (PQ_TIMEOUT_ACTION RUN).
         """
-        may_start = self.starts_alone or self.statement.timeout_action == "RUN" or bool(self.fits_with)
-        return self.cause is Cause.NEVER_FITS and not may_start
+        seen = self.is_too_large_for_target or self.as_large
+        may_start = seen or self.statement.timeout_action == "RUN" or bool(self.fits_with)
+        return self.cause is Cause.NEVER_FITS and not may_start and self.not_known is None
 
     @property
     def is_critical(self) -> bool:
@@ -380,7 +394,7 @@ class QueueHead(Struct, frozen=True):
         A target or a limit may leave too few servers without being reached, so this gives the number missing, if known,
         for each limit that binds.
         """
-        if self.starts_alone:
+        if self.is_too_large_for_target:
             return "too large for the target"
         if self.cause is Cause.UNKNOWN:
             return "why it waits is not known"
@@ -391,6 +405,13 @@ class QueueHead(Struct, frozen=True):
         if of_target and of_group:
             return f"short by {of_group} (group limit) and {of_target} (target)"
         return str(self.cause.value).replace("of servers", f"by {self.short}")
+
+
+def urgency(head: QueueHead) -> tuple[float, bool, float]:
+    """Return the rank of a head in alerts, tables and lines of state: near its timeout, critical, time waited."""
+    first = head.statement
+    left = first.timeout_left if first.timeout_action != "RUN" else None
+    return (left if left is not None and left <= 300.0 else 300.0, not head.is_critical, -(first.waited or 0.0))
 
 
 def is_downgrade(name: str) -> bool:

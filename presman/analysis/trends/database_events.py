@@ -4,8 +4,6 @@ All events come from here: those of the tab Events and the keys n and p of a liv
 (for replay, `report` and `compare`), and those that `watch` prints.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -42,7 +40,7 @@ KINDS = (
 )
 _WORDS = {
     VERDICT_CHANGED: "state changed",
-    ALERT_THERE: "alert from before",
+    ALERT_THERE: "alert at start",
     ALERT_WORSE: "alert got worse",
     ALERT_BETTER: "alert got better",
 }

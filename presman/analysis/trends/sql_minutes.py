@@ -33,7 +33,7 @@ _NONE = (0.0, 0.0, 0.0)
 
 
 class SqlActivity(NamedTuple):
-    """A statement over an interval: average sessions active, on CPU and waiting, and servers held."""
+    """A statement over an interval: average sessions active, on CPU and waiting, and servers (None: not known)."""
 
     con_id: int
     sql_id: str
@@ -42,14 +42,18 @@ class SqlActivity(NamedTuple):
     active: float
     on_cpu: float
     waiting: float
-    servers: float
+    servers: float | None
 
 
 class _Minute(Struct):
-    """The sums of one minute: seconds watched, and seconds on CPU, waiting and of servers by statement."""
+    """The sums of one minute: seconds watched, and seconds on CPU, waiting and of servers by statement.
+
+    `holding_seconds` are those in which V$PX_SESSION showed who held servers.
+    """
 
     begin: float
     seconds: float = 0.0
+    holding_seconds: float = 0.0
     sums: dict[tuple[int, str], list[float]] = {}
     who: dict[tuple[int, str], tuple[str, str]] = {}
 
@@ -93,6 +97,9 @@ class SqlMinutes:
         minute.seconds += seconds
         for sample in reading.activity.statements:
             minute.count(sample, seconds * sample.on_cpu, seconds * sample.waiting, 0.0)
+        if reading.why_unavailable("V$PX_SESSION"):
+            return
+        minute.holding_seconds += seconds
         for row in reading.running:
             if row.sql_id:
                 minute.count(row, 0.0, 0.0, seconds * row.servers)
@@ -108,7 +115,10 @@ class SqlMinutes:
         """Freeze the newest minute: a screen that stays at this instant does not see later additions to it."""
         if self._minutes and self._last is not None:
             last = self._minutes[-1]
-            self._held = self._last, _Minute(last.begin, last.seconds, dict(last.sums), dict(last.who))
+            self._held = (
+                self._last,
+                _Minute(last.begin, last.seconds, last.holding_seconds, dict(last.sums), dict(last.who)),
+            )
 
     def _chosen(self, at: datetime, minutes: int) -> list[_Minute]:
         end = at.timestamp()
@@ -124,7 +134,7 @@ class SqlMinutes:
     def top(self, at: datetime, minutes: int) -> tuple[SqlActivity, ...]:
         """Return the statements of the whole minutes up to that of an instant, in no order."""
         chosen = self._chosen(at, minutes)
-        seconds = sum(each.seconds for each in chosen)
+        seconds, holding = sum(each.seconds for each in chosen), sum(each.holding_seconds for each in chosen)
         totals: dict[tuple[int, str], list[float]] = {}
         who: dict[tuple[int, str], tuple[str, str]] = {}
         for minute in chosen:
@@ -132,8 +142,15 @@ class SqlMinutes:
             for key, sums in minute.sums.items():
                 totals[key] = list(map(add, totals.get(key, _NONE), sums))
         return tuple(
-            SqlActivity(*key, *who[key], (cpu + wait) / seconds, cpu / seconds, wait / seconds, servers / seconds)
-            for key, (cpu, wait, servers) in totals.items()
+            SqlActivity(
+                *key,
+                *who[key],
+                (cpu + wait) / seconds,
+                cpu / seconds,
+                wait / seconds,
+                holds / holding if holding else None,
+            )
+            for key, (cpu, wait, holds) in totals.items()
         )
 
 

@@ -145,7 +145,8 @@ class StatementRuns:
         run = self._open.get(key)
         # No view shows when an idle holder began; it has existed at least as long as it has been idle.
         known = row.elapsed if row.elapsed is not None else row.idle
-        since = at - _lasting(known) if known is not None else None
+        seen_at = at - _lasting(row.seen_ago or 0.0)
+        since = seen_at - _lasting(known) if known is not None else None
         if run is not None and run.started and row.elapsed is not None and since and since - run.started > _SAME:
             self._end(key, since)
             run = None
@@ -158,7 +159,7 @@ class StatementRuns:
             left = run.waiting_at or run.began
             run.started = since if since is not None and since >= left else left + (at - left) / 2
         run.group, run.servers = row.group, row.servers
-        run.idle = at - _lasting(row.idle) if row.idle is not None else None
+        run.idle = seen_at - _lasting(row.idle) if row.idle is not None else None
         if row.downgraded > 0 and run.downgraded_at is None:
             run.downgraded_at, run.downgraded = at, row.downgraded
             run.degree, run.requested = row.degree, row.requested

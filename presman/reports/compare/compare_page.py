@@ -10,6 +10,7 @@ from presman.base.formats import counted, microseconds
 from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
 from presman.reports.compare.compare_text import (
     MARKS,
+    judgement_of,
     no_plan_differs,
     percent_of,
     said,
@@ -132,7 +133,7 @@ def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
         rows.append([
             element("td", subject), element("td", line.figure),
             *(element("td", each, class_="right") for each in values),
-            element("td", _bar(line), class_="bar"), element("td", line.difference.value, class_=state or None),
+            element("td", _bar(line), class_="bar"), element("td", judgement_of(line), class_=state or None),
         ])  # fmt: skip
     heads = [element("th", head, class_="right" if head in {"A", "B", "B to A %"} else None) for head in _HEADS]
     return cell_table(heads, rows)

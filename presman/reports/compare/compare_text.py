@@ -32,7 +32,7 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
     more, disjoint, too_few = (sum(line.difference is what for line in lines) for what in (*MARKS, Judgement.TOO_FEW))
     star, hash_sign = (f", marked {mark}" * marked for mark in MARKS.values())
     if too_few == len(lines):
-        return "Nothing can be compared: there are too few polls or statements."
+        return "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
     parts = [f"{count(more)} of {counted(len(lines), 'figure')} {'differs' if more == 1 else 'differ'}"]
     if not more:
         parts = ["No figure is known to differ" if disjoint or too_few else "No figure differs"]
@@ -43,7 +43,9 @@ def summary(lines: Sequence[Line], *, marked: bool = True) -> str:
             f"{count(disjoint)} {verb} not overlap{hash_sign}, in too few polls to say how often chance does that"
         )
     if too_few:
-        parts.append(f"{count(too_few)} {'has' if too_few == 1 else 'have'} too few polls or statements to compare")
+        verb = "has" if too_few == 1 else "have"
+        unjudged = f"{count(too_few)} without a word at the end {verb} too few polls or statements to compare"
+        parts.append(f"{unjudged}: longer windows may tell")
     return f"{'; '.join(parts)}."
 
 
@@ -70,6 +72,11 @@ def value_of(line: Line, value: float | None) -> str:
     digits = 3 if abs(value) < 1 else 2 if abs(value) < 100 else 0
     text = number(value, digits) if abs(value) < 1e6 else compact(value)
     return f"≤ {text}" if line.is_bound else text
+
+
+def judgement_of(line: Line) -> str:
+    """Return the judgement in words; of the many figures that cannot be judged the summary speaks, once for all."""
+    return "" if line.difference is Judgement.TOO_FEW else line.difference.value
 
 
 def percent_of(line: Line) -> str:
@@ -133,6 +140,6 @@ def _rows(lines: Iterable[Line], subject: int) -> list[str]:
         mark = f"{MARKS.get(line.difference, '')} ".rjust(2)
         rows.append(
             f"{fit(name, subject)} {fit(line.figure, _FIGURE)} {values} {fit(percent_of(line), _PERCENT, 'right')} "
-            f"{mark}{line.difference.value}"
+            f"{mark}{judgement_of(line)}"
         )
     return rows

@@ -35,6 +35,8 @@ MOST_STATEMENTS = 10
 MOST_HISTOGRAMS = 8
 _MILLISECOND = 1024
 """Microseconds: the bucket bound in V$EVENT_HISTOGRAM_MICRO that is nearest to 1 ms."""
+_NEARLY_NOTHING = 0.01
+"""The part of the other value below which percentages of a value say nothing: +300,000 % are from 0.001 to 3."""
 
 
 class Line(NamedTuple):
@@ -159,7 +161,10 @@ def _line(key: FigureKey, first: Sequence[Value], second: Sequence[Value], lengt
 
 
 def _percent(first: float | None, second: float | None) -> float | None:
-    return None if not first or second is None else 100 * (second - first) / first
+    """Return the difference in percent of the first; None if that is nothing, or nearly nothing beside the second."""
+    if not first or second is None or abs(first) < _NEARLY_NOTHING * abs(second):
+        return None
+    return 100 * (second - first) / first
 
 
 def _busiest(first: WindowFigures, second: WindowFigures) -> list[str]:

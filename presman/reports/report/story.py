@@ -17,7 +17,7 @@ from presman.reports.report.report_charts import between
 _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan changed": "changes of plan",
            "directive changed": "changes of directives", "parameter changed": "changes of parameters",
            "instance changed": "changes of instances", "PDB changed": "changes of PDBs",
-           "verdict changed": "changes of state", ALERT_THERE: "alerts from before", "alert began": "alerts began",
+           "verdict changed": "changes of state", ALERT_THERE: "alerts at the start", "alert began": "alerts began",
            "alert worse": "alerts got worse", "alert better": "alerts got better", "alert ended": "alerts ended",
            "connection lost": "losses of the connection"}  # fmt: skip
 

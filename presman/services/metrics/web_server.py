@@ -18,7 +18,7 @@ from typing import NamedTuple
 from aiohttp import web
 
 from presman.base.certificates import Certificates
-from presman.base.listeners import WAITING, Standing
+from presman.base.listeners import Standing
 from presman.base.secret import Secret
 from presman.services.listener import Connections, accepting, host_and_port, listening_sockets
 from presman.services.metrics.metric_page import Exposition
@@ -118,7 +118,7 @@ class WebServer:
         self._note = note
         self._sockets = listening_sockets(host, port)
         self._connections = Connections(
-            AT_ONCE, OF_ADDRESS, note, WAITING, longest=LONGEST, certificates=certificates,
+            AT_ONCE, OF_ADDRESS, note, longest=LONGEST, certificates=certificates,
             is_known=self._has_password if app.needs_credentials else None,
         )  # fmt: skip
         self.url = f"{'https' if certificates else 'http'}://{host_and_port(host, self._sockets[0].getsockname()[1])}"

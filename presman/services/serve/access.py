@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote_plus, urlsplit
 
 from msgspec import Struct
 
 from presman.base.listeners import is_loopback
 from presman.base.secret import Secret
 
+_TOKEN = re.compile(rb"(?:[?&]|\r\n\r\n)token=([^&\s]*)")
 _HOST = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
 
@@ -59,6 +60,15 @@ class Access(Struct, frozen=True):
     def is_pass(self, cookie: str) -> bool:
         """Return whether this is the cookie that a browser gets for the token, if one is required."""
         return self.token is None or _same(cookie, self.pass_for_token())
+
+    def shows_token(self, sent: bytes) -> bool:
+        """Return whether the beginning of a request has the token, in its address, cookie or form.
+
+        This decides only who gets a connection: each request is checked again when it has been read.
+        """
+        given = (unquote_plus(each.decode("latin-1")) for each in _TOKEN.findall(sent))
+        passes = re.findall(rb"[ ;]" + re.escape(self.cookie.encode()) + rb"=([^;\s]*)", sent)
+        return any(map(self.is_token, given)) or any(self.is_pass(each.decode("latin-1")) for each in passes)
 
     def pass_for_token(self) -> str:
         """Return the value that a browser stores in place of the token."""

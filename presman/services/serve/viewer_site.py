@@ -19,7 +19,7 @@ from aiohttp import web
 
 from presman.base.certificates import Certificates
 from presman.base.errors import InputError, LimitError
-from presman.base.listeners import WAITING, RateLimited, Standing
+from presman.base.listeners import RateLimited, Standing
 from presman.services import listener
 from presman.services.listener import Connections, accepting
 from presman.services.serve.access import Serving
@@ -257,7 +257,7 @@ MOST = 256
 FEWEST = 16
 """The fewest connections with which two browsers do not get in each other's way."""
 
-OWN, PER_VIEWER = 40, 10
+OWN, PER_VIEWER = 40 + listener.UNHEARD, 10
 """Descriptors of presman itself, and of each viewer: the pipes of the monitor, and those used to start it."""
 
 
@@ -271,16 +271,6 @@ def most_connections(viewers: int) -> int:
         takes = OWN + viewers * PER_VIEWER + FEWEST + viewers
         raise LimitError(f"open files (ulimit -n) are limited to {allowed}: --viewers {viewers} takes {takes}")
     return found
-
-
-def most_at_once(viewers: int, most: int) -> int:
-    """Return how many connections to accept before those that they replace are closed.
-
-    If there are enough descriptors these are all that wait: in a flood, others would not be accepted otherwise.
-    """
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    spare = allowed - OWN - viewers * PER_VIEWER - most
-    return WAITING if allowed == resource.RLIM_INFINITY or spare >= most else max(1, spare)
 
 
 def run(serving: Serving, sockets: Sockets, certificates: Certificates | None, ready: Callable[[], None]) -> int:
@@ -312,7 +302,8 @@ async def running(
     """Serve while the context is open."""
     most = most_connections(serving.viewers)
     connections = Connections(
-        most, most // 2, serving.note, most_at_once(serving.viewers, most), certificates=certificates
+        most, most // 2, serving.note, certificates=certificates,
+        is_known=serving.access.shows_token if serving.access.token is not None else None,
     )  # fmt: skip
     runner = web.AppRunner(ViewerSite(serving, connections).application(), shutdown_timeout=PATIENCE)
     await runner.setup()

@@ -121,8 +121,10 @@ def _row_text(table: Table[Any], row: Any) -> str:
 
 
 def copy_text(app: KeyedApp, text: str) -> None:
-    """Copy a text, and notify the user of its length and of the file that also has it."""
-    app.notify(f"Copied {len(text)} characters, {_keep(app, text)}" if text else "There is no row here to copy.")
+    """Copy a text, and notify the user how it begins, of its length and of the file that also has it."""
+    begin = text.partition("\n")[0].strip()[:_NAMED]
+    copied = f"Copied: {begin} …, {len(text)} characters, {_keep(app, text)}" if text else ""
+    app.notify(copied or "There is no row here to copy.")
 
 
 def _keep(app: KeyedApp, text: str) -> str:

@@ -284,7 +284,8 @@ def past_lines(past: SqlPast) -> list[Line]:
     lines = [BLANK, title("Executions seen")]
     if past.activity is not None:
         each = past.activity
-        busy = f"{number(each.on_cpu)} sessions on CPU, {number(each.waiting)} waiting, {number(each.servers)} servers"
+        servers = "" if each.servers is None else f", {number(each.servers)} servers"
+        busy = f"{number(each.on_cpu)} sessions on CPU, {number(each.waiting)} waiting{servers}"
         lines.append(fact("on average", f"{busy}, over the {duration(past.watched)} watched"))
     if not past.executions:
         return [*lines, sentence("No parallel execution of it was seen; serial ones are not counted.", "dim")]

@@ -201,10 +201,10 @@ class LatencyPanel(Panel):
             for quantity in Quantity
         )
         cpus = moment.reading.header.num_cpus
-        held = "CPU: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs of {cpus:g}"
+        held = "CPUs not known" if column.throttled is None else f"{column.throttled:.1f} CPUs of {cpus:g}"
         return (
             (f" {at}  ", "title"), (f"{index}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
-            (f"~{seconds:.4f} s/s", ""), ("  waited for ", "dim"), (held, "waiting"),
+            (f"~{seconds:.{1 if seconds >= 1 else 2}f} avg sess", ""), ("  waiting: ", "dim"), (held, "waiting"),
         )  # fmt: skip
 
     # ---- keys

@@ -24,7 +24,7 @@ from presman.figures.instance_figures import SERVERS
 from presman.figures.statement_figures import QUEUE, RUNNING
 from presman.tabs.alerts import no_queue
 from presman.tabs.charts import BRIDGE, plan_changes, without_gaps
-from presman.tabs.parallel import compared, goal_line, in_one_line, queue_line, queue_rows, summary
+from presman.tabs.parallel import compared, goal_line, in_one_line, in_order, queue_line, queue_rows, summary
 from presman.tabs.parts import Moment
 from presman.tui.pages.advice_lines import ends_it, perhaps_others
 from presman.tui.panels.panel import Panel
@@ -197,7 +197,9 @@ def story(
     group: object = None,
 ) -> Story:
     """Return the story of a reading; the head of `group` (container and name) comes first."""
-    ordered = sorted(heads, key=lambda each: (each.head.con_id, each.head.group) != group)
+    places = in_order(reading)
+    ordered = sorted(heads, key=lambda each: places[each.head.con_id, each.head.group])
+    ordered.sort(key=lambda each: (each.head.con_id, each.head.group) != group)
     nothing: Line = ()
     if not ordered and reading.queue:
         nothing = ((" WHY  ", "title"), ("Statements are queued; why the first one waits is not known.", "warn"))
@@ -248,8 +250,9 @@ def _heads_not_shown(heads: Sequence[Unblock], width: int) -> list[Line]:
     if not heads:
         return []
     names = ", ".join(group_title(each.head) for each in heads)
-    text = f"  … {len(heads)} more queue{'s wait' if len(heads) > 1 else ' waits'}: {names}"
-    whole = f"{text} (move to one of their rows to see why)"
+    waits, rows = ("s wait", "a row of one of them") if len(heads) > 1 else (" waits", "one of its rows")
+    text = f"  … {len(heads)} more queue{waits}: {names}"
+    whole = f"{text} (go to {rows} to see why)"
     return wrap(((whole if cells(whole) <= width else text, "dim"),), width, _INDENT)[:1]
 
 
@@ -400,7 +403,7 @@ class ParallelPanel(Panel):
         is_beside = self.has_class("-gantt")  # a table beside the chart does not choose the statement
         row = self._queued.row if is_beside or grid is None or grid.row is None else grid.row
         if row is None and self._moment is not None and self._moment.reading.queue:
-            return self._moment.reading.queue[0]
+            return queue_rows(self._moment)[0]
         return row
 
 

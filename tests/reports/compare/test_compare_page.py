@@ -46,6 +46,10 @@ def test_published_runs_side_by_side_as_a_page() -> None:
     for words in ("99.56", "-50.0", "≤ 1.00"):
         assert words in told
         assert words in compare_text(found)
+    few = Judgement.TOO_FEW
+    assert few in {line.difference for line in found.lines}
+    for text in (told, compare_text(found)):
+        assert " ".join(text.split()).count(few.value) == 1, "the method explains it; no figure repeats it"
 
 
 def test_a_page_of_nothing_is_a_page() -> None:

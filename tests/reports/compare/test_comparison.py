@@ -92,6 +92,16 @@ def test_ranks() -> None:
     assert rank(list(range(1, 21)), 95) == 19
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "percent"),
+    [(0.001, 4.39, None), (0.0, 1.0, None), (0.05, 4.0, 7900), (4.0, 0.001, -99.975), (0.0, 0.0, None)],
+)
+def test_of_nearly_nothing_there_is_no_percentage(first: float, second: float, percent: float | None) -> None:
+    key = FigureKey(CPU, "ETL", "throttled %")
+    (line,) = lines(*(figures(series={key: [Value(each, 1.0)]}) for each in (first, second)))
+    assert line.percent == (None if percent is None else pytest.approx(percent))
+
+
 def test_percent_is_of_the_first_and_of_nothing_where_that_is_zero() -> None:
     key, other = FigureKey(CPU, "BATCH", "used CPUs"), FigureKey(CPU, "ETL", "used CPUs")
     one = figures(series={key: [Value(4, 2)], other: [Value(0, 2)]})
@@ -312,13 +322,13 @@ def test_the_first_sentence_says_how_many_cannot_be_compared() -> None:
     few, noise, more, apart = Judgement.TOO_FEW, Judgement.NOISE, Judgement.MORE, Judgement.NO_OVERLAP
     assert of(noise, noise) == "No figure differs by more than noise."
     assert of(noise, more) == "1 of 2 figures differs by more than noise, marked *."
-    rest = "2 have too few polls or statements to compare."
+    rest = "2 without a word at the end have too few polls or statements to compare: longer windows may tell."
     assert of(few, few, noise, noise) == f"No figure is known to differ by more than noise; {rest}"
     assert of(few, few, more, more) == f"2 of 4 figures differ by more than noise, marked *; {rest}"
     unsure = "1 does not overlap, marked #, in too few polls to say how often chance does that"
     assert of(few, few, apart, more) == f"1 of 4 figures differs by more than noise, marked *; {unsure}; {rest}"
     assert of(apart) == f"No figure is known to differ by more than noise; {unsure}."
-    assert of(few, few) == "Nothing can be compared: there are too few polls or statements."
+    assert of(few, few) == "Nothing can be compared: there are too few polls or statements. Longer windows may tell."
 
 
 def test_plans_of_which_one_is_not_known_are_not_called_the_same(tmp_path: Path) -> None:

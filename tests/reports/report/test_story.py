@@ -138,7 +138,7 @@ def test_events_are_counted_by_kind() -> None:
 
 def test_alerts_that_were_there_at_first_are_said_to_be_from_before() -> None:
     marks = (EventMark("alert there", at(0), at(0), 2, "x"), EventMark("alert worse", at(5), at(9), 2, "y"))
-    assert whole(marks=marks).endswith(" Events: 2 alerts from before, 2 alerts got worse.")
+    assert whole(marks=marks).endswith(" Events: 2 alerts at the start, 2 alerts got worse.")
 
 
 @pytest.mark.parametrize("kind", KINDS)

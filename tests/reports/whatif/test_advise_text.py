@@ -118,10 +118,10 @@ def test_choices_have_their_groups_below_them() -> None:
     ]
     told = " ".join(as_text(advice(choices=(one,))).split())
     assert (
-        "The first choice costs others: ETL (SALES) median 0:10 -> 0:12, p95 ≥ 0:20 -> timed out, 1 -> 4 do not start, "
+        "What the first choice costs: ETL (SALES) median 0:10 -> 0:12, p95 ≥ 0:20 -> timed out, 1 -> 4 do not start, "
         "run 1:15 longer." in told
     )
-    assert "costs others" not in as_text(advice(choices=(NONE, one)))
+    assert "choice costs" not in as_text(advice(choices=(NONE, one)))
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,8 @@ def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> Non
     )
     sure = advice(choices=one, goals=(replace(held, low=0.5, high=0.995, advised_high=30.0),))
     assert "not sure" not in as_text(sure)
+    nearly = as_text(advice(choices=one, goals=(replace(held, low=0.5, high=0.995, advised_high=30.4),)))
+    assert "again is not sure: 30.4 s is more than 30.0 s." in " ".join(nearly.split())
     assert "first choice" not in as_text(advice(choices=(NONE,), goals=(held,)))
 
 

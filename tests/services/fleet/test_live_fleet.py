@@ -7,42 +7,37 @@ from typing import Any
 
 import pytest
 
+from presman.analysis.advice.steady_step import SteadyStep
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.fleet import ConnectionState
+from presman.analysis.readings.reading import Reading
 from presman.services.live import LiveTarget
 from presman.services.live_fleet import LiveFleet
-from tests.output.readings import reading
+from tests.recording.recorded import polled
 from tests.sources.fakes import FakeSource
 
 
 class Database:
     """A database with one reading."""
 
-    def __init__(self, live_reading: Any) -> None:
+    def __init__(self, live_reading: Reading | None) -> None:
         self.live_reading = live_reading
+        self.steady_step = SteadyStep()
 
 
-def test_to_do_is_that_of_the_database_looked_at_and_of_its_newest_poll(monkeypatch: Any) -> None:
-    busy, other = reading(), reading()
-    said = to_do(busy)
-    assert said is not None
-    asked: list[Any] = []
-
-    def counted(found: Any) -> Any:
-        asked.append(found)
-        return said if found is busy else None
-
-    monkeypatch.setattr("presman.services.live_fleet.to_do", counted)
+def test_to_do_is_that_of_the_database_looked_at_and_as_steady_as_on_its_screen() -> None:
+    """Somebody's work was named in the poll in which DO began to be about it."""
+    readings = [reading for _, reading in polled("rac", 30, step=5.0)]
     fleet = LiveFleet("all", [LiveTarget("a", FakeSource)], 5.0)
-    fleet.databases = {"busy": Database(busy), "idle": Database(other), "lost": Database(None)}  # type: ignore[dict-item]
-    assert [fleet.to_do(name) for name in ("busy", "busy", "idle", "lost", "busy")] == [
-        said.text,
-        said.text,
-        "",
-        "",
-        said.text,
-    ]
-    assert [found is busy for found in asked] == [True, False, True], "worked out once for each look at another poll"
+    busy, alone = Database(None), SteadyStep()
+    fleet.databases = {"busy": busy, "lost": Database(None)}  # type: ignore[dict-item]
+    differs = 0
+    for reading in readings:
+        busy.live_reading, step, plain = reading, alone.take(reading).step, to_do(reading)
+        said = "" if step is None else step.text
+        assert [fleet.to_do(name) for name in ("busy", "lost", "busy")] == [said, "", said]
+        differs += step != plain
+    assert differs
 
 
 def test_all_are_polled_now_but_those_that_refuse_us() -> None:

@@ -29,7 +29,7 @@ from presman.services.metrics import web_server
 from presman.services.metrics.metric_page import Exposition
 from presman.services.metrics.web_server import Credentials, WebApp, WebServer
 from tests.oracle.test_login import Authority
-from tests.patience import until
+from tests.patience import PATIENCE, until
 from tests.services.metrics.observed import Shown, observed
 
 PASSWORD = "pä:ss wörd"
@@ -267,34 +267,24 @@ def test_who_takes_no_answer_in_time_is_let_go_without_a_word(
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has one address on loopback")
-@pytest.mark.parametrize("asks", [True, False], ids=["password", "nobody is asked"])
-def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(
-    monkeypatch: pytest.MonkeyPatch, *, asks: bool
-) -> None:
-    """All that wait are accepted together; where nobody can be known yet, so few that they are heard before others."""
-    monkeypatch.setattr(listener, "TURN", 30.0)
-    app = WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD)) if asks else None)
-    server = WebServer(app, HOST, 0)
-    port = server._sockets[0].getsockname()[1]
+def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that wait are accepted together. Nothing is made for those who get no place."""
+    monkeypatch.setattr(listener, "TURN", PATIENCE)
+    server = WebServer(WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD))), HOST, 0)
     begun: list[str] = []
 
-    async def make(connection: Any, _: object) -> None:
-        begun.append(connection.line.getpeername()[0])
+    async def make(connection: Any) -> None:
+        begun.append(connection.address)
 
     monkeypatch.setattr(server._connections, "_make", make)
     header = f"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: {basic('prometheus', PASSWORD)}\r\n\r\n"
     with ExitStack() as lines:
         for number in range(80):
-            line = lines.enter_context(socket.create_connection((HOST, port), 30, (f"127.0.0.{number + 2}", 0)))
-            line.sendall(header.encode() if number == 5 else b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
+            own = (f"127.0.0.{number + 2}", 0)
+            line = lines.enter_context(socket.create_connection(server._sockets[0].getsockname(), 30, own))
+            line.sendall(header.encode() if number == 75 else b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
         asyncio.run(_one_turn(server, begun))
-        if asks:
-            with pytest.raises(BlockingIOError):
-                server._sockets[0].accept()
-            assert len(begun) == web_server.AT_ONCE
-        else:
-            assert len(begun) == web_server.AT_ONCE // 2
-        assert "127.0.0.7" in begun
+        assert begun == [*(f"127.0.0.{number}" for number in range(2, 18)), "127.0.0.77"]
         server._connections.cut_all_but(())
     server.stop()
 
@@ -302,10 +292,29 @@ def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(
 async def _one_turn(server: WebServer, begun: list[str]) -> None:
     """Accept once."""
     accepting = asyncio.create_task(server._connections.accept(server._sockets[0], lambda: None))  # type: ignore[arg-type,return-value]
-    while not begun:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        while not begun:
+            await asyncio.sleep(0)
     accepting.cancel()
     await asyncio.wait([accepting])
+
+
+def test_who_is_slower_than_a_silent_crowd_is_heard(guarded: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a moment to say something; what it has said is looked at before it is closed."""
+    monkeypatch.setattr(listener, "MOMENT", 0.05)
+    with ExitStack() as lines:
+
+        def come(number: int) -> list[socket.socket]:
+            return [lines.enter_context(socket.create_connection((HOST, guarded.port), 30)) for _ in range(number)]
+
+        header = f"Host: x\r\nAuthorization: {basic('prometheus', PASSWORD)}\r\n\r\n"
+        come(listener.UNHEARD - 1)
+        until(lambda: len(guarded.server._connections._unheard) == listener.UNHEARD - 1, "they are accepted")
+        (owner,) = come(1)
+        come(listener.UNHEARD)
+        owner.sendall(f"GET /metrics HTTP/1.1\r\n{header}".encode())
+        assert owner.recv(15) == b"HTTP/1.1 200 OK"
+    assert guarded.ask(Authorization=basic("prometheus", PASSWORD))[0] == 200
 
 
 def _asked(port: int) -> socket.socket:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote_plus
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from presman.services.serve.access import Access, origin_of
 
 LOOPBACK = Access(None, frozenset({"localhost"}), True, "", False, "presman_8000")
 OPEN = Access(Secret("a-token-that-nobody-knows"), frozenset({"localhost", "dbhost"}), False, "", False, "presman_8000")
+TOKEN = OPEN.token.reveal() if OPEN.token else ""
 PROXIED = replace(OPEN, only_loopback=True, public="https://dba.example.com/prod/")
 
 
@@ -91,3 +94,21 @@ def test_where_pages_stand_and_whether_the_line_is_encrypted() -> None:
     assert (OPEN.path, OPEN.is_encrypted) == ("/", False)
     assert (PROXIED.path, PROXIED.is_encrypted) == ("/prod/", True)
     assert "nobody-knows" not in repr(OPEN)
+
+
+@pytest.mark.parametrize(
+    ("sent", "shows"),
+    [
+        (f"GET /?token={TOKEN} HTTP/1.1\r\n", True),
+        (f"GET /?a=b&token={quote_plus(TOKEN)} HTTP/1.1\r\n", True),
+        (f"POST /token HTTP/1.1\r\n\r\ntoken={TOKEN}", True),
+        (f"GET / HTTP/1.1\r\nCookie: a=b; {OPEN.cookie}={OPEN.pass_for_token()}\r\n", True),
+        (f"GET / HTTP/1.1\r\nCookie: {OPEN.cookie}={TOKEN}\r\n", False),
+        (f"GET /?token={TOKEN}x HTTP/1.1\r\n", False),
+        (f"GET /?nottoken={TOKEN} HTTP/1.1\r\n", False),
+        ("GET /?token=&token= HTTP/1.1\r\n", False),
+        ("", False),
+    ],
+)
+def test_who_shows_the_token_before_the_request_is_read(sent: str, *, shows: bool) -> None:
+    assert OPEN.shows_token(sent.encode()) is shows

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from presman.services.listener import Connections
+from presman.services.listener import Connections, _Connection
 from presman.services.serve.viewer_slots import Viewer
 
 
@@ -35,7 +36,11 @@ def test_where_its_page_fails_the_monitor_is_ended_unless_it_has_ended(code: int
 def test_at_the_end_every_line_is_cut_but_those_on_which_a_page_says_good_bye() -> None:
     cut: list[str] = []
     connections = Connections(8, 4, lambda _: None)
-    lines = [SimpleNamespace(protocol=name, cut=lambda name=name: cut.append(name)) for name in "abc"]  # type: ignore[misc]
-    connections._open = lines  # type: ignore[assignment]
+    for name in "abc":
+        made = _Connection(socket.socket(), "127.0.0.1", asyncio.Protocol, 0.0)
+        made.protocol, made.cut = name, lambda name=name: cut.append(name)  # type: ignore[assignment,method-assign,misc]
+        connections._open.add(made)
     connections.cut_all_but({"b"})
-    assert cut == ["a", "c"]
+    assert sorted(cut) == ["a", "c"]
+    for made in connections._open:
+        made.line.close()

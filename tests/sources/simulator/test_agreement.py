@@ -226,7 +226,7 @@ def test_waiting_only_if_contended_or_at_the_limit(played: Played) -> None:
                 full = used >= machine.capacity.cpu_count - 0.1 - 1e-6
                 assert full or capped or account.rates[0] >= ceiling - 1e-6, (group, second)
     without = {"quiet", "noplan", "queueing", "storm", "rac", "holders", "locked", "locked_rac", "quiesce", "changes"}
-    assert seen or simulation.scenario.name in without | {"lost"}
+    assert seen or simulation.scenario.name in without | {"adb", "lost"}
 
 
 def test_waits_and_histograms(five_minutes: Played) -> None:

@@ -49,7 +49,7 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_shipped_scenarios() -> None:
     names = scenario_names()
     others = ["mixed", "noplan", "pdb", "queueing", "quiesce", "quiet", "rac", "storm", "tenants", "throttled"]
-    assert names == ["changes", "holders", "locked", "locked_rac", "lost", *others]
+    assert names == ["adb", "changes", "holders", "locked", "locked_rac", "lost", *others]
     for name in names:
         assert load_scenario(name).header.title
 

@@ -135,7 +135,8 @@ def _minute_row(simulation: Simulation, minute: Minute) -> Row:
     return (
         *_of_minute(simulation, minute, deltas),
         *(minute.group.name, round(minute.limit * minute.num_cpus, 4), round(100 * minute.limit, 4)),
-        *(int(sum(deltas[count] for count in _MEGABYTES)), minute.servers_limit),
+        *(int(sum(deltas[count] for count in counts)) for counts in (_REQUESTS, _MEGABYTES)),
+        minute.servers_limit,
     )
 
 
@@ -207,7 +208,8 @@ _MINUTE = (
     " AVG_QUEUED_PARALLEL_STMTS AVG_ACTIVE_PARALLEL_SERVERS AVG_QUEUED_PARALLEL_SERVERS"
 )
 _METRIC = (
-    f"{_MINUTE} CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_MEGABYTES PARALLEL_SERVERS_LIMIT"
+    f"{_MINUTE} CONSUMER_GROUP_NAME RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT IO_REQUESTS IO_MEGABYTES"
+    " PARALLEL_SERVERS_LIMIT"
 )
 _PDB_METRIC = (
     f"{_MINUTE} RUNNING_SESSIONS_LIMIT CPU_UTILIZATION_LIMIT PARALLEL_SERVERS_LIMIT AVG_IO_THROTTLE IOPS IOMBPS"

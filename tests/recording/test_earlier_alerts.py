@@ -1,0 +1,108 @@
+"""A recorded poll whose views did not answer: it has the alerts of the polls before, as a live monitor has them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from presman.analysis.alerts.alert_rules import wrong
+from presman.analysis.readings.reading import Reading
+from presman.polling.poll_events import Polled
+from presman.polling.poller import Poller
+from presman.recording.earlier_alerts import LOOKED_BACK
+from presman.recording.playback import Playback
+from presman.recording.reader import Recording
+from presman.rows.snapshot import Snapshot
+from presman.services.live import ReadingCame, Readings
+from presman.sources.simulator_source import SimulatorSource
+from tests.analysis.test_simulated import Clock
+from tests.cli.run import presman
+from tests.recording.recorded import record
+from tests.scenarios import without
+
+POLLS = 45
+Told = list[tuple[str, str]]
+
+
+def told(reading: Reading) -> Told:
+    return [(each.text, each.short) for each in wrong(reading)]
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Snapshot, Reading]]:
+    """Return polls of a group without a share, and what they mean live; V$RSRC_PLAN is silent after the fifth."""
+    clock, readings, found = Clock(), Readings(), []
+    file = without(tmp_path_factory.mktemp("silent"), "throttled", "V$RSRC_PLAN", at=52, lasts=350)
+    poller = Poller(SimulatorSource(file, clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC)))
+    poller.open()
+    for _ in range(POLLS):
+        clock.now += 10.0
+        came = readings.of(Polled(poller.poll()))
+        assert isinstance(came, ReadingCame)
+        found.append((came.snapshot, came.reading))
+    return found
+
+
+@pytest.fixture
+def file(live: list[tuple[Snapshot, Reading]], tmp_path: Path) -> Path:
+    record(tmp_path / "x.presman", live)
+    return tmp_path / "x.presman"
+
+
+@pytest.fixture
+def playback(file: Path) -> Any:
+    recording = Recording(str(file))
+    yield recording.playback()
+    recording.close()
+
+
+def test_it_has_what_a_live_monitor_said_whichever_poll_is_asked_for(
+    live: list[tuple[Snapshot, Reading]], playback: Playback
+) -> None:
+    """`once --at`, a jump in a replay, and samples of a report judged a poll alone: the alert had vanished."""
+    kept = [index for index, (_, reading) in enumerate(live) if reading.unchecked]
+    assert len(kept) > 30
+    whole = range(POLLS)
+    for indexes in (whole, [kept[20]], reversed(whole), whole[::7], [3, kept[30], kept[5]]):
+        for index in indexes:
+            assert told(playback.reading(index)) == told(live[index][1]), index
+
+
+def test_what_is_before_a_restart_is_not_remembered(
+    live: list[tuple[Snapshot, Reading]], playback: Playback, tmp_path: Path
+) -> None:
+    from msgspec.structs import replace
+
+    again = [(replace(snapshot, number=snapshot.number - 20), reading) for snapshot, reading in live[20:]]
+    record(tmp_path / "again.presman", [*live[:20], *again])
+    recording = Recording(str(tmp_path / "again.presman"))
+    assert playback.reading(30).unchecked
+    assert not recording.playback().reading(30).unchecked
+    recording.close()
+
+
+def test_few_polls_are_read_for_it(playback: Playback, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    pair = Playback.pair
+    monkeypatch.setattr(Playback, "pair", lambda self, index: read.append(index) or pair(self, index))
+    playback.reading(3)
+    assert read == [3]
+    playback.reading(40)
+    assert 2 < len(read) < 20
+    read.clear()
+    playback.reading(41)
+    assert read == [41]
+    assert LOOKED_BACK > POLLS
+
+
+def test_once_at_says_it(live: list[tuple[Snapshot, Reading]], file: Path) -> None:
+    snapshot, reading = live[30]
+    found = json.loads(
+        presman("once", str(file), "--at", snapshot.at.isoformat(), "--format", "json", cwd=file.parent).stdout
+    )
+    assert [each["alert"]["text"] for each in found["unchecked"]] == [each.alert.text for each in reading.unchecked]
+    assert reading.unchecked
