@@ -114,7 +114,7 @@ class WatchedPlan:
         self._last: ReadingCame | None = None
 
     def take(self, came: ReadingCame) -> None:
-        """Take a poll. Raises Failure for what does not exist on this database, or if it has only a part of the queue."""
+        """Take a poll. Raises Failure, soon, for what this database does not have, or if a part of a queue is read."""
         self._refuse(came.reading.header.autonomous)
         if came.reading.part:
             raise Failure(f"{came.reading.part}: when statements would start is known only of a whole cluster")
