@@ -65,7 +65,9 @@ def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
     """Return the first step, with what is known of the queue added if the step for the queue is to wait."""
     if queue is None or first.step is Step.WAIT or queue.step is not Step.WAIT:
         return first
-    return first._replace(text=f"{first.text}; for the queue, {queue.text}", beside=f"for the queue, {queue.short}")
+    beside = f"for the queue, {queue.short}"
+    text, shorter = f"{first.text}; for the queue, {queue.text}", f"{first.text}; {beside}"
+    return first._replace(text=text, between=(shorter, *first.between), beside=beside)
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:

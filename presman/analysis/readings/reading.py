@@ -439,11 +439,11 @@ class Reading(Struct, frozen=True, dict=True):
         found = {row.title: row.px_queued for row in self.cluster_groups() if row.px_queued}
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
-    def not_known(self) -> tuple[str, ...]:
-        """What is not known of the basis of the all-clear, in words with the reason."""
-        whether = {"queue": "which statements are queued, and why"} if self.queued_by_group() else {}
+    def not_known(self) -> tuple[tuple[str, str], ...]:
+        """What is not known of the basis of the all-clear: the reason, and what, in words."""
+        whether = {"queue": "which statements are queued"} if self.queued_by_group() else {}
         return tuple(
-            f"{whether.get(each.what, f'whether there is a {each.what}')} ({each.lacking})"
+            (each.lacking, whether.get(each.what, f"whether there is a {each.what}"))
             for each in self.basis
             if each.lacking
         )
