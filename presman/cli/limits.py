@@ -42,18 +42,21 @@ databases alone would exceed MEMORY.
 
 
 class Need(NamedTuple):
-    """The need of many databases for something that the machine limits: `base`, and `each` per database."""
+    """The need of databases for something that the machine limits: `least` for one, else `base` and `each` of them."""
 
     limit: str
     what: str
     option: str
+    least: int
     base: int
     each: int
+    unit: int = 1
 
 
 NEEDS = (
-    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 112, 4),  # an event loop needs three, its connection one
-    Need("RLIMIT_NPROC", "threads", "ulimit -u", 16, 2),  # one that polls, and in a recorder one that writes
+    Need("RLIMIT_NOFILE", "open files", "ulimit -n", 12, 112, 4),  # an event loop needs three, its connection one
+    Need("RLIMIT_NPROC", "threads", "ulimit -u", 6, 16, 2),  # one that polls, and in a recorder one that writes
+    Need("RLIMIT_AS", "MB of memory", "ulimit -v", 110, 110, 4, 1 << 20),
 )
 
 
@@ -65,7 +68,7 @@ def make_room(databases: int, *, server: bool) -> None:
     if databases > MOST:
         what = f"{databases} databases are too many for one process, which watches {MOST}"
         raise Failure(f"{what}: use several processes, or let recorders write to a central store and watch that")
-    for need in NEEDS if databases > 1 else ():
+    for need in NEEDS:
         if need.limit != "RLIMIT_NPROC" or os.geteuid():  # root has no limit
             _raise_limit(need, databases)
     if databases > 1:
@@ -79,18 +82,21 @@ def _raise_limit(need: Need, databases: int) -> None:
     import resource
 
     which = getattr(resource, need.limit)
-    wanted = need.base + need.each * databases
+    wanted = need.least if databases == 1 else need.base + need.each * databases
     soft, hard = resource.getrlimit(which)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    if soft == resource.RLIM_INFINITY or soft >= wanted * need.unit:
         return
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    most = wanted * need.unit
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     with suppress(OSError, ValueError):
         resource.setrlimit(which, (most, hard))
         soft = most
-    if soft < wanted:
-        room = max(0, (soft - need.base) // need.each)
-        many = f"{counted(databases, 'database')} in one process need {wanted} {need.what}, and {soft} are allowed"
-        raise Failure(f"{many} ({need.option}): enough for {room}", exit_codes.SOURCE)
+    allowed = soft // need.unit
+    if allowed < wanted:
+        limit = f"{need.what}, and {allowed} are allowed ({need.option})"
+        room = max(0, (allowed - need.base) // need.each)
+        many = f"{counted(databases, 'database')} in one process need {wanted} {limit}: enough for {room}"
+        raise Failure(f"this takes {wanted} {limit}" if databases == 1 else many, exit_codes.SOURCE)
 
 
 def give_back_memory() -> None:

@@ -18,6 +18,7 @@ from presman.cli.exit_codes import Failure
 from presman.cli.parser import Parser, command_parser, of_group, option, positive
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
+from presman.reports.advise_report import in_words
 from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
 from presman.reports.whatif_replay import COURSES, ArrivalsError, Replayed, changed, observed, read_arrivals
@@ -96,6 +97,9 @@ def run(options: Namespace) -> None:
     other = _counted(load, choice) if choice else None
     order = ON_ONE_LEVEL if plan.tree is None else BY_PLAN
     caution = beyond_maximum(options.servers_target, None if plan.autonomous else plan.maximum)
+    for each in choice:
+        if each.kind == "concurrency":
+            caution = f"{in_words(load, each)}; with a lower degree runs are longer, with a higher one no shorter"
     seen = observed(arrivals)
     basis = ReplayBasis(seen[: load.skipped], order, plan.titles, caution)
     console.show(report(seen[load.skipped :], same, other, seconds, basis))

@@ -1,6 +1,7 @@
 """Driver for the keys and mouse of a terminal, without polling ten times a second."""
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -9,9 +10,10 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from io import TextIOWrapper
 from selectors import EVENT_READ, SelectSelector
 from threading import Event
-from typing import Any
+from typing import Any, TextIO, cast
 from weakref import finalize
 
 from textual.constants import ESCAPE_DELAY
@@ -74,6 +76,32 @@ def _close(*files: int) -> None:
         os.close(file)
 
 
+class ScreenFile:
+    """The file of a screen; what is written after its terminal was taken away is lost without an error."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._unless_gone(partial(self._file.write, text))
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        self._unless_gone(self._file.flush)
+
+    def _unless_gone(self, act: Callable[[], int | None]) -> int:
+        try:
+            return act() or 0
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return 0
+
+
 class TerminalDriver(LinuxDriver):
     """Textual's driver for Unix, with a thread that sleeps until a key comes.
 
@@ -88,6 +116,7 @@ class TerminalDriver(LinuxDriver):
         if not os.isatty(2):  # Textual writes the screen there, even to a file
             encoding = sys.__stdout__.encoding if sys.__stdout__ else "utf-8"
             self._file = open(1, "w", encoding=encoding, errors="replace", closefd=False)  # noqa: SIM115
+        self._file = cast("TextIOWrapper", ScreenFile(cast("TextIO", self._file)))
         self.exit_event = WakingEvent()
         self._is_on = False
         stop, go_on = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
@@ -163,6 +192,8 @@ class TerminalDriver(LinuxDriver):
         decode = getincrementaldecoder("utf-8")("replace").decode
 
         def take(data: bytes) -> Iterable[Message]:
+            if not data and not _is_terminal(self.fileno):  # also where SIGHUP is ignored or does not come
+                self._loop.call_soon_threadsafe(partial(self._app.exit, return_code=128 + signal.SIGHUP))
             text = decode(data)  # an incomplete character is no text yet
             return parser.feed(text) if text else ()
 

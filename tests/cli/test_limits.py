@@ -123,10 +123,34 @@ def test_two_hundred_databases_have_room(allowed: Limits) -> None:
 def test_a_limit_that_is_too_low_is_told_before_it_is_reached(
     allowed: Limits, which: str, pair: tuple[int, int], line: str
 ) -> None:
-    """(256 - 64) / 4 = 48; (100 - 16) / 2 = 42."""
+    """(256 - 112) / 4 = 36; (100 - 16) / 2 = 42."""
     allowed[getattr(resource, which)] = pair
     with pytest.raises(Failure) as caught:
         make_room(200, server=True)
+    assert (str(caught.value), caught.value.code) == (line, exit_codes.SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("which", "pair", "databases", "line"),
+    [
+        ("RLIMIT_NOFILE", (8, 8), 1, "this takes 12 open files, and 8 are allowed (ulimit -n)"),
+        ("RLIMIT_NPROC", (3, 3), 1, "this takes 6 threads, and 3 are allowed (ulimit -u)"),
+        ("RLIMIT_AS", (80 << 20, 80 << 20), 1, "this takes 110 MB of memory, and 80 are allowed (ulimit -v)"),
+        (
+            "RLIMIT_AS",
+            (115 << 20, 115 << 20),
+            3,
+            "3 databases in one process need 122 MB of memory, and 115 are allowed (ulimit -v): enough for 1",
+        ),
+    ],
+)
+def test_so_is_one_that_is_too_low_for_a_single_database(
+    allowed: Limits, which: str, pair: tuple[int, int], databases: int, line: str
+) -> None:
+    """It would begin, and report what runs out as often as it does."""
+    allowed[getattr(resource, which)] = pair
+    with pytest.raises(Failure) as caught:
+        make_room(databases, server=True)
     assert (str(caught.value), caught.value.code) == (line, exit_codes.SOURCE)
 
 

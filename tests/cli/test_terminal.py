@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.terminal import ESCAPES, Screen
 from tests.cli.run import command, environment
-from tests.patience import until
+from tests.patience import PATIENCE, until
 
 
 @pytest.fixture
@@ -152,6 +152,19 @@ def test_where_only_errors_go_elsewhere_there_is_a_screen(tmp_path: Path) -> Non
         assert b"\x1b[?1049l" in screen.last, "back from the other screen"
     finally:
         screen.close()
+
+
+@pytest.mark.parametrize("ignored", ["", "trap '' HUP; "], ids=["SIGHUP", "nohup"])
+def test_where_the_terminal_is_taken_away_it_ends_without_a_word(tmp_path: Path, ignored: str) -> None:
+    errors = tmp_path / "err"
+    script = f"{ignored}{shlex.join(command('demo:quiet'))} 2>{errors}; echo $? >{tmp_path / 'code'}"
+    screen = Screen(["sh", "-c", f"trap 'trap : HUP' HUP; {script}"], **environment())
+    screen.wait_for(b"LIVE", b"CPUs used")
+    family = psutil.Process(screen.pid).children(recursive=True)
+    os.close(screen._process.fd)
+    until(lambda: (tmp_path / "code").exists() and (tmp_path / "code").read_text(), "it has ended")
+    assert ((tmp_path / "code").read_text(), errors.read_text()) == ("129\n", "")
+    assert not psutil.wait_procs(family, PATIENCE)[1]
 
 
 def test_where_the_screen_would_go_elsewhere_that_is_said() -> None:

@@ -21,7 +21,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 
 from presman.tui import driver
-from presman.tui.driver import TerminalDriver
+from presman.tui.driver import ScreenFile, TerminalDriver
 from tests.patience import until
 
 
@@ -134,14 +134,36 @@ def test_it_sleeps_until_a_key_comes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_terminal_that_is_gone_is_not_asked_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = waits_of(monkeypatch)
-    made = Terminal()
+    made, asked = Terminal(), []
+    monkeypatch.setattr(made, "_loop", SimpleNamespace(call_soon_threadsafe=asked.append))
     made.thread.start()
     os.close(made.typist)
     until(lambda: waits.count(None) > 1, "nothing more to come")
     assert made.thread.is_alive(), "it waits to be told to end"
     assert made.ends()
     assert waits.count(None) == 2, "before the terminal was gone, and when it was"
+    assert [each.keywords for each in asked] == [{"return_code": 129}], "as after SIGHUP"
     os.close(made.fileno)
+
+
+def test_what_is_written_to_a_terminal_that_is_gone_is_lost_without_an_error() -> None:
+    ours, theirs = pty.openpty()
+    with open(theirs, "w", encoding="utf-8") as file:  # noqa: PTH123
+        screen = ScreenFile(file)
+        screen.write("before")
+        screen.flush()
+        assert os.read(ours, 100) == b"before"
+        os.close(ours)
+        screen.write("after")
+        screen.flush()
+        assert screen.encoding == "utf-8"
+        with suppress(OSError):
+            file.close()
+    full = open("/dev/full", "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    with pytest.raises(OSError, match="No space left"):
+        ScreenFile(full).write("x" * 100_000)
+    with suppress(OSError):
+        full.close()
 
 
 def test_it_can_begin_again(terminal: Terminal) -> None:
