@@ -95,9 +95,9 @@ def views_page() -> str:
         "Every V$ and DBA_ view presman selects from, how often, from which Oracle release on, and by which query.",
         "What presman reads",
         "Each file in `queries/` is one SELECT on one view. `presman grants` writes the grants for all of them; "
-        "[Grants and licences](../grants.md) says more. *refresh*: at each poll. *minute*: once a minute. "
-        "*once*: at the first poll. *demand*: while a page that needs it is open, or for a statement that is new on "
-        "the screen.",
+        "[Grants and licences](../grants.md) says more. *refresh*: at each poll. *minute*: once a minute; "
+        "directives and V$SESSION_LONGOPS more often while a statement is queued. *once*: at the first poll. "
+        "*demand*: while a page that needs it is open, or for a statement that is new on the screen.",
         reads(),
     )
 

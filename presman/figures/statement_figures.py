@@ -74,6 +74,11 @@ def at_timeout(row: QueuedStatement) -> str:
     return "it ends with ORA-07454"
 
 
+def timeout_source(row: QueuedStatement) -> str:
+    """Return by which older answer of a view a statement has its timeout, in brackets; "" if that is one of now."""
+    return f" (by {row.timeout_by})" if row.timeout_by else ""
+
+
 _TIMEOUT_GLYPHS = {"RUN": "▶", "CANCEL": "✕"}
 
 

@@ -54,15 +54,6 @@ def is_due(
     return query.cadence is Cadence.REFRESH
 
 
-def is_within_cadence(
-    query: Query, section: Section, now: datetime, detail_level: DetailLevel = DetailLevel.WHOLE
-) -> bool:
-    """Return whether `query` runs once a minute and the rows of `section` are less than two minutes old."""
-    return (
-        cadence_in(query, detail_level) is Cadence.MINUTE and section.at is not None and now - section.at < 2 * MINUTE
-    )
-
-
 # ---- The time budget of a poll, and how long a view rests that did not answer within it.
 
 LEAST, MOST = 5.0, 30.0

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from presman.base.release import Release
-from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due, is_within_cadence
+from presman.polling.cadence import EVERYTHING, LastAnswer, PollNeeds, is_due
 from presman.polling.lookups import (
     PER_POLL,
     BusyTexts,
@@ -30,10 +30,13 @@ from presman.polling.named_sessions import BECOME, NamedSessions, SessionListing
 from presman.polling.seen_before import SeenBefore
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import (
+    CdbPlanDirective,
     ConsumerGroupDefinition,
+    ContainerPlanDirective,
     GroupMapping,
     GroupMetric,
     GroupMetricHistory,
+    PlanDirective,
     RsrcPlan,
     RsrcPlanHistory,
 )
@@ -65,6 +68,19 @@ LATER = frozenset(
 """Records that the very first snapshot lacks, because reading them takes half a second or several round trips."""
 
 
+OF_QUEUES: Mapping[type[Any], timedelta] = MappingProxyType(
+    {
+        **dict.fromkeys((SessionLongops, PlanDirective, CdbPlanDirective), timedelta()),
+        ContainerPlanDirective: timedelta(seconds=10),
+    }
+)
+"""Records that are read once a minute, but after these pauses while a statement is queued.
+
+Whether the end of a session lets a statement start depends on the limits in force now. A CDB_ view is read in every
+container, which is no small statement.
+"""
+
+
 class OnDemandRequest(Struct, frozen=True):
     """A request for a query that does not run by itself: its binds, and whether it runs at every poll from now on."""
 
@@ -84,6 +100,13 @@ class LastAnswers(dict[type[Any], LastAnswer]):
         """Return whether a failed query must not be retried yet."""
         asked = self.get(record)
         return asked is not None and asked.rests(now)
+
+    def is_older(self, record: type[Any], pause: timedelta | None, now: datetime | None) -> bool:
+        """Return whether the last answer came `pause` ago or earlier (None: whenever), and a failed query may run."""
+        asked = self.get(record)
+        if asked is None or asked.rests(now):
+            return asked is None
+        return not pause or (now is not None and now - asked.at >= pause)
 
     def of_poll(self, poll: int, record: type[Any]) -> LastAnswer | None:
         """Return the answer that a query gave in `poll`, None if it did not run in it."""
@@ -387,10 +410,11 @@ class Poller:
         asked, level, number = self._asked.get, self._detail_level, self._number
         still = {record: query for record, query in self._queries.items() if not self._asked.of_poll(number, record)}
         due = [query for record, query in still.items() if is_due(query, asked(record), now, level)]
-        sooner = (FastStartTransaction, self._asked.rolls_back), (SessionLongops, self._asked.has_queue)
+        has_queue = self._asked.has_queue
+        sooner = (FastStartTransaction, self._asked.rolls_back), *((record, has_queue) for record in OF_QUEUES)
         for record, is_wanted in sooner:
             query = still.get(record)
-            if query and query not in due and not self._asked.rests(record, now) and is_wanted():
+            if query and query not in due and self._asked.is_older(record, OF_QUEUES.get(record), now) and is_wanted():
                 due.append(query)
         answers = {"": True, "cdb": self._asked.has_containers(), "root": self._asked.is_root()}
         answers["cluster"] = self._asked.is_cluster()
@@ -460,8 +484,7 @@ class Poller:
         elif before is None or not self._keep_late or (before.section.problem and not before.late):
             answer = LastAnswer(at, self._number, replace(section, at=None), 1 + (before.late if before else 0))
         else:
-            why = None if is_within_cadence(query, before.section, at, self._detail_level) else section.problem
-            answer = LastAnswer(at, self._number, replace(before.section, problem=why), 1 + before.late)
+            answer = LastAnswer(at, self._number, replace(before.section, problem=section.problem), 1 + before.late)
         self._asked[query.record] = answer
 
 

@@ -279,8 +279,8 @@ class DatabaseRecorder:
 TRIM_EVERY = 600.0
 """Seconds between two checks for polls that are too old."""
 
-PATIENCE_AT_THE_END = 8.0
-"""Seconds that the shutdown waits for polls that are not written yet."""
+PATIENCE_AT_THE_END, LONGEST_END = 8.0, 60.0
+"""Seconds that the shutdown waits for the next poll to be written, and for all of them."""
 
 
 POLLS_END = 1.0
@@ -362,9 +362,21 @@ class Recorder:
         stop_all([each.sampler for each in self.databases], POLLS_END)
         for each in self.databases:
             each.stop_polling(0.0)
-        end = time.monotonic() + PATIENCE_AT_THE_END
+        end = time.monotonic() + LONGEST_END
         for each in self.databases:
-            if not each.finish(max(0.1, end - time.monotonic())):
+            if not self._is_written(each, end):
                 text = f"{counted(each.waiting, 'poll')} could not be written"
                 self._report(LogEvent("not_written", text, "error", each.target.name, {"waiting": each.waiting}))
         self.location.close()
+
+    def _is_written(self, database: DatabaseRecorder, end: float) -> bool:
+        """Wait for all polls of a database, as long as one after the other is written; return whether all are."""
+        before = -1
+        while not database.finish(max(0.1, min(PATIENCE_AT_THE_END, end - time.monotonic()))):
+            if database.is_over or database.written == before or time.monotonic() > end:
+                return False
+            if before < 0:
+                text = f"{counted(database.waiting, 'poll')} still to be written"
+                self._report(LogEvent("writing", text, "info", database.target.name, {"waiting": database.waiting}))
+            before = database.written
+        return True

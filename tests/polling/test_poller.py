@@ -8,12 +8,20 @@ from presman.analysis.assemble import analyse
 from presman.base.release import Release
 from presman.polling.poller import LATER, Poller
 from presman.rows.cursor_rows import PlanXml, SqlText
-from presman.rows.group_rows import CdbPlanDirective, GroupMetricHistory, PlanDirective, RsrcPlan, RsrcPlanHistory
+from presman.rows.group_rows import (
+    CdbPlanDirective,
+    ContainerPlanDirective,
+    GroupMetricHistory,
+    PlanDirective,
+    RsrcPlan,
+    RsrcPlanHistory,
+)
 from presman.rows.instance_rows import (
     ActiveService,
     Database,
     Instance,
     Parameter,
+    Pdb,
     PdbMetric,
     PdbMetricHistory,
     RsrcPdb,
@@ -107,6 +115,23 @@ def test_progress_is_asked_at_each_poll_while_somebody_is_queued() -> None:
     polling.poll()
     polling.poll()
     assert [SessionLongops in source.asked(read) for read in range(5)] == [True, True, True, True, False]
+
+
+def test_limits_are_read_again_while_somebody_is_queued() -> None:
+    """An end is proven by the limits of now, not by those of a minute ago; a CDB_ view is read in every container."""
+    queued = row(Session, inst_id=1, sid=1, event="resmgr:pq queued", state="WAITING")
+    root = {Database: (row(Database, cdb="YES"),), Pdb: (row(Pdb, inst_id=1, con_id=2),)}
+    source = FakeSource(rows=dict(root), step=5.0)
+    polling = poller(source)
+    ages: list[list[float | None]] = []
+    for sessions in [(), (), (queued,), (queued,), (queued,), (queued,), (), ()]:
+        source.rows[Session] = sessions
+        snapshot = polling.poll()
+        sections = [snapshot.section(each) for each in (PlanDirective, CdbPlanDirective, ContainerPlanDirective)]
+        ages.append([(snapshot.at - each.at).total_seconds() if each.at else None for each in sections])
+    assert [each[0] for each in ages] == [0, 5, 0, 0, 0, 0, 0, 5]
+    assert [each[1] for each in ages] == [0, 5, 0, 0, 0, 0, 0, 5]
+    assert [each[2] for each in ages][:6] == [0, 5, 0, 5, 0, 5], "less than ten seconds old while somebody is queued"
 
 
 def test_what_only_a_container_database_answers_is_asked_once_it_is_known_to_be_one() -> None:

@@ -224,3 +224,28 @@ def test_it_records_until_all_are_over_or_the_time_is_up(recorder: tuple[Recorde
     one._finish()
     assert messages(told)[-1:] == ["1 poll could not be written"]
     assert told[-1].figures == {"waiting": 1}
+
+
+def test_at_the_end_each_poll_has_its_time_as_long_as_one_after_the_other_is_written(
+    recorder: tuple[Recorder, list[LogEvent]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, told = recorder
+    (database,) = one.databases
+    waits: list[float] = []
+
+    def finish(patience: float) -> bool:
+        waits.append(patience)
+        if database._waiting and len(waits) <= 3:
+            database._waiting.popleft()
+            database.written += 1
+        return not database._waiting
+
+    monkeypatch.setattr(database, "finish", finish)
+    database._waiting.extend([(None, SNAPSHOT)] * 3)
+    assert one._is_written(database, time.monotonic() + 60.0)
+    assert (waits, messages(told)) == ([8.0] * 3, ["2 polls still to be written"])
+    waits.clear()
+    database._waiting.extend([(None, SNAPSHOT)] * 4)
+    assert not one._is_written(database, time.monotonic() + 60.0), "the fourth is not written in its time"
+    assert waits == [8.0] * 4
+    one.location.close()

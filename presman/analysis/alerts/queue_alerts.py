@@ -105,7 +105,8 @@ def _timeout(soon: list[QueuedStatement], wording: _TimeoutWording) -> Alert:
     words = {"s": "s", "es": "es", "its": "its"} if len(soon) == 1 else {"s": "", "es": "", "its": "their"}
     short = f"{len(soon)} queued {wording.does.format(soon=duration(SOON), **words)}"
     who = f"{first.group} {first.sql_id or first.user} in {duration(first.timeout_left)}"
-    text = f"{short}, the first: {who} ({wording.why})"
+    by = f", by {first.timeout_by}" if first.timeout_by else ""
+    text = f"{short}, the first: {who} ({wording.why}{by})"
     return Alert(wording.state, wording.glyph, text, short, "queue_timeout", group_title(first))
 
 

@@ -25,6 +25,7 @@ from msgspec import Struct
 from presman.analysis.facts.cursor_facts import by_cursor, of_cursor
 from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
+from presman.analysis.parallel.server_pools import old_limit
 from presman.analysis.readings.statement_readings import (
     DopStory,
     QueuedStatement,
@@ -122,6 +123,7 @@ def _statement(
         timeout_left=max(0.0, timeout - waited) if timeout and waited is not None else None,
         timeout_action=action,
         no_timeout="" if timeout else _why_no_timeout(facts, session),
+        timeout_by=old.source if (old := old_limit((session.con_id, group), facts, session.inst_id)) else "",
         requested=requested,
         dop=dop,
         wants=wanted.by(session, info, group, degree(requested, dop, directive)),

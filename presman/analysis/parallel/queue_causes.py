@@ -1,6 +1,6 @@
 """Causes why queued statements wait: for a head a sentence with the figures, for each statement a fixed reason."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -36,7 +36,8 @@ class QueueState(NamedTuple):
     chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
     `passed_over` means that the head also had room at the previous poll and is still queued. `not_known` says of which
     limits, of its group and its container, it is not known how many servers they allow. `outdated` is a view that did
-    not answer at this poll, so that what is free is not known for now, "" if all did.
+    not answer at this poll, so that what is free is not known for now, "" if all did. `part` says why the servers of
+    other instances are not in view, "" if they are.
     """
 
     system: ServerBudget
@@ -48,6 +49,7 @@ class QueueState(NamedTuple):
     passed_over: bool = False
     not_known: tuple[NotKnown, ...] = ()
     outdated: str = ""
+    part: str = ""
 
     def has_room(self, wants: Servers | None) -> bool:
         """Whether the servers counted leave enough free for `wants`, and no limit is unknown."""
@@ -83,10 +85,11 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
         return Cause.UNKNOWN, None, "; ".join([f"its DOP is not known{mean}", *_figures(state)])
     never = _never(wants, state)
     if never:
-        return Cause.NEVER_FITS, None, f"{_want(wants, dop)}, {never}"
+        too_large = f"{_want(wants, dop)}, {never}"
+        return Cause.NEVER_FITS, None, "; ".join([too_large, *map(str, _old_limits(wants, state))])
     free = state.free
     if free is None:
-        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
+        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; {NotKnown('how many are in use or allowed', state.part)}"
     if wants.high <= free:
         return _fitting(f"{_want(wants, dop)} and {free} are free{state.system.where}", state)
     if state.ahead:
@@ -115,17 +118,25 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
 
 def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnown | None:
     """Return what is not known of all that decides whether a head starts, None if all is known that matters."""
-    if cause in {Cause.BEHIND, Cause.NEVER_FITS}:
+    if cause is Cause.BEHIND:
         return None
     if wants is None or wants.source is WantsSource.MEAN:
         return NotKnown("the DOP of the head")
+    if cause is Cause.NEVER_FITS:
+        return next(_old_limits(wants, state), None)
     if cause is Cause.UNKNOWN and state.free is None:
-        return NotKnown("how many servers are in use or allowed")
+        return NotKnown("how many servers are in use or allowed", state.part)
     if cause is Cause.UNKNOWN and state.outdated:
         return NotKnown("how many servers are free now", state.outdated)
     uncounted = (each for each in state.limits if each.uncounted and wants.high > each.free)
     counts = [NotKnown(f"which servers the limit of {each.owner} counts", each.uncounted) for each in uncounted]
     return next(iter([*(counts if cause is Cause.UNKNOWN else ()), *state.not_known]), None)
+
+
+def _old_limits(wants: Servers, state: QueueState) -> Iterator[NotKnown]:
+    """Yield the limits that are too small for a statement and may have changed since they were read."""
+    if any(wants.low > limit.allowed for limit in state.limits):
+        yield from (each for each in state.not_known if each.age is not None)
 
 
 def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[Shortage, ...]:

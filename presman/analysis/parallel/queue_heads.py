@@ -27,6 +27,7 @@ from presman.analysis.parallel.server_pools import (
     budget_of,
     counts_servers,
     is_target_known,
+    old_limit,
     pools,
     together,
     why_limit_unknown,
@@ -110,6 +111,7 @@ class Queues(NamedTuple):
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
             not_known=tuple(self.not_known(key, head.inst_id)),
             outdated=outdated_view(self.facts),
+            part=self.facts.system.part,
         )
         if not placed.confined_by:
             return state
@@ -119,13 +121,15 @@ class Queues(NamedTuple):
         return state._replace(system=budget_of(self.facts, pool, placed.where, inst_ids), inst_ids=inst_ids)
 
     def not_known(self, key: Key, inst_id: int) -> Iterator[NotKnown]:
-        """Yield the limits of a container and of a group that no view shows, nor that there is none."""
+        """Yield the limits of a container and of a group that no view shows, nor that there is none, or not of now."""
         con_id, group = key
         if not is_target_known(self.facts, con_id, self.budgets):
             parameters = view_of(self.facts.snapshot, Parameter)
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
         if view := why_limit_unknown(key, self.facts, inst_id):
             yield NotKnown(f"how many servers {group} may hold", view)
+        elif old := old_limit(key, self.facts, inst_id):
+            yield old
 
     def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
         """Whether a statement of a head's group runs with more servers than the limit that it counts against.

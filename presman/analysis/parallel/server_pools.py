@@ -9,11 +9,12 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.plan_book import Key
 from presman.analysis.facts.system_facts import ROOT
 from presman.analysis.readings.reading import CLUSTER, ServerPool
+from presman.analysis.readings.statement_readings import NotKnown
 from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.group_rows import ConsumerGroup, RsrcPlan
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -149,8 +150,11 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """Return the budget of the whole system (under ROOT) and of each container that may use less.
 
     A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it. What it
-    holds comes from V$RSRC_PDB, else from its groups; without both it is not known.
+    holds comes from V$RSRC_PDB, else from its groups; without both it is not known. Nothing is known if only a part of
+    the cluster is in view: targets and limits are the cluster's.
     """
+    if facts.system.part:
+        return {ROOT: ServerBudget(None, None)}
     whole = cluster.target
     found = {ROOT: budget_of(facts, cluster)._replace(instances=len(facts.system.inst_ids))}
     held = Counter[int]()
@@ -267,6 +271,27 @@ def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
         return ""
     record = books.record_of(key[0]) if plan else RsrcPlan
     return view_of(facts.snapshot, record) if unavailable(facts.snapshot, record) else ""
+
+
+OLD_LIMIT = 15.0
+"""Seconds after which a limit that was read proves nothing: while statements queue it is read more often than that."""
+
+
+def old_limit(key: Key, facts: Facts, inst_id: int) -> NotKnown | None:
+    """Return that the limits of a group or of its container may have changed since they were read, None if not.
+
+    The last answer is good enough for other figures; but nobody is to be ended because of a limit that no longer holds.
+    """
+    if not facts.plans.plan_of(inst_id, key[0]):
+        return None
+    of_container = [CdbPlanDirective] if key[0] > SEED and facts.plans.inside is None else []
+    for record in (facts.plans.books.record_of(key[0]), *of_container):
+        section = facts.snapshot.section(record)
+        age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
+        if age > OLD_LIMIT or facts.snapshot.age_if_late(record):
+            view = view_of(facts.snapshot, record)
+            return NotKnown(f"how many servers {key[1]} may hold now", view, age)
+    return None
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:

@@ -41,13 +41,22 @@ class QueueReason(Enum):
 
 
 class NotKnown(NamedTuple):
-    """A fact on which a start depends and that is not known, and the view that did not show it, "" if none would."""
+    """A fact on which a start depends and that is not known, and the view that did not show it, or why none would.
+
+    `age` is the seconds since that view showed it, None if it did not.
+    """
 
     what: str
     view: str = ""
+    age: float | None = None
+
+    @property
+    def source(self) -> str:
+        """The view, with the age of its answer if there was one."""
+        return self.view if self.age is None else f"{self.view} of {duration(self.age)} ago"
 
     def __str__(self) -> str:
-        return f"{self.what} is not known{f' ({self.view})' if self.view else ''}"
+        return f"{self.what} is not known{f' ({self.source})' if self.view else ''}"
 
 
 class DopStory(Struct, frozen=True):
@@ -177,7 +186,8 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     """One statement in the parallel queue. `position` counts within its group from 1, oldest first.
 
     `waited` is None if no view shows how long. `timeout_left` is seconds to PARALLEL_QUEUE_TIMEOUT, None without one,
-    or if `no_timeout` says why it is not known. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
+    or if `no_timeout` says why it is not known; `timeout_by` is the view that showed the timeout, and how long ago, ""
+    if it did so just now. `timeout_action` is what happens then (CANCEL or RUN, "" if it was not
     read). `wants` is None if no source shows it. `starts` is when it should start, None without forecasts; `reason` is
     why it waits.
     """
@@ -188,6 +198,7 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
     timeout_action: str
     wants: Servers | None
     no_timeout: str = ""
+    timeout_by: str = ""
     starts: StartForecast | None = None
     reason: QueueReason = QueueReason.UNKNOWN
 
@@ -364,12 +375,12 @@ class QueueHead(Struct, frozen=True):
     def never_starts(self) -> bool:
         """Whether there is no known way for it to start.
 
-        It is too large for the limit of its group, also with the instances that are gone, none as large runs, and no
-        timeout starts it (PQ_TIMEOUT_ACTION RUN).
+        It is too large for the limit of its group as it is now, also with the instances that are gone, none as large
+        runs, and no timeout starts it (PQ_TIMEOUT_ACTION RUN).
         """
         seen = self.is_too_large_for_target or self.as_large
         may_start = seen or self.statement.timeout_action == "RUN" or bool(self.fits_with)
-        return self.cause is Cause.NEVER_FITS and not may_start
+        return self.cause is Cause.NEVER_FITS and not may_start and self.not_known is None
 
     @property
     def is_critical(self) -> bool:

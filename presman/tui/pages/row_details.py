@@ -28,7 +28,14 @@ from presman.base.formats import (
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.session_figures import why_in_group
-from presman.figures.statement_figures import QUEUE, at_timeout, first_of_queue, queue_position, starts_in_words
+from presman.figures.statement_figures import (
+    QUEUE,
+    at_timeout,
+    first_of_queue,
+    queue_position,
+    starts_in_words,
+    timeout_source,
+)
 from presman.rows.session_state import ON_CPU
 from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
 
@@ -88,9 +95,9 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     if row.no_timeout:
         lines.append(sentence(f"Whether its group has a queue timeout is not known ({row.no_timeout})."))
     elif row.timeout_left is None:
-        lines.append(sentence("Its group has no queue timeout: it waits until it starts."))
+        lines.append(sentence(f"Its group has no queue timeout{timeout_source(row)}: it waits until it starts."))
     else:
-        left = duration(row.timeout_left)
+        left = f"{duration(row.timeout_left)}{timeout_source(row)}"
         lines.append(sentence(f"It reaches its queue timeout in {left}: then {at_timeout(row)}.", "warn"))
     if words := starts_in_words(row):
         lines.append(sentence(words))

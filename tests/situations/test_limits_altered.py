@@ -1,0 +1,160 @@
+"""A group's limit is lowered while its head waits: nobody is to be ended because of a limit that no longer holds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.unblock import unblock
+from presman.analysis.alerts.not_known import not_known
+from presman.analysis.alerts.rule_book import silent_views
+from presman.analysis.assemble import analyse
+from presman.analysis.readings.reading import Reading
+from presman.polling.poller import Poller
+from presman.sources.simulator_source import SimulatorSource
+from tests.analysis.test_simulated import Clock
+
+SCENARIO = """
+title = "altered"
+database = "A"
+host = "a"
+release = "19"
+seed = 4
+warmup = "10m"
+plan = "DP"
+[capacity]
+cpu_count = 16
+parallel_servers_target = 64
+parallel_max_servers = 96
+[plans.DP.directives]
+SYS_GROUP = {{ mgmt_p1 = 75 }}
+REP = {{ mgmt_p2 = 40, parallel_server_limit = 50, parallel_queue_timeout = "20m" }}
+OTHER_GROUPS = {{ mgmt_p2 = 30 }}
+[[script]]
+at = "-8m"
+group = "REP"
+dop = 8
+seconds = 3
+hold = "{hold}"
+sid = 201
+serial = 5
+user = "IDLER"
+sql = "select /*+ parallel(8) */ 1 from a"
+[[script]]
+at = "-5m"
+group = "REP"
+dop = 8
+seconds = 900
+sid = 202
+serial = 5
+user = "RUNNER"
+sql = "select /*+ parallel(8) */ 2 from a"
+[[script]]
+at = "-3m"
+group = "REP"
+dop = 8
+seconds = 60
+sid = 203
+serial = 5
+user = "WAITER"
+sql = "select /*+ parallel(8) */ 3 from a"
+[[alterations]]
+at = "10s"
+plan = "DP"
+group = "REP"
+directive = {{ mgmt_p2 = 40, parallel_server_limit = {limit}, parallel_queue_timeout = "20m" }}
+"""
+
+SILENT = """
+[[outages]]
+at = "5s"
+lasts = "10m"
+views = ["DBA_RSRC_PLAN_DIRECTIVES"]
+"""
+
+
+def course(folder: Path, scenario: str, seconds: int) -> list[Reading]:
+    """Return the readings of polls every 3 seconds."""
+    (folder / "altered.toml").write_text(scenario)
+    clock = Clock()
+    source = SimulatorSource(folder / "altered.toml", clock=clock, start=datetime(2026, 3, 14, 9, tzinfo=UTC))
+    poller = Poller(source)
+    poller.open()
+    found, before = [], None
+    for _ in range(seconds // 3):
+        clock.now += 3.0
+        snapshot = poller.poll()
+        found.append(analyse(before, snapshot))
+        before = snapshot
+    return found
+
+
+def ended(reading: Reading) -> list[str]:
+    """Return whom presman offers to end, anywhere."""
+    step = to_do(reading)
+    offered = [each.statement.user for found in unblock(reading) for each in found.candidates if each.commands]
+    return offered + [each.text for each in step.commands] if step is not None else offered
+
+
+def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll(tmp_path: Path) -> None:
+    """For up to a minute DO said to end the idle holder, by the limit of before; its end let nothing start."""
+    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25), 90)
+    assert all(map(ended, readings[:3])), "16 of 32 servers are idle, and the head wants 16"
+    assert {tuple(ended(each)) for each in readings[3:]} == {("IDLER", "RUNNER")}, "only together they free enough"
+    assert {each.commands for reading in readings[3:] if (each := to_do(reading)) is not None} == {()}
+    assert readings[3].heads[0].allowed == 16
+
+
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
+    scenario = SCENARIO.format(hold="12h", limit=25) + SILENT
+    readings = course(tmp_path_factory.mktemp("silent"), scenario, 120)
+    assert all(map(ended, readings[:1]))
+    return readings[1:]
+
+
+def test_a_limit_that_is_not_read_proves_no_end(silent: list[Reading]) -> None:
+    assert [ended(each) for each in silent] == [[]] * len(silent)
+    age = "DBA_RSRC_PLAN_DIRECTIVES of 1:57 ago"
+    (found,) = unblock(silent[-1])
+    step = to_do(silent[-1])
+    assert step is not None
+    for words in (found.head.sentence, found.sentence, step.text):
+        assert f"how many servers REP may hold now is not known ({age})" in words
+
+
+def test_it_is_told_from_the_first_poll_at_which_it_is_not_read(silent: list[Reading]) -> None:
+    """For two minutes nothing said so, and the list of alerts said ok to `not_known` and `queue_timeout`."""
+    assert [each.view for each in silent[0].late] == ["DBA_RSRC_PLAN_DIRECTIVES"]
+    assert any("DBA_RSRC_PLAN_DIRECTIVES" in text for text in not_known(silent[0]))
+    assert silent_views("queue_timeout", silent[0]) == ("DBA_RSRC_PLAN_DIRECTIVES",)
+
+
+def test_the_queue_timeout_has_the_age_of_its_view(silent: list[Reading]) -> None:
+    (row,) = silent[-1].queue
+    assert row.timeout_by == "DBA_RSRC_PLAN_DIRECTIVES of 1:57 ago"
+
+
+@pytest.mark.parametrize("silence", ["", SILENT])
+def test_servers_below_an_older_limit_are_not_called_free(silence: str, tmp_path: Path) -> None:
+    """The head was to start by the next poll; then a limit that presman could not see was to blame, its own."""
+    readings = course(tmp_path, SCENARIO.format(hold="500s", limit=25) + silence, 120)
+    holders = [{each.user for each in reading.running} for reading in readings]
+    assert ("IDLER" in holders[0], "IDLER" in holders[-1]) == (True, False), "it left by itself"
+    for reading in readings[4:]:
+        assert "by the next poll" not in reading.heads[0].sentence
+        assert "presman cannot see" not in reading.heads[0].sentence
+
+
+@pytest.mark.parametrize("silence", ["", SILENT])
+def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path) -> None:
+    """Its limit was raised: it is critical that a statement can never start, and that is known only by the limit."""
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)  # none as large runs in the group
+    low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
+    readings = course(tmp_path, low.format(hold="12h", limit=50) + silence, 60)
+    assert readings[0].heads[0].never_starts
+    assert not any(head.never_starts for reading in readings[3:] for head in reading.heads)
