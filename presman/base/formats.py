@@ -61,6 +61,19 @@ def as_of(words: str, age: float | None) -> str:
     return f"{words} {ago(age)}" if age and words != ABSENT else words
 
 
+_OLD = rf"{AS_OF}(?:\d+d )?[\d:]+ ago"
+_AGE = re.compile(rf"(?<=:) {_OLD},| \({_OLD}\)| {_OLD}")
+
+
+def undated(words: str) -> str:
+    """Return words without the ages in them.
+
+    >>> undated("BATCH: as of 2:26 ago, 7 wait (as of 2:26 ago)"), undated("16 (idle 8:52 as of 1d 02:26 ago), none")
+    ('BATCH: 7 wait', '16 (idle 8:52), none')
+    """
+    return _AGE.sub("", words)
+
+
 def retry(seconds: float) -> str:
     """Return when a database is tried again: ``retry in 41s``, ``retry in 9:58``, ``trying now``.
 

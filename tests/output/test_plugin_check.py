@@ -86,7 +86,7 @@ def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
     assert state is PluginState.UNKNOWN
     assert text == "PRESMAN UNKNOWN - ORCL: not known: whether there is a queue (V$SESSION: no grant)"
     queued = line(replace(found, groups=reading().groups))
-    assert queued[1].endswith("not known: which statements are queued, and why (V$SESSION: no grant)")
+    assert queued[1].endswith("not known: which statements are queued (V$SESSION: no grant)")
     assert result(found, (AlertSetting("not_known", severity="off"),), ()).state is PluginState.OK
     assert line(judged(), "a", "b")[1].endswith("not known: a; b")
     assert line(judged(), "a", "b", "c")[1].endswith("not known: a; b …")

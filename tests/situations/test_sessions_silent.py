@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.queue_alerts import session_words
 from presman.analysis.readings.statement_readings import runs
@@ -152,3 +155,18 @@ def test_how_long_a_blocker_is_idle_has_its_age(course: Course) -> None:
     name = f"{blocker.inst_id}:{blocker.sid}"
     assert session_words(name, reading) == f"{words} as of {age} ago"
     assert session_words(name, replace(reading, late=())) == words
+
+
+def test_an_alert_that_ends_unseen_is_as_old_as_its_answer(course: Course) -> None:
+    """What the old list still showed, and then no longer, had two ages: of the list, and of when it was last shown."""
+    before, kept = None, 0
+    for _, alone in course:
+        reading = with_unchecked(before, alone)
+        age = duration(next((each.age for each in reading.late), None))
+        for each in wrong(reading):
+            for words in (each.text, each.short):
+                assert set(re.findall(r"as of ([\d:]+) ago", words)) <= {age}, words
+            assert each.short.count("as of") <= 1
+        kept += bool(reading.late) and any(each.alert.key == "queue_waits" for each in reading.unchecked)
+        before = reading
+    assert kept

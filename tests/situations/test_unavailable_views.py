@@ -98,14 +98,23 @@ def test_a_queue_that_is_only_counted_is_an_alert_with_its_number(tmp_path: Path
     assert "servers_idle_held=U;" in checked.line, "who of the holders is idle V$SESSION tells"
     member = key_figures_of(blind)
     assert (member.queued, member.severity) == (number, "warn")
-    assert member.unknown.endswith("which statements are queued, and why (GV$SESSION: no answer in time)")
+    assert "not known: which statements are queued and whether a session" in member.unknown
     assert member.worst.endswith(f"; {member.unknown}"), "the alert does not hide what is not known"
 
 
 @pytest.mark.parametrize(
     ("view", "cause"),
     [
-        ("V$SESSION", "which statements are queued, and why (GV$SESSION: no answer in time)"),
+        (
+            "V$SESSION",
+            "which statements are queued and whether a session that holds parallel servers is idle or blocked "
+            "(GV$SESSION: no answer in time)",
+        ),
+        (
+            "V$PX_SESSION",
+            "whether there is a downgrade and whether a session that holds parallel servers is idle or blocked "
+            "(GV$PX_SESSION: no answer in time)",
+        ),
         (
             "V$INSTANCE",
             "whether an instance is gone or was started and whether the database is quiesced "

@@ -25,12 +25,15 @@ _WORDS: Mapping[str, str] = MappingProxyType(
 )
 """What rules rest on besides `Reading.basis`, in words."""
 
+_PART_OF: Mapping[str, str] = MappingProxyType({"timeouts": "queue", "degrees": "downgrade"})
+"""What is not named once more beside something of `Reading.basis` that is not known for the same reason."""
+
 
 def unavailable(reading: Reading) -> set[str]:
     """Return the foundations of rules (`rests_on`) that a database does not show."""
     now, header = totals(reading), reading.header
     known = {
-        "instances": not reading.why_unavailable("V$INSTANCE"),
+        "instances": not (reading.part or reading.why_unavailable("V$INSTANCE")),
         "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
         "holders": now.idle_held is not None,
         "degrees": now.downgraded is not None,
@@ -51,18 +54,19 @@ def not_known(reading: Reading) -> tuple[str, ...]:
     """Return what is not known, in words with the reason; a view that explains several things is named once."""
     if reading.is_silent():
         return (f"whether anything is wrong ({NO_ANSWER})",)
-    found = list(reading.not_known())
-    found += _by_views(reading, " ".join(found))
+    unknown = defaultdict[str, list[str]](list)
+    for why, words in (*reading.not_known(), *_of_rules(reading)):
+        unknown[why].append(words)
+    found = [f"{listed(words)} ({why})" for why, words in unknown.items()]
     late = [each.view for each in reading.late if not any(each.view in text for text in found)]
     return (*found, *([f"{', '.join(late)}: no answer in time"] if late else []))
 
 
-def _by_views(reading: Reading, told: str) -> Iterator[str]:
-    """Yield what rules cannot find because of views that are not named yet, each view once."""
+def _of_rules(reading: Reading) -> Iterator[tuple[str, str]]:
+    """Yield what rules cannot find because of a view, and why it told nothing."""
     missing = {each.view.removeprefix("G"): each.why for each in reading.unseen}
-    away, unknown = unavailable(reading), defaultdict[str, list[str]](list)
+    away = unavailable(reading)
     for name, words in _WORDS.items():
         whys = [missing[view] for view in views_of(name) if view in missing]
-        if name in away and whys and not any(why in told for why in whys):
-            unknown[whys[0]].append(words)
-    yield from (f"{listed(words)} ({why})" for why, words in unknown.items())
+        if name in away and whys and reading.why_unknown(_PART_OF.get(name, "")) not in whys:
+            yield whys[0], words

@@ -1,11 +1,12 @@
 """Alerts that cannot be checked: those that an earlier poll found, while views that would show their end are silent."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 
-from presman.analysis.alerts.rule_book import RULE_BOOK, silent_views
+from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views, views_of
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.view_availability import TWO_POLLS
-from presman.base.formats import AS_OF
+from presman.base.formats import AS_OF, undated
 
 _RANK = {"bad": 2, "warn": 1}
 
@@ -26,7 +27,7 @@ def unchecked(
     for alert in found[0]:
         old = worst.get(_mark(alert))
         if alert.state in _RANK and (old is None or _rank(alert) >= _rank(old.alert)):
-            worst[_mark(alert)] = UncheckedAlert(alert, before.at, ())
+            worst[_mark(alert)] = _as_answered(alert, before)
     ranks = {_mark(each): _rank(each) for each in found[1]}
     still: list[UncheckedAlert] = []
     for mark, each in worst.items():
@@ -49,6 +50,18 @@ def as_unchecked(each: UncheckedAlert, reading: Reading) -> Alert:
 def is_unchecked(alert: Alert) -> bool:
     """Whether an alert has its age in it, because it cannot be checked."""
     return f" ({AS_OF}" in alert.text
+
+
+def _as_answered(alert: Alert, before: Reading) -> UncheckedAlert:
+    """Return an alert as of the oldest answer from which it was found, without ages in its words."""
+    at = before.at
+    if AS_OF in dated(alert, before).short:
+        ages = (before.age_of(view) or 0.0 for view in views_of(RULE_BOOK[alert.key].rests_on))
+        at -= timedelta(seconds=max(ages, default=0.0))
+    found = alert._replace(
+        text=undated(alert.text), short=undated(alert.short), between=tuple(map(undated, alert.between))
+    )
+    return UncheckedAlert(found, at, ())
 
 
 def _mark(alert: Alert) -> tuple[str, str]:

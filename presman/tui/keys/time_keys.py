@@ -103,7 +103,8 @@ JUMP = AppKey(
     ask_time, has_data, NO_DATA,
 )  # fmt: skip
 NEXT_EVENT = AppKey(
-    Key("next_event", "n", "n", "next event", "Go to the next event; E lists them all."),
+    Key("next_event", "n", "n", "next event", "Go to the next event; E lists them all, and / there finds "
+        "some (queue began)."),
     lambda app: app.moments.to_event(1), has_data, NO_DATA,
 )  # fmt: skip
 PREVIOUS_EVENT = AppKey(
