@@ -29,6 +29,7 @@ from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.snapshot import GoneInstance
 from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_not_ended
+from presman.tui.widgets.frame_lines import do_line
 from tests.tui.readings import busy, group, header, quiet, running, session
 
 
@@ -137,6 +138,36 @@ def test_where_nobody_is_idle_a_person_decides() -> None:
     several = told(one_queue(running(526, servers=16), running(144, servers=16)))
     assert several.short == "wait, or cancel MARTIN 1:144 and MARTIN 1:526: you decide"
     assert told(one_queue(running(526, servers=8))).text == f"{nobody}, or decide whose work to end"
+    assert lines(soon[0], 200, 110, 100, 50) == [
+        f"wait (it should start in 0:48-1:04, by its forecast), or decide {cancel(526)}",
+        f"wait, or decide {cancel(526)}",
+        "wait, or cancel MARTIN 1:526 (you decide): BATCH can start, and that work is lost",
+        "wait, or cancel MARTIN 1:526: you decide",
+    ]
+
+
+def lines(reading: Reading, *widths: int) -> list[str]:
+    """Return what the line DO says at these widths on the tab that it names."""
+    found = told(reading)
+    return [plain(do_line(found, width, found.tab)).removeprefix(" DO  ") for width in widths]
+
+
+def test_between_the_full_and_the_short_words_the_deciding_half_stays_while_it_fits() -> None:
+    """It was dropped with 50 free columns beside it."""
+    both, keeps = storm(running(526, **IDLE)), "MARTIN 1:526 (idle 15:00) keeps 32 servers"
+    one = "ending it starts at least one of the heads, and the plan decides which"
+    assert lines(both, 160, 110, 90, 80) == [
+        f"wait, or decide: {keeps}; {one}",
+        f"wait, or decide: {keeps}; ending it starts at least one head",
+        "wait, or decide: MARTIN 1:526 keeps 32 servers; ending it starts at least one head",
+        f"wait, or decide: {keeps}",
+    ]
+    saves = foreseen(both, 1, 880.0, 900.0)
+    assert lines(saves, 110) == [f"wait, or decide: {keeps}; ending it should save less than 0:30"]
+    sooner = foreseen(both, 0, 700.0, 900.0)
+    assert lines(sooner, 120) == [f"wait, or decide: {keeps}; ending it may start the last queued 2:13-4:26 sooner"]
+    ended = one_queue(running(526, **IDLE))
+    assert lines(ended, 100)[0].startswith("end MARTIN 1:526 (idle 15:00, keeps 32 servers): BATCH can start   C")
 
 
 def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() -> None:

@@ -124,8 +124,12 @@ def test_what_is_told_of_an_end() -> None:
     sure = replace(found, sooner_low=970.0, sooner_high=970.4)
     assert effect_words(sure, enough=False) == "the last queued 16:10 sooner: in 25:00 instead of 41:10"
     perhaps = replace(found, sooner_low=0.0, proven=False)
-    one = "the last queued perhaps 16:10 sooner: in 25:00 instead of 41:10"
-    assert effect_words(perhaps, enough=False) == one, "of two gains it is the one between the two times"
+    assert effect_words(perhaps, enough=False) == "the last queued perhaps up to 20:10 sooner", "it may be nothing"
+    two = EndingEffect(who, 0, None, None, sooner=2.0, sooner_low=1.5, sooner_high=16.0)
+    assert effect_words(two, enough=False) == "the last queued perhaps less than 0:30 sooner", "within chance"
+    proven = replace(found, sooner_low=0.0)
+    one = "the last queued 16:10 sooner: in 25:00 instead of 41:10"
+    assert effect_words(proven, enough=False) == one, "of two gains it is the one between the two times"
     assert effect_words(EndingEffect(who, 1, 30.0, 30.5)) == "1 of the queue starts at once"
     assert effect_words(EndingEffect(who, 0, None, None)) == ""
     assert effect_words(None) == ""

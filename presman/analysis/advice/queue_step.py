@@ -10,7 +10,8 @@ decides whose work to lose, on the tab that lists it. DO predicts that a head st
 wants the same servers.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -70,12 +71,14 @@ def _beside_the_first(step: ToDo, name: str) -> ToDo:
     """Return a step about another queue than the first, with the reason: the first queue can only wait."""
     if not step.subject or name == step.subject or name in step.text:
         return step
-    return step._replace(text=f"{step.text}; for {name}, whose head has waited longest, you can only wait")
+    text = f"{step.text}; for {name}, whose head has waited longest, you can only wait"
+    return step._replace(text=text, between=(step.text, *step.between))
 
 
 def _naming_its_queue(step: ToDo) -> ToDo:
-    text, short = (each if step.subject in each else f"{step.subject}: {each}" for each in (step.text, step.short))
-    return step._replace(text=text, short=short)
+    words = (step.text, step.short, *step.between)
+    text, short, *between = (each if step.subject in each else f"{step.subject}: {each}" for each in words)
+    return step._replace(text=text, short=short, between=tuple(between))
 
 
 def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
@@ -121,12 +124,19 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if found.turns and idle:
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
-            known = f"{_of_its_end(idle[0], kept, reading)}; wait, or decide whether to end it"
+            ends, brief = _of_its_end(idle[0], kept, reading)
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
-            alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in known else ""
-            short = f"wait, or decide: {keeps_idle(each)}{f'; {alone}' if alone else others}"
-            text = f"{kept.words}: {known}{lasting_cure(reading)}"
-            return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=_alone(each, alone))
+            alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in ends else ""
+            lead = f"wait, or decide: {keeps_idle(each)}"
+            short = f"{lead}{f'; {alone}' if alone else others}"
+            text = f"{kept.words}: {ends}; wait, or decide whether to end it"
+            between = (
+                text,
+                *(f"{lead}{others}; {more}" for more in (ends.replace("their heads", "the heads"), brief)),
+                *_alone(each, alone),
+            )
+            text = f"{text}{lasting_cure(reading)}"
+            return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=between)
     return None
 
 
@@ -136,18 +146,23 @@ def _alone(each: RunningStatement, alone: str) -> tuple[str, ...]:
     return (f"wait: {keeps}; {alone}", f"wait: {alone.replace('it', each.who, 1)}") if alone else ()
 
 
-def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> str:
-    """Return what the forecast says of an end that it does not prove to help, or else what the counts say."""
-    effect = candidate.effect
-    if doubt := _why_no_effect(reading):
-        return kept.starts or doubt
-    if effect is None or effect.sooner is None:
-        return kept.starts or "what ending it would do is not known"
+def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> tuple[str, str]:
+    """Return what the forecast says of an end that it does not prove to help, or else the counts; in full, in brief."""
+    effect, doubt = candidate.effect, _why_no_effect(reading)
+    if doubt or effect is None or effect.sooner is None:
+        words = kept.starts or doubt or "what ending it would do is not known"
+        return words, _WHICH.sub("", words).replace("one of their heads", "one head")
     if effect.sooner < NEARLY_DONE:
-        return f"ending it should save less than {duration(NEARLY_DONE)}"
+        words = f"ending it should save less than {duration(NEARLY_DONE)}"
+        return words, words
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
-    return f"ending it should start the last queued statement {effect.sooner_then()}{doubt}"
+    words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
+    return f"{words} {effect.sooner_then()}{doubt}", f"ending it may start the last queued {effect.sooner_words()}"
+
+
+_WHICH = re.compile(r"(; |, and )the plan decides which( is first)?$")
+"""What is known in any case of queues that take turns."""
 
 
 def _why_no_effect(reading: Reading) -> str:
@@ -164,7 +179,7 @@ def _head(found: Unblock, reading: Reading) -> ToDo:
     head, name = found.head, _name(found.head)
     if found.blocked:
         step = look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
-        return step._replace(text=f"{step.text}{found.too_few}")
+        return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
         return _not_known(found.doubt, found, reading)
     if found.by_forecast and not found.outdated:
@@ -275,10 +290,12 @@ def _end(
     keeps = f"idle {each.idle_time}, keeps {counted(each.servers, 'server')}"
     more = f" and {counted(len(holders) - 1, 'other idle holder')}" if len(holders) > 1 else ""
     words = "; ".join(filter(None, [helps, _forecast_words(effect, reading)])) or brief
+    shorter = (words, helps or brief, brief)
     text = f"end {each.who} ({keeps}){more}: {words}{lasting_cure(reading)}"
     who = " and ".join(one.who for one in holders) if len(holders) > 1 else each.user or each.who
     affects = f"{who}, {keeps if len(holders) == 1 else 'idle'}; what is not committed is rolled back"
-    return ToDo(Step.END, text, f"end {each.who}{more}: {brief}", "parallel", commands, affects, subject)
+    short, between = f"end {each.who}{more}: {brief}", tuple(f"end {each.who} ({keeps}){more}: {to}" for to in shorter)
+    return ToDo(Step.END, text, short, "parallel", commands, affects, subject, between=between)
 
 
 def _forecast_words(effect: EndingEffect | None, reading: Reading) -> str:
@@ -286,7 +303,7 @@ def _forecast_words(effect: EndingEffect | None, reading: Reading) -> str:
     if effect is None or not effect.is_sooner():
         return ""
     starts = f"the last queued statement starts {effect.sooner_words()}"
-    if effect.through is None or effect.otherwise is None:
+    if effect.through is None or effect.otherwise is None or effect.is_within_chance():
         return starts
     then, otherwise = (clock(reading.at + timedelta(seconds=each))[:5] for each in (effect.through, effect.otherwise))
     return starts if then == otherwise else f"{starts}: at {then} instead of {otherwise}"
@@ -302,6 +319,7 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
     """Return the step to wait, with the time if known, or that a person must decide whose work to end."""
     name, who, cause = _name(found.head), _head_in_words(found.head), found.head.cause
     step, text, short = Step.WAIT, "", ""
+    between: list[str] = []
     if cause is Cause.UNEXPLAINED:
         step, short = Step.LOOK, f"check what else limits {name}"
         text = f"check what else limits {who}: the servers it wants are free, yet it is still queued"
@@ -322,16 +340,36 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         text = f"{short}, so when {who} starts is not known: {_wait_or_decide(found, reading)}"
         short = f"wait: {short}"
     elif any(each.idle is not None for each in reading.running):
-        text, short = _idle_holder(found, reading)
+        text, short, only_waits = _idle_holder(found, reading)
+        between = [] if short == _shortly(found) else [only_waits]
     else:
-        slowed = _slowed_by_io(found, reading)
-        text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}{slowed}"
-        short = _shortly(found, f"wait, or decide whose work to end for {name}")
-        if found.may_end and not found.turns:
-            can = "may" if found.rivals or found.unsure else "can"
-            text = f"wait: {found.may_end}, and then {who} {can} start{slowed}"
-            short = f"wait: {found.may_end.partition(',')[0]}"
-    return ToDo(step, text, short, "parallel", subject=name)
+        text, short, *between = _nobody_idle(found, reading)
+    if short == _shortly(found):
+        between += _decided(found, reading)
+    return ToDo(step, text, short, "parallel", subject=name, between=tuple(between))
+
+
+def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
+    """Return the advice where all that hold servers work, in full, in short, and between."""
+    who, slowed = _head_in_words(found.head), _slowed_by_io(found, reading)
+    if found.may_end and not found.turns:
+        can = "may" if found.rivals or found.unsure else "can"
+        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
+        return f"{text}{slowed}", short, text, f"{short}, and then {_name(found.head)} {can} start"
+    text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
+    return f"{text}{slowed}", _shortly(found), text
+
+
+def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
+    """Yield shorter words than the full ones of a step to wait or to decide, the longest first."""
+    whole, ends, name = _wait_or_decide(found, reading), _ends_offered(found), _name(found.head)
+    if not ends:
+        yield f"{whole} for {name}"
+        return
+    yield whole
+    yield f"wait, or{whole.partition(', or')[2]}"
+    can = "may" if found.rivals else "can"
+    yield f"wait, or {ends} (you decide): {name} {can} start{_work_lost(_answer(found))}"
 
 
 def _wait_or_decide(found: Unblock, reading: Reading) -> str:
@@ -381,8 +419,9 @@ _NAMED = 2
 """The most statements, enough together, that DO lists by name."""
 
 
-def _shortly(found: Unblock, otherwise: str) -> str:
+def _shortly(found: Unblock, otherwise: str = "") -> str:
     """Return the advice in short, `otherwise` if TO START IT names none."""
+    otherwise = otherwise or f"wait, or decide whose work to end for {_name(found.head)}"
     return f"wait, or {ends}: you decide" if (ends := _ends_offered(found)) else otherwise
 
 
@@ -395,8 +434,8 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
-def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
-    """Return why DO names no idle holder to be ended, in full and in short.
+def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str, str]:
+    """Return why DO names no idle holder to be ended, in full, in short, and between.
 
     The screen shows each idle holder, so DO mentions one and what its end would do.
     """
@@ -412,18 +451,18 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str]:
     return _idle_elsewhere(found, max(every, key=lambda each: (each.servers, each.idle or 0.0)), reading)
 
 
-def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
+def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str, str]:
     """Return the advice to wait although the end of idle holders would let the head start, and why."""
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
     why = why or candidate.why_not
     idle = f"idle {each.idle_time}"
-    text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}{lasting_cure(reading)}"
-    return text, f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
+    text = f"wait: {keeps} that {_head_in_words(found.head)} could use; {why}"
+    return f"{text}{lasting_cure(reading)}", f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}", text
 
 
-def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
+def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str, str]:
     """Return what an idle holder keeps of what the head is short of, if its end alone is not enough.
 
     What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
@@ -439,15 +478,18 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
         why, short = none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
     else:
         why = "whether the queue counts its servers here is not known"
-    return f"{keeps_idle(each)}; {why}; {_wait_or_decide(found, reading)}", _shortly(found, short)
+    text = f"{keeps_idle(each)}; {why}"
+    return f"{text}; {_wait_or_decide(found, reading)}", _shortly(found, short), f"wait: {text}"
 
 
-def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str]:
+def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str, str]:
     """Return that the head could not use the servers of an idle holder."""
     cause = no_use(each, reading).get(group_title(found.head), "")
-    why = refusal(each) or f"ending it would not let {_head_in_words(found.head)} start{f': {cause}' if cause else ''}"
+    useless = f"ending it would not let {_head_in_words(found.head)} start"
+    why = refusal(each) or f"{useless}{f': {cause}' if cause else ''}"
     text = f"{keeps_idle(each)}, but {why}; {_wait_or_decide(found, reading)}"
-    return text, _shortly(found, f"wait: ending {each.who} does not let {_name(found.head)} start")
+    short = _shortly(found, f"wait: ending {each.who} does not let {_name(found.head)} start")
+    return text, short, f"wait: {keeps_idle(each)}, but {refusal(each) or useless}"
 
 
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:

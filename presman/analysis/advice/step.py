@@ -46,7 +46,7 @@ class ToDo(NamedTuple):
     `commands` are what `C` copies, () if there is nothing to run. `affects` names the sessions that they act on,
     `proven` what is proven of them. `subject` is the group or container that it is about. `beside` is, in short, what
     `text` says about the queue after a step about something else. `between` are words for lines that are too narrow for
-    `short` and must not lose its point, longest first.
+    `text` or for `short` and must not lose its point, longest first.
     """
 
     step: Step

@@ -65,7 +65,9 @@ def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
     """Return the first step, with what is known of the queue added if the step for the queue is to wait."""
     if queue is None or first.step is Step.WAIT or queue.step is not Step.WAIT:
         return first
-    return first._replace(text=f"{first.text}; for the queue, {queue.text}", beside=f"for the queue, {queue.short}")
+    beside = f"for the queue, {queue.short}"
+    text, shorter = f"{first.text}; for the queue, {queue.text}", f"{first.text}; {beside}"
+    return first._replace(text=text, between=(shorter, *first.between), beside=beside)
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
@@ -315,7 +317,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return what to do about idle holders that no queue waits for: end one only if no server is left."""
     idle = [each for each in reading.running if each.idle is not None]
-    if not idle or reading.queue:
+    if not idle or reading.queue or reading.part:
         return None
     idle = [each for each in idle if not objection(each)] or idle
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))

@@ -36,7 +36,8 @@ class QueueState(NamedTuple):
     chooses among containers first. `inst_ids` are the instances on which its servers may run, empty for all.
     `passed_over` means that the head also had room at the previous poll and is still queued. `not_known` says of which
     limits, of its group and its container, it is not known how many servers they allow. `outdated` is a view that did
-    not answer at this poll, so that what is free is not known for now, "" if all did.
+    not answer at this poll, so that what is free is not known for now, "" if all did. `part` says why the servers of
+    other instances are not in view, "" if they are.
     """
 
     system: ServerBudget
@@ -48,6 +49,7 @@ class QueueState(NamedTuple):
     passed_over: bool = False
     not_known: tuple[NotKnown, ...] = ()
     outdated: str = ""
+    part: str = ""
 
     def has_room(self, wants: Servers | None) -> bool:
         """Whether the servers counted leave enough free for `wants`, and no limit is unknown."""
@@ -87,7 +89,7 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
         return Cause.NEVER_FITS, None, "; ".join([too_large, *map(str, _old_limits(wants, state))])
     free = state.free
     if free is None:
-        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; how many are in use or allowed is not known"
+        return Cause.UNKNOWN, None, f"{_want(wants, dop)}; {NotKnown('how many are in use or allowed', state.part)}"
     if wants.high <= free:
         return _fitting(f"{_want(wants, dop)} and {free} are free{state.system.where}", state)
     if state.ahead:
@@ -123,7 +125,7 @@ def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnow
     if cause is Cause.NEVER_FITS:
         return next(_old_limits(wants, state), None)
     if cause is Cause.UNKNOWN and state.free is None:
-        return NotKnown("how many servers are in use or allowed")
+        return NotKnown("how many servers are in use or allowed", state.part)
     if cause is Cause.UNKNOWN and state.outdated:
         return NotKnown("how many servers are free now", state.outdated)
     uncounted = (each for each in state.limits if each.uncounted and wants.high > each.free)

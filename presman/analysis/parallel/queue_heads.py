@@ -111,6 +111,7 @@ class Queues(NamedTuple):
             containers=tuple(name(con_id) for con_id in sorted({each.con_id for each in first} - {head.con_id})),
             not_known=tuple(self.not_known(key, head.inst_id)),
             outdated=outdated_view(self.facts),
+            part=self.facts.system.part,
         )
         if not placed.confined_by:
             return state

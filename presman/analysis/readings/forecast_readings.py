@@ -49,6 +49,9 @@ class ForecastRecord(Struct, frozen=True):
 _NO_SOONER, _LITTLE = 0.02, 1.0
 """A gain of less than 2 %, or of less than a second, is not mentioned: it is within chance."""
 
+SMALL_GAIN = 30.0
+"""Seconds of gain below which only that is said, unless it is proven: courses drawn anew differ by as much."""
+
 
 class EndingEffect(Struct, frozen=True):
     """The effect of ending some running statements: the median of courses simulated with and without these ends.
@@ -73,17 +76,26 @@ class EndingEffect(Struct, frozen=True):
         """Whether the last statement now queued is known to start sooner, by more than chance."""
         return self.sooner is not None and self.sooner >= max(_LITTLE, _NO_SOONER * (self.otherwise or 0.0))
 
+    def is_within_chance(self) -> bool:
+        """Whether the gain is small, or may be nothing, and is not proven: then no times are told to the second."""
+        return not self.proven and ((self.sooner or 0.0) < SMALL_GAIN or (self.sooner_low or 0.0) < _LITTLE)
+
     def sooner_then(self) -> str:
         """Return how much sooner the last statement now queued should start, and when, with and without the end."""
-        if self.otherwise is None:
+        if self.otherwise is None or self.is_within_chance():
             return self.sooner_words()
         return f"{self.sooner_words()}: in {duration(self.through)} instead of {duration(self.otherwise)}"
 
     def sooner_words(self) -> str:
         """Return how much sooner the last statement now queued should start.
 
-        The range covers 8 cases of 10 if all of them are a gain, else half of the cases.
+        The range covers 8 cases of 10 if all of them are a gain; a proven gain that may be nothing is the median.
         """
+        if self.is_within_chance():
+            is_small = (self.sooner or 0.0) < SMALL_GAIN
+            return (
+                f"less than {duration(SMALL_GAIN)} sooner" if is_small else f"up to {duration(self.sooner_high)} sooner"
+            )
         low, high = duration(self.sooner_low), duration(self.sooner_high)
         if (self.sooner_low or 0.0) < _LITTLE:
             return f"{duration(self.sooner)} sooner"

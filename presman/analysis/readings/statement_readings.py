@@ -41,7 +41,7 @@ class QueueReason(Enum):
 
 
 class NotKnown(NamedTuple):
-    """A fact on which a start depends and that is not known, and the view that did not show it, "" if none would.
+    """A fact on which a start depends and that is not known, and the view that did not show it, or why none would.
 
     `age` is the seconds since that view showed it, None if it did not.
     """

@@ -236,8 +236,8 @@ def _managed(header: Header) -> Line:
 
 
 def _may_queue(reading: Reading) -> bool:
-    """Return whether statements wait in the queue, or may wait in it if it cannot be seen."""
-    return bool(reading.queue) or bool(reading.why_unknown("queue"))
+    """Return whether statements wait for the servers in view, or may wait for them if the queue cannot be seen."""
+    return not reading.part and bool(reading.queue or reading.why_unknown("queue"))
 
 
 def _servers(pool: ServerPool, *, queued: bool) -> Line:
@@ -350,7 +350,7 @@ def _is_live(top: TopLine) -> bool:
 
 
 def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) -> Line:
-    """Return the one thing to do, in its longer words if they fit, with the key that copies its command.
+    """Return the one thing to do, in the longest of its words that fit, with the key that copies its command.
 
     Without a command it has the key of the tab with more details, unless that is the tab on screen. `was_so` marks it
     as past, because the times in it would otherwise seem to be current.
@@ -363,21 +363,29 @@ def do_line(found: ToDo, width: int, on_tab: str = "", *, was_so: bool = False) 
         hint = ((f"   {tab_key(found.tab)}", "key"), (" shows more", "dim"))
     label: Run = (" DO  ", "title")
     old: Line = (("when last seen: ", "warn"),) if was_so else ()
-    # The shorter words may lose an aside, then why one has to wait, then the last clause, then the key that only shows
-    # more: no sentence is cut.
-    brief = found.short.rpartition("; ")[0] or found.short
     last = hint if found.command is not None else ()
-    least = found.short.rpartition(": ")[0] or found.short
-    aside = _ASIDE.sub("", found.short)
-    wait = [clause for clause in found.short.split("; ")[1:] if clause.startswith("wait: ")]
-    words = (*((aside,) if aside != found.short else ()), *found.between, *wait, brief, least)
-    shorter = ((text, more) for text in words for more in (hint, last))
     both = [(f"{found.short}; {found.beside}", hint)] if found.beside else []
-    for text, more in ((found.text, hint), *both, (found.short, hint), *shorter):
+    longer, shorter = ([(text, more) for text in words for more in (hint, last)] for words in _longer_shorter(found))
+    for text, more in ((found.text, hint), *longer, *both, (found.short, hint), *shorter):
         if length((label, *old, (text, ""), *more)) <= width:
             return merge([label, *old, (text, ""), *more])
     room = width - length((label, *old, *hint))
     return merge([label, *old, (fit(found.short, max(1, room)), ""), *hint])
+
+
+def _longer_shorter(found: ToDo) -> tuple[list[str], list[str]]:
+    """Return the words of a to-do that are longer than its short ones, and those that are shorter, longest first.
+
+    They lose an aside, then why one has to wait, then the last clause: no sentence is cut.
+    """
+    short = found.short
+    longer = [each for each in found.between if len(each) > len(short)]
+    aside = [text for each in longer if (text := _ASIDE.sub("", each)) not in longer]
+    wait = [clause for clause in short.split("; ")[1:] if clause.startswith("wait")]
+    between = [each for each in found.between if each not in longer]
+    brief, least = (short.rpartition(end)[0] or short for end in ("; ", ": "))
+    bare = [text for text in [_ASIDE.sub("", short)] if text != short]
+    return [*longer, *aside], [*bare, *between, *wait, brief, least]
 
 
 def tab_key(name: str) -> str:
