@@ -189,8 +189,8 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
     [
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH lacks 32, so ending it alone is not enough now; wait, or "
-            f"decide {cancel(144)}",
+            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH is short by 32, so ending it alone is not enough now; "
+            f"wait, or decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
@@ -207,8 +207,8 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
-            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH lacks 32, so ending it alone is not enough now; wait, or "
-            f"decide {cancel(144)}",
+            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH is short by 32, so ending it alone is not enough now; "
+            f"wait, or decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
     ],
@@ -578,7 +578,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     larger = replace(both, heads=(both.heads[0], etl))
     whoever = "ending it starts at least one of their heads, and the plan decides which"
     unknown = "what ending it would do is not known"
-    some = "ending it is enough for BATCH, but ETL lacks 48; the plan decides which is first"
+    some = "ending it is enough for BATCH, but ETL is short by 48; the plan decides which is first"
     for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):
         assert told(reading).commands == ()
         assert told(reading).text == (
@@ -634,7 +634,7 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     assert way.sentence == f"{keeps}the plan decides which is first, and no view shows it"
     little = replace(lately, running=(running(526, **IDLE, servers=16), running(900, **IDLE, servers=16)))
     assert unblock(little)[0].sentence == (
-        f"{keeps.replace('32', '16')}BATCH lacks 32, so ending it alone is not enough now"
+        f"{keeps.replace('32', '16')}BATCH is short by 32, so ending it alone is not enough now"
     ), "whatever ETL would want: it has nobody queued"
     works = replace(lately, running=(running(144, group="ETL"),))
     (way,) = unblock(works)
@@ -685,7 +685,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
-    lacks = "BATCH lacks 32 and ETL lacks 32, so ending it alone is not enough now"
+    lacks = "BATCH is short by 32 and ETL is short by 32, so ending it alone is not enough now"
     brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
     assert told(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
@@ -697,7 +697,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
         assert sentence == f"{keeps}{lacks}"
     enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
     ranged = replace(both.heads[1], wants=Servers(16, 32))
-    some = "ending it is enough for ETL, but BATCH lacks 32; the plan decides which is first"
+    some = "ending it is enough for ETL, but BATCH is short by 32; the plan decides which is first"
     order = "the plan decides which is first, and no view shows it"
     for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
