@@ -14,16 +14,9 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
 from presman.forecast.shown import as_shown
+from presman.recording import chain_reader
 from presman.recording import playback_values as stored
-from presman.recording.chain_reader import (
-    Chain,
-    ChainIndex,
-    ChainReader,
-    instant_of,
-    polls_until,
-    read_chains,
-    why_damaged,
-)
+from presman.recording.chain_reader import Chain, ChainIndex, ChainReader, instant_of, polls_until
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.earlier_alerts import LOOKED_BACK, remembered, silent, since_answered
 from presman.recording.measure_tables import STRIP, window_selects
@@ -67,7 +60,9 @@ class StoredRows:
     def refresh(self) -> None:
         """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
-        found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, messages)])
+        found = ChainIndex(
+            [chain for store, number in self._parts for chain in chain_reader.read_chains(store, number, messages)]
+        )
         if messages and len(found) < len(self._index):
             raise RecordingError(messages[-1])
         for each in messages:
@@ -371,7 +366,7 @@ class Playback(StoredRows):
         return [
             stored.DamagedPolls(instant(instant_of(each, good) if good else each.first_at), instant(each.last_at), lost)
             for own in filter(None, of_stores)
-            for each, reason in zip(own, list(why_damaged(own[0].store, own)), strict=True)
+            for each, reason in zip(own, list(chain_reader.why_damaged(own[0].store, own)), strict=True)
             if reason and (lost := each.polls - (good := self._readable_polls(each)))
         ]
 

@@ -61,7 +61,7 @@ class GroupWaits(Struct, frozen=True):
     unstarted_before: int
     unstarted_after: int
     runs_longer: float
-    longer: tuple[bool, bool, bool, bool] = (False, False, False, False)
+    longer: tuple[bool, ...] = (False, False, False, False)
     title: str = ""
 
 
@@ -477,7 +477,6 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         for outcome in (before, after)
     ]
     median_before, median_after, p95_before, p95_after = (_finite(wait) for wait, _ in pairs)
-    first, second, third, fourth = (is_longer(*pair) for pair in pairs)
     return GroupWaits(
         con_id=group.con_id,
         group=group.name,
@@ -489,7 +488,7 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         unstarted_before=sum(n in before.unstarted for n in members),
         unstarted_after=sum(n in after.unstarted for n in members),
         runs_longer=sum(after.slower[n] for n in members) / len(members),
-        longer=(first, second, third, fourth),
+        longer=tuple(is_longer(*pair) for pair in pairs),
         title=titled(group, titles),
     )
 

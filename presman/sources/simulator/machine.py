@@ -64,15 +64,8 @@ _CLASSES = (
     (0.0, "Parallel operations downgraded 1 to 25 pct"),
 )
 STATISTICS = (
-    "user calls",
-    "user commits",
-    "redo size",
-    "queries parallelized",
-    "DML statements parallelized",
-    "DDL statements parallelized",
-    "DFO trees parallelized",
-    "Parallel operations not downgraded",
-    _SERIAL,
+    *("user calls", "user commits", "redo size", "queries parallelized", "DML statements parallelized"),
+    *("DDL statements parallelized", "DFO trees parallelized", "Parallel operations not downgraded", _SERIAL),
     *(name for _, name in _CLASSES),
 )
 _STARVED_BELOW = 0.25
