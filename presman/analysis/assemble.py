@@ -40,7 +40,7 @@ from presman.base.formats import counted
 from presman.rows.cursor_rows import SqlText
 from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory, RsrcPlanHistory
 from presman.rows.instance_rows import EventHistogram, Instance
-from presman.rows.queries import OF_AN_UPDATE, Scope
+from presman.rows.queries import OF_AN_UPDATE
 from presman.rows.session_rows import PxSession, Session, SessionCount
 from presman.rows.snapshot import REMEMBERED, SHOWN, GoneInstance, MissingInstance, Section, Snapshot
 
@@ -130,7 +130,8 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "io_limited": limited,
         "missed_minimums": missed,
         "downgrades": operations,
-        "basis": view_availability.evidence(current, cluster_rows, operations, facts.system.inst_ids),
+        "basis": view_availability.evidence(facts.system, cluster_rows, operations),
+        "part": facts.system.part,
         "hour": facts.cache.call(
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
         ),
@@ -256,8 +257,8 @@ def notes(facts: Facts, top: Header) -> tuple[str, ...]:
         found.append(f"instance {inst_id} is {status}, not OPEN: it is left out of CPUs, shares and servers")
     if top.mixed_plans:
         found.append("the instances run different plans")
-    if facts.snapshot.scope is Scope.INSTANCE and any(row.parallel == "YES" for row in facts.system.instances.values()):
-        found.append("one instance of a cluster is read; queues and server limits are cluster-wide")
+    if facts.system.part:
+        found.append(f"{facts.system.part}; queues and server limits are cluster-wide")
     if number := [row.qcsid for row in facts.snapshot.rows(PxSession)].count(0):
         found.append(
             f"{counted(number, 'session')} of V$PX_SESSION have no QCSID: which statements they work for is not known"

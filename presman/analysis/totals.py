@@ -135,13 +135,14 @@ class Totals(Struct, frozen=True):
 
 def totals(reading: Reading) -> Totals:
     """Return the totals of a reading."""
-    queue = None if reading.why_unknown("queue") else reading.queue
+    queue = reading.queue if reading.lists_queue() else None
+    no_wait = None if reading.part else 0.0
     running = None if reading.why_unavailable("V$PX_SESSION") else reading.running
     has_degrees = all(each.degree is not None and each.requested is not None for each in running or ())
     groups, pool = reading.cluster_groups(), reading.header.servers
     return Totals(
         queued=queued_now(reading),
-        longest=None if queue is None else longest_wait(queue) if queue else 0.0,
+        longest=None if queue is None else longest_wait(queue) if queue else no_wait,
         pool_queued=_pool_queued(reading, sessions_visible=queue is not None),
         servers=pool.in_use,
         target=pool.target,
@@ -158,16 +159,16 @@ def totals(reading: Reading) -> Totals:
 
 def queued_now(reading: Reading) -> int | None:
     """Return the number of queued statements, from V$SESSION or else V$RSRC_CONSUMER_GROUP."""
-    if not reading.why_unknown("queue"):
-        return len(reading.queue)
-    return sum(reading.queued_by_group().values()) or len(reading.queue) or None
+    queued = sum(reading.queued_by_group().values()) or len(reading.queue)
+    return (queued or None) if reading.why_unknown("queue") else queued
 
 
 def _idle_held(reading: Reading) -> int | None:
-    """Return the servers of idle holders; None if no view shows the holders, or which of them are idle."""
+    """Return the servers of idle holders; None if no view shows all holders, or which of them are idle."""
     if any(map(reading.why_unavailable, ("V$PX_SESSION", "V$SESSION"))):
         return None
-    return sum(each.servers for each in reading.running if each.idle is not None)
+    held = sum(each.servers for each in reading.running if each.idle is not None)
+    return (held or None) if reading.part else held
 
 
 def _pool_queued(reading: Reading, *, sessions_visible: bool) -> int | None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.facts.system_facts import SystemFacts
 from presman.analysis.readings.group_readings import (
     IMPOSSIBLE,
     GroupReading,
@@ -72,15 +73,17 @@ def listed(lacking: Iterable[str]) -> str:
 
 
 def evidence(
-    snapshot: Snapshot, groups: Sequence[GroupReading], operations: Sequence[Downgrades], inst_ids: Iterable[int]
+    system: SystemFacts, groups: Sequence[GroupReading], operations: Sequence[Downgrades]
 ) -> tuple[Evidence, ...]:
     """Return the evidence for "is a statement queued, a group starved, a statement downgraded?".
 
-    `groups` are the cluster's, `operations` are the counters of V$SYSSTAT on the open instances.
+    `groups` are the cluster's, `operations` are the counters of V$SYSSTAT on the open instances. Statements queue in
+    the whole cluster: what is seen of it alone never shows that none does.
     """
-    queue = unavailable(snapshot, Session, ("event",))
+    snapshot = system.snapshot
+    queue = unavailable(snapshot, Session, ("event",)) or system.part
     downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
-        snapshot, operations, inst_ids
+        snapshot, operations, system.inst_ids
     )
     return (
         Evidence("queue", (view_of(snapshot, Session),), queue),

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _checked(given) if _is_check(given) else answered(lambda: _run(given, ending_at_once()))
     finally:
-        end_without_tidying()
+        if arguments is None:  # the process ends
+            end_without_tidying()
         console.log_to(None)
         secret.forget()
         console.settle()

@@ -114,8 +114,10 @@ class WatchedPlan:
         self._last: ReadingCame | None = None
 
     def take(self, came: ReadingCame) -> None:
-        """Take a poll. Raises Failure, soon, for what was asked for that does not exist on this database."""
+        """Take a poll. Raises Failure, soon, for what this database does not have, or if a part of a queue is read."""
         self._refuse(came.reading.header.autonomous)
+        if came.reading.part:
+            raise Failure(f"{came.reading.part}: when statements would start is known only of a whole cluster")
         self._names.add(came.reading.header.plan)
         self._last = came
 

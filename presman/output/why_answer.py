@@ -210,8 +210,10 @@ def why_not_known(reading: Reading, asked: AskedStatement) -> str:
     if isinstance(row, QueuedStatement) or (row is None and (_held(reading, asked) or _quiescer(reading, asked))):
         return ""
     if isinstance(row, RunningStatement):
-        return "" if row.seen or row.orphaned else reading.why_unavailable("V$SESSION")
-    return listed_views(filter(None, (reading.why_unknown("queue"), reading.why_unavailable("V$PX_SESSION"))))
+        return "" if row.seen or row.orphaned else reading.why_unavailable("V$SESSION") or reading.part
+    is_in_view = reading.lists_queue() and asked.inst_id in {each.inst_id for each in reading.header.instances}
+    queue = "" if is_in_view else reading.why_unknown("queue")
+    return listed_views(filter(None, (queue, reading.why_unavailable("V$PX_SESSION"))))
 
 
 def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
@@ -227,7 +229,9 @@ def _not_found(reading: Reading, asked: AskedStatement) -> Iterator[str]:
         yield f"cannot tell whether {asked} is queued or runs in parallel: {unseen}"
         return
     running = sum(not each.orphaned for each in reading.running)
-    counts = f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel"
+    counts = (
+        f"{counted(len(reading.queue), 'statement')} queued, {running} in parallel{' in view' * bool(reading.part)}"
+    )
     yield f"{asked} is neither queued nor running in parallel ({counts})"
 
 

@@ -12,16 +12,9 @@ from sqlalchemy import Connection, Select, Table, case, func, literal_column, se
 
 from presman.base.formats import counted
 from presman.base.private_files import expanded
+from presman.recording.codec import poll_codec
 from presman.recording.codec.old_formats import OldChain
-from presman.recording.codec.poll_codec import (
-    MOST_POLLS,
-    WRONG_CHECKSUM,
-    FrameDecoder,
-    is_old,
-    is_whole,
-    leading_frames,
-    unpack_block,
-)
+from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_whole
 from presman.recording.codec.shapes import ChangedError, DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS, command
 from presman.recording.sqlite_files import cut_short, leading_bytes
@@ -343,8 +336,8 @@ def _before_the_end(chain: Chain) -> list[bytes]:
                 break
             content = leading_bytes(file, BLOCKS.name, "content", row)
             if not is_whole(content):
-                return frames + leading_frames(content.partition(_NOTHING)[0].rstrip(b"\0"))
-            frames += unpack_block(content)
+                return frames + poll_codec.leading_frames(content.partition(_NOTHING)[0].rstrip(b"\0"))
+            frames += poll_codec.unpack_block(content)
     return frames
 
 
@@ -362,10 +355,10 @@ def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
                     packed += len(content)
                     if packed > _LARGEST_CHAIN:
                         raise DamagedError("it has more bytes than a recorder writes")
-                    if is_old(content):
+                    if poll_codec.is_old(content):
                         old.add_block(content)
                     else:
-                        frames += unpack_block(content)
+                        frames += poll_codec.unpack_block(content)
         except DamagedError:
             if not frames and not len(old):
                 raise
@@ -459,7 +452,7 @@ def _first_damage(store: Store, cursor: Any, binds: tuple[int, ...], most: int) 
                     return _NO_BYTES, size
                 size += len(content)
                 if size > most or not is_whole(content):
-                    return WRONG_CHECKSUM, size
+                    return poll_codec.WRONG_CHECKSUM, size
                 reason = ""
     except DamagedStoreError:
         return _DAMAGED_STORE, size

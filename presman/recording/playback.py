@@ -14,33 +14,13 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.formats import counted
 from presman.forecast.shown import as_shown
-from presman.recording.chain_reader import (
-    Chain,
-    ChainIndex,
-    ChainReader,
-    instant_of,
-    polls_until,
-    read_chains,
-    why_damaged,
-)
+from presman.recording import chain_reader
+from presman.recording import playback_values as stored
+from presman.recording.chain_reader import Chain, ChainIndex, ChainReader, instant_of, polls_until
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.earlier_alerts import LOOKED_BACK, remembered, silent, since_answered
 from presman.recording.measure_tables import STRIP, window_selects
-from presman.recording.playback_values import (
-    THERE,
-    DamagedPolls,
-    PlaybackPart,
-    Row,
-    StatementLife,
-    Stretch,
-    a_number,
-    event_of,
-    figure_row,
-    is_number,
-    life_of,
-    lives,
-    whole,
-)
+from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number, life_of, lives, whole
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError, RecordingError
@@ -55,6 +35,10 @@ Pair = tuple[Snapshot | None, Snapshot]
 
 _BAD_VALUES = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError)
 """Exceptions caused by values that no recorder wrote."""
+
+
+MOST_EVENTS = 100_000
+"""The most events of a store in memory, 50 MB: a month of a queue that comes and goes twice a minute."""
 
 
 class LostPollError(RecordingError):
@@ -76,7 +60,9 @@ class StoredRows:
     def refresh(self) -> None:
         """Look for added polls. Raises RecordingError if some are missing now, and then keeps the known ones."""
         messages: list[str] = []
-        found = ChainIndex([chain for store, number in self._parts for chain in read_chains(store, number, messages)])
+        found = ChainIndex(
+            [chain for store, number in self._parts for chain in chain_reader.read_chains(store, number, messages)]
+        )
         if messages and len(found) < len(self._index):
             raise RecordingError(messages[-1])
         for each in messages:
@@ -140,22 +126,50 @@ class StoredRows:
         binds |= {"start": low, "end": high}
         return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
 
-    def _timed(
+    def figures(self, measure: str, start: datetime | None = None, end: datetime | None = None) -> list[Row]:
+        """Return the rows of a measure between two instants, with the names of CSV. Raises KeyError."""
+        statement = text(window_selects()[measure] + " ORDER BY p.poll" * (measure != "latency"))
+        return self.each(lambda row: stored.figure_row(measure, row), statement, start, end)
+
+    def events(self, start: datetime | None = None, end: datetime | None = None) -> list[DatabaseEvent]:
+        """Return the events between two instants, in order of time: the newest `MOST_EVENTS` of each store."""
+        c = EVENTS.c
+        chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))
+        newest = chosen.order_by(c.event.desc()).limit(MOST_EVENTS)
+        found: list[DatabaseEvent] = []
+        for store, own in self._by_store(stored.event_of, newest, start, end):
+            if len(own) == MOST_EVENTS:
+                self._note(f"{store.name}: no more than its {MOST_EVENTS:,} newest events are read")
+            found += own
+        return sorted(found)
+
+    def statements(
+        self, start: datetime | None = None, end: datetime | None = None, sql_ids: Collection[str] | None = None
+    ) -> list[stored.StatementLife]:
+        """Return the parallel statements between two instants, by the time they were first seen.
+
+        With `sql_ids`, only those of these SQL_IDs.
+        """
+        chosen, binds = lives(THERE), {}
+        if sql_ids is not None:
+            chosen, binds = lives(f"{THERE} AND sql_id IN :sql_ids").bindparams(_NAMED), {"sql_ids": list(sql_ids)}
+        found = [each for _, own in self._by_store(life_of, chosen, start, end, **binds) for each in own]
+        return sorted(whole(found), key=lambda each: each.first_seen)
+
+    def _by_store(
         self, make: Callable[[Row], T], statement: Any, start: datetime | None, end: datetime | None, **binds: Any
-    ) -> list[T]:
+    ) -> Iterator[tuple[Store, list[T]]]:
         low, high = _bounds(start, end)
-        return [
-            each
-            for store, number in self._parts
-            for each in self._made(make, store, statement, binds | {"start": low, "end": high, "database_id": number})
-        ]
+        for store, number in self._parts:
+            values = binds | {"start": low, "end": high, "database_id": number}
+            yield store, self._made(make, store, statement, values)
 
     def _made(self, make: Callable[[Row], T], store: Store, statement: Any, binds: dict[str, Any]) -> list[T]:
         found: list[T] = []
         try:
             for row in store.each_row(statement, binds):
                 try:
-                    if any(type(value) is float and not is_number(value) for value in row):
+                    if any(type(value) is float and not stored.is_number(value) for value in row):
                         raise ValueError("infinite")
                     found.append(make(dict(row._mapping)))
                 except _BAD_VALUES:
@@ -181,10 +195,6 @@ class StoredRows:
         known = tuple(f"{store.name} is damaged" for store, _ in self._parts if store.damage)
         if messages not in self._messages and not messages.startswith(known):  # otherwise opening it reported why
             self._messages.append(messages)
-
-
-MOST_EVENTS = 100_000
-"""The most events of a store in memory, 50 MB: a month of a queue that comes and goes twice a minute."""
 
 
 class Playback(StoredRows):
@@ -328,14 +338,7 @@ class Playback(StoredRows):
             first += 1
         return range(first, (len(self) if end is None else self.index(end) + (self.at(0) <= end)))
 
-    # ---- figures
-
-    def figures(self, measure: str, start: datetime | None = None, end: datetime | None = None) -> list[Row]:
-        """Return the rows of a measure between two instants, with the names of CSV. Raises KeyError."""
-        statement = text(window_selects()[measure] + " ORDER BY p.poll" * (measure != "latency"))
-        return self.each(lambda row: figure_row(measure, row), statement, start, end)
-
-    def strip(self, count: int) -> list[Stretch]:
+    def strip(self, count: int) -> list[stored.Stretch]:
         """Return the whole playback as `count` intervals of equal length, oldest first."""
         if not len(self) or self.first is None or self.last is None:
             return []
@@ -352,44 +355,18 @@ class Playback(StoredRows):
             binds = {"start": start, "width": width, "database_id": database_id}
             self._made(add, store, text(STRIP), binds)
         return [
-            Stretch(polls, queued, float(100 * waited / (waited + used)) if waited else 0.0)
+            stored.Stretch(polls, queued, float(100 * waited / (waited + used)) if waited else 0.0)
             for queued, waited, used, polls in sums
         ]
 
-    def events(self, start: datetime | None = None, end: datetime | None = None) -> list[DatabaseEvent]:
-        """Return the events between two instants, in order of time: the newest `MOST_EVENTS` of each store."""
-        c = EVENTS.c
-        chosen = select(EVENTS).where(text("database_id = :database_id"), c.at.between(text(":start"), text(":end")))
-        newest = chosen.order_by(c.event.desc()).limit(MOST_EVENTS)
-        low, high = _bounds(start, end)
-        found: list[DatabaseEvent] = []
-        for store, number in self._parts:
-            own = self._made(event_of, store, newest, {"start": low, "end": high, "database_id": number})
-            if len(own) == MOST_EVENTS:
-                self._note(f"{store.name}: no more than its {MOST_EVENTS:,} newest events are read")
-            found += own
-        return sorted(found)
-
-    def statements(
-        self, start: datetime | None = None, end: datetime | None = None, sql_ids: Collection[str] | None = None
-    ) -> list[StatementLife]:
-        """Return the parallel statements between two instants, by the time they were first seen.
-
-        With `sql_ids`, only those of these SQL_IDs.
-        """
-        chosen, binds = lives(THERE), {}
-        if sql_ids is not None:
-            chosen, binds = lives(f"{THERE} AND sql_id IN :sql_ids").bindparams(_NAMED), {"sql_ids": list(sql_ids)}
-        return sorted(whole(self._timed(life_of, chosen, start, end, **binds)), key=lambda each: each.first_seen)
-
-    def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[DamagedPolls]:
+    def damaged(self, start: datetime | None = None, end: datetime | None = None) -> list[stored.DamagedPolls]:
         """Return the unreadable polls between two instants, chain by chain: those from a wrong checksum on."""
         chains = self._index.between(*_bounds(start, end))
         of_stores = [[each for each in chains if each.store is store] for store, _ in self._parts]
         return [
-            DamagedPolls(instant(instant_of(each, good) if good else each.first_at), instant(each.last_at), lost)
+            stored.DamagedPolls(instant(instant_of(each, good) if good else each.first_at), instant(each.last_at), lost)
             for own in filter(None, of_stores)
-            for each, reason in zip(own, list(why_damaged(own[0].store, own)), strict=True)
+            for each, reason in zip(own, list(chain_reader.why_damaged(own[0].store, own)), strict=True)
             if reason and (lost := each.polls - (good := self._readable_polls(each)))
         ]
 

@@ -35,16 +35,14 @@ KEPT = frozenset(
 )  # fmt: skip
 """Fields that identify nobody."""
 
-RENAMED: Mapping[str, str] = MappingProxyType(
-    {
-        "action": "action", "client_identifier": "client", "db_unique_name": "database", "disk1_name": "disk",
-        "disk2_name": "disk", "disk3_name": "disk", "file_name": "file", "host_name": "machine",
-        "instance_name": "database", "machine": "machine", "module": "module", "object_name": "object",
-        "osuser": "osuser", "partition_start": "partition", "partition_stop": "partition", "pdb_name": "pdb",
-        "pluggable_database": "pdb", "profile": "profile", "service_name": "service", "target": "object",
-        "username": "user", "window_name": "window",
-    }
-)  # fmt: skip
+RENAMED: Mapping[str, str] = {
+    "action": "action", "client_identifier": "client", "db_unique_name": "database", "disk1_name": "disk",
+    "disk2_name": "disk", "disk3_name": "disk", "file_name": "file", "host_name": "machine",
+    "instance_name": "database", "machine": "machine", "module": "module", "object_name": "object",
+    "osuser": "osuser", "partition_start": "partition", "partition_stop": "partition", "pdb_name": "pdb",
+    "pluggable_database": "pdb", "profile": "profile", "service_name": "service", "target": "object",
+    "username": "user", "window_name": "window",
+}  # fmt: skip
 """Fields with a name, and the kind of thing it names."""
 
 OMITTED = frozenset({"access_predicates", "filter_predicates", "comments"})

@@ -14,20 +14,11 @@ from sqlalchemy import text
 
 from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
+from presman.recording import playback_values as stored
 from presman.recording.codec.shapes import instant, microseconds
 from presman.recording.measure_tables import MICRO, QUEUED, SCALE, SPAN
 from presman.recording.playback import Playback
-from presman.recording.playback_values import (
-    THERE,
-    PlaybackPart,
-    Row,
-    StatementLife,
-    a_number,
-    event_of,
-    life_of,
-    lives,
-    whole,
-)
+from presman.recording.playback_values import PlaybackPart, Row, StatementLife, a_number
 from presman.recording.window_lines import AT_ONCE, SpanWaits, lines_of, pieces, poll_lines, span_waits
 
 T = TypeVar("T")
@@ -277,9 +268,9 @@ _WAITED_UNTIL = "COALESCE(held_from, gone)"
 _WAITED = f"CASE WHEN {_WAITED_UNTIL} > :end THEN :end ELSE {_WAITED_UNTIL} END - queued_at"
 _QUEUED = f"CASE WHEN queued_at IS NULL THEN 0 ELSE {_within('queued_at', _WAITED_UNTIL)} END"
 _RAN = f"CASE WHEN held_from IS NULL THEN 0 ELSE {_within('held_from', 'gone')} END"
-_MOST = lives(THERE, more=f"ORDER BY servers * ({_within('came', 'gone')}) DESC LIMIT :most")
-_SUMS = lives(
-    THERE,
+_MOST = stored.lives(stored.THERE, more=f"ORDER BY servers * ({_within('came', 'gone')}) DESC LIMIT :most")
+_SUMS = stored.lives(
+    stored.THERE,
     'sql_id, "user", consumer_group, SUM(CASE WHEN came > :new_from THEN 1 ELSE 0 END) AS executions,'
     " SUM(CASE WHEN came > :new_from AND came <= first_seen THEN 1 ELSE 0 END) AS statements,"
     f" MAX(servers) AS servers, SUM({_QUEUED}) AS queued, COALESCE(MAX(CASE WHEN {_QUEUED} > 0 THEN {_WAITED} END), 0)"
@@ -288,8 +279,8 @@ _SUMS = lives(
 )
 
 
-_BUSIEST = lives(
-    f"{THERE} AND sql_id <> ''", "sql_id", f"GROUP BY sql_id ORDER BY SUM(servers * ({_RAN})) DESC LIMIT :most"
+_BUSIEST = stored.lives(
+    f"{stored.THERE} AND sql_id <> ''", "sql_id", f"GROUP BY sql_id ORDER BY SUM(servers * ({_RAN})) DESC LIMIT :most"
 )
 
 
@@ -329,12 +320,12 @@ def _mark(row: Row) -> EventMark:
 def first_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
     """Return the first events between two instants, at most `most`; `calm` omits beginnings and ends of queues."""
     statement = text(_EVENTS.format(others=_CALM if calm else ""))
-    return sorted(playback.each(event_of, statement, start, end, most=most))[:most]
+    return sorted(playback.each(stored.event_of, statement, start, end, most=most))[:most]
 
 
 def events_of_kind(playback: Playback, kind: str, start: datetime, end: datetime, most: int) -> list[DatabaseEvent]:
     """Return the first events of a kind between two instants, at most `most` of each store."""
-    return sorted(playback.each(event_of, _OF_KIND, start, end, kind=kind, most=most))
+    return sorted(playback.each(stored.event_of, _OF_KIND, start, end, kind=kind, most=most))
 
 
 def count_of_kind(playback: Playback, kind: str, start: datetime, end: datetime) -> int:
@@ -352,7 +343,7 @@ def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:
 
 def busiest_lives(playback: Playback, start: datetime, end: datetime, most: int) -> list[StatementLife]:
     """Return the statements that wanted or held the most servers x time between two instants, at most `most`."""
-    found = whole(playback.each(life_of, _MOST, start, end, most=most))
+    found = stored.whole(playback.each(stored.life_of, _MOST, start, end, most=most))
 
     def work(life: StatementLife) -> float:
         return life.servers * (min(life.gone, end) - max(life.came, start)).total_seconds()

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from itertools import compress, groupby
 from math import isnan, nan
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import TextClause, text
@@ -26,20 +25,18 @@ from presman.recording.playback_values import PlaybackPart, is_number
 
 T = TypeVar("T")
 
-FIGURES: Mapping[str, str] = MappingProxyType(
-    {
-        "used": f"r.used_cpus / {SCALE}.0",
-        "waiting": f"r.waited_cpus / {SCALE}.0",
-        "entitled": f"r.entitled_cpus / {SCALE}.0",
-        "io": f"{all_kinds('mb_per_s')} / {SCALE}.0",
-        "requests": f"{all_kinds('requests_per_s')} / {SCALE}.0",
-        "service": f"r.service_ms / {SCALE}.0",
-        "servers": "r.px_servers_active",
-        "queued": "r.px_statements_queued",
-        "ever_queued": "c.statements_queued_total",
-        "timeouts": "c.queue_timeouts_total",
-    }
-)
+FIGURES: Mapping[str, str] = {
+    "used": f"r.used_cpus / {SCALE}.0",
+    "waiting": f"r.waited_cpus / {SCALE}.0",
+    "entitled": f"r.entitled_cpus / {SCALE}.0",
+    "io": f"{all_kinds('mb_per_s')} / {SCALE}.0",
+    "requests": f"{all_kinds('requests_per_s')} / {SCALE}.0",
+    "service": f"r.service_ms / {SCALE}.0",
+    "servers": "r.px_servers_active",
+    "queued": "r.px_statements_queued",
+    "ever_queued": "c.statements_queued_total",
+    "timeouts": "c.queue_timeouts_total",
+}
 """The figures of lines, as SQL of rows `r` and cases `c`. `servers` is known for every poll that has the group."""
 
 Who = tuple[int, int, str]

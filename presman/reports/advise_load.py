@@ -26,15 +26,7 @@ from presman.forecast.queue_now import PlanBranch, plan_branch
 from presman.forecast.scheduler import LEVELS, Group
 from presman.forecast.statement_history import Durations, ObservedDuration, kaplan_meier
 from presman.reports import advise_services as services
-from presman.reports.whatif_replay import (
-    UNLIMITED,
-    Replayed,
-    Rules,
-    bypassing,
-    changed,
-    observed_rules,
-    replay,
-)
+from presman.reports.whatif_replay import UNLIMITED, Replayed, Rules, bypassing, changed, observed_rules, replay
 from presman.rows.group_rows import PlanDirective
 from presman.rows.snapshot import Snapshot
 

@@ -12,24 +12,11 @@ from presman.analysis.goals import Goal
 from presman.analysis.trends.statement_runs import Arrival
 from presman.base.formats import counted, duration
 from presman.forecast.scheduler import Group
-from presman.reports import advise_load
+from presman.reports import advise_load, advise_search
 from presman.reports import advise_services as services
 from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_script import Scripts, written
-from presman.reports.advise_search import (
-    Scored,
-    Search,
-    bounds,
-    fitting,
-    grid,
-    is_target_free,
-    kinds_of,
-    meets,
-    percents,
-    quantile,
-    servers_needed,
-    sizes,
-)
+from presman.reports.advise_search import Scored, Search, fitting, meets, quantile
 from presman.reports.whatif_cpu import CpuDemand, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import COURSES, error, is_longer, observed
 from presman.reports.whatif_text import titled
@@ -74,7 +61,7 @@ class GroupWaits(Struct, frozen=True):
     unstarted_before: int
     unstarted_after: int
     runs_longer: float
-    longer: tuple[bool, bool, bool, bool] = (False, False, False, False)
+    longer: tuple[bool, ...] = (False, False, False, False)
     title: str = ""
 
 
@@ -200,7 +187,7 @@ def advise(
     `cpu` are the CPU demands of the same period, if they were observed.
     """
     goals, keep, kinds, seed, quick = wanted
-    kinds = kinds or kinds_of(autonomous=plan.autonomous)[:4]
+    kinds = kinds or advise_search.kinds_of(autonomous=plan.autonomous)[:4]
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
     error_now = _replay_error(load, before)
@@ -215,7 +202,7 @@ def advise(
         if not verdict:
             search.run(on_choice)
             finals = _finals(search, before, courses, 5 if quick else _replays(arrivals, 19, 5))
-            needed = None if _is_met(finals, goals) else servers_needed(load, goals, courses)
+            needed = None if _is_met(finals, goals) else advise_search.servers_needed(load, goals, courses)
         if finals and finals[0][0]:
             many = advise_load.other_days(load, 19 if quick else _replays(arrivals, 99, 39), held_back=True)
             days = [load.played(finals[0][0], 1, day) for day in many]
@@ -354,8 +341,8 @@ def _with_promise(
     if not waits or len(waits) < len(days):
         return found
     far = [quantile(of_goal, goal.part) for of_goal in waits]
-    median, low, high = (_finite(each) for each in (quantile(far, 0.5), *bounds(far)))
-    least_within, most_within = bounds([within(of_goal) for of_goal in waits])
+    median, low, high = (_finite(each) for each in (quantile(far, 0.5), *advise_search.bounds(far)))
+    least_within, most_within = advise_search.bounds([within(of_goal) for of_goal in waits])
     return replace(found, advised=median, advised_low=low, advised_high=high, low=least_within, high=most_within)
 
 
@@ -446,7 +433,7 @@ def _curves(load: ObservedLoad, goals: Sequence[Goal], courses: int) -> Iterable
     targets = sorted({part * instances for part in parts} | {target})
     for goal in goals:
         knobs: list[_Axis] = []
-        if is_target_free(load):
+        if advise_search.is_target_free(load):
             knobs.append(("PARALLEL_SERVERS_TARGET", ("target", None), target, targets))
         knobs += [axis for each in load.groups if each.name == goal.group for axis in _limit_axes(load, each)]
         for what, knob, now, values in knobs:
@@ -464,12 +451,12 @@ _UNITS = {"target": "servers", "limits": "%", "concurrency": "at once"}
 def _limit_axes(load: ObservedLoad, group: Group) -> Iterable[_Axis]:
     """Yield a curve's axis for the limit of a group that can be changed: name, directive, present value, values."""
     if not load.plan.autonomous:
-        steps = percents(load, group, min(sizes(load, group), default=1))
+        steps = advise_search.percents(load, group, min(advise_search.sizes(load, group), default=1))
         values = sorted({*fitting(load, group, steps[:: max(1, len(steps) // 8)]), load.percent(group), 100})
         yield f"the limit of {group.name}", ("limits", group), load.percent(group), values
     elif (limit := load.concurrency(group)) is not None:
         knob = "concurrency", group
-        values = sorted({limit, *grid(load, ["concurrency"], ()).get(knob, ())})
+        values = sorted({limit, *advise_search.grid(load, ["concurrency"], ()).get(knob, ())})
         yield f"the concurrency limit of {group.name}", knob, limit, values
 
 
@@ -490,7 +477,6 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         for outcome in (before, after)
     ]
     median_before, median_after, p95_before, p95_after = (_finite(wait) for wait, _ in pairs)
-    first, second, third, fourth = (is_longer(*pair) for pair in pairs)
     return GroupWaits(
         con_id=group.con_id,
         group=group.name,
@@ -502,7 +488,7 @@ def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titl
         unstarted_before=sum(n in before.unstarted for n in members),
         unstarted_after=sum(n in after.unstarted for n in members),
         runs_longer=sum(after.slower[n] for n in members) / len(members),
-        longer=(first, second, third, fourth),
+        longer=tuple(is_longer(*pair) for pair in pairs),
         title=titled(group, titles),
     )
 

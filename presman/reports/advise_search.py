@@ -12,15 +12,7 @@ from typing import NamedTuple
 from presman.analysis.goals import Goal
 from presman.forecast.scheduler import LEVELS, Group
 from presman.reports import advise_services as services
-from presman.reports.advise_load import (
-    PRESENT,
-    Change,
-    Choice,
-    Knob,
-    ObservedLoad,
-    ReplayOutcome,
-    other_days,
-)
+from presman.reports.advise_load import PRESENT, Change, Choice, Knob, ObservedLoad, ReplayOutcome, other_days
 from presman.reports.whatif_replay import UNLIMITED, is_longer
 
 KINDS = ("target", "limits", "levels", "shares", "degree", "timeouts")

@@ -95,18 +95,13 @@ def _judged(choice: ReplayedChoice) -> str:
 
 
 def _cells(each: GroupWaits) -> tuple[str, ...]:
-    middle, most = (
-        f"{wait_words(before, longer=longer)} -> {wait_words(after, longer=longer_after)}"
-        for before, after, longer, longer_after in (
-            (each.median_before, each.median_after, *each.longer[:2]),
-            (each.p95_before, each.p95_after, *each.longer[2:]),
-        )
-    )
+    waits = (each.median_before, each.median_after, each.p95_before, each.p95_after)
+    words = [wait_words(wait, longer=longer) for wait, longer in zip(waits, each.longer, strict=True)]
     return (
         each.title or each.group,
         count(each.statements),
-        middle,
-        most,
+        " -> ".join(words[:2]),
+        " -> ".join(words[2:]),
         f"{each.unstarted_before} -> {each.unstarted_after}" if each.unstarted_before + each.unstarted_after else "",
         f"run {duration(each.runs_longer)} longer" if each.runs_longer >= 1 else "",
     )

@@ -23,18 +23,9 @@ from presman.forecast.course import HORIZON, Draw, PastArrival, Played, QueueNow
 from presman.forecast.forecaster import ONE_LOOK, PENDING, ForecastBasis
 from presman.forecast.scheduler import LEVELS, Group, Limits, QueueRule, ServerPoolLimit
 from presman.forecast.statement_history import Durations
+from presman.reports import advise_load
 from presman.reports import advise_services as services
-from presman.reports.advise_load import (
-    ArrivalDay,
-    Change,
-    Choice,
-    Knob,
-    ObservedLoad,
-    Size,
-    observed_plan,
-    rules_of,
-    sizes_under,
-)
+from presman.reports.advise_load import ArrivalDay, Choice, Knob, ObservedLoad, observed_plan
 from presman.reports.whatif_cpu import CpuDemands, changes_of_cpu, replay_cpu
 from presman.reports.whatif_replay import UNLIMITED, changed, observed_rules
 from presman.rows.snapshot import Snapshot
@@ -142,7 +133,7 @@ class PresentLimits(Struct, frozen=True):
 
     def cautions(self, choice: Choice) -> list[str]:
         """Return the side effects of a choice, and what is unknown about it, as sentences."""
-        now, then = self.load.rules, rules_of(self.load, choice)
+        now, then = self.load.rules, advise_load.rules_of(self.load, choice)
         found = [self._lacks(choice)] if changes_of_cpu(choice) else []
         if then.target > now.target or any(
             most > now.limits.get(group, now.target) for group, most in then.limits.items()
@@ -180,7 +171,7 @@ class LimitChanges:
     @property
     def choice(self) -> Choice:
         """The changes as a choice for advice."""
-        return frozenset(Change(*knob, value) for knob, value in self.values.items())
+        return frozenset(advise_load.Change(*knob, value) for knob, value in self.values.items())
 
     def type(self, limit: PlanLimit, digit: str) -> str:
         """Append a digit to the value typed for a limit; return why it is refused, "" if it is accepted."""
@@ -418,12 +409,12 @@ def under(now: QueueNow, load: ObservedLoad, choice: Choice) -> QueueNow:
     """Return the queue under a choice. Waiting statements keep their degree; limits of containers stay."""
     if not choice:
         return now
-    sizes = sizes_under(load, choice)
+    sizes = advise_load.sizes_under(load, choice)
     arrivals = [_resized(each, sizes.get(each.group)) for each in now.arrivals] if sizes else now.arrivals
     return now._replace(limits=_limits(now.limits, load, choice), arrivals=arrivals)
 
 
-def _resized(each: PastArrival, size: Size | None) -> PastArrival:
+def _resized(each: PastArrival, size: advise_load.Size | None) -> PastArrival:
     """Return an arrival with other servers: with fewer it runs longer, servers times seconds staying the same."""
     servers = each.servers if size is None else size.of(each.servers)
     if servers >= each.servers:
@@ -434,7 +425,7 @@ def _resized(each: PastArrival, size: Size | None) -> PastArrival:
 
 
 def _limits(limits: Limits, load: ObservedLoad, choice: Choice) -> Limits:
-    rules = rules_of(load, choice)
+    rules = advise_load.rules_of(load, choice)
     table = {**limits.rules, **{group: _rule(limits, group, most) for group, most in rules.limits.items()}}
     root = rules.plan if any(each.kind in {"levels", "shares"} for each in choice) else limits.root
     return replace(limits, target=rules.target, rules=table, root=root)

@@ -39,7 +39,7 @@ class WaitSummary(NamedTuple):
     p95: float
     longest: float
     timeouts: int
-    longer: tuple[bool, bool, bool] = (False, False, False)
+    longer: tuple[bool, ...] = (False, False, False)
 
 
 def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
@@ -53,7 +53,7 @@ def waits(statements: Sequence[ReplayedStatement]) -> WaitSummary:
         sum(each.waited > 1.0 for each in statements),
         *known,
         sum(each.timed_out for each in statements),
-        (is_longer(known[0], most[0]), is_longer(known[1], most[1]), is_longer(known[2], most[2])),
+        tuple(map(is_longer, known, most)),
     )
 
 

@@ -174,16 +174,13 @@ class GoneInstance(NamedTuple):
     servers_target: int | None = None
 
 
-class MissingInstance(NamedTuple):
+class MissingInstance(GoneInstance):
     """An instance that V$RSRC_PLAN listed within the last hour and lists no more while V$INSTANCE does not answer.
 
     It may be gone; added by the poller. The fields are those of an instance that is gone.
     """
 
-    inst_id: int
-    instance_name: str
-    last_seen: datetime
-    servers_target: int | None = None
+    __slots__ = ()
 
 
 class Quiescer(NamedTuple):

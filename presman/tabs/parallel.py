@@ -57,14 +57,17 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     facts: list[Run] = [(" Queue ", "dim"), (name or "?", ""), (f" {_MANAGED.get(name, '')}", "dim")]
     in_use = as_of(count(pool.in_use), reading.age_of("V$PX_PROCESS_SYSSTAT"))
     in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
-    facts += [("   in use ", "dim"), (in_use, ""), ("  counted ", "dim"), (in_queue, "")]
+    facts += [("   in use ", "dim"), (in_use, "")]
     target, equals, parts = header.target.partition(" = ")
-    facts += [(" of target ", "dim"), (target, ""), (f"{equals}{parts}", "dim")]
+    if in_queue == in_use == count(pool.in_use):
+        facts.append((" of target ", "dim"))
+    else:
+        facts += [("  against the target ", "dim"), (in_queue, ""), (" of ", "dim")]
+    facts += [(target, ""), (f"{equals}{parts}", "dim")]
     facts += [("  max ", "dim"), (count(pool.maximum), "")]
     if reading.unmanaged_servers:
-        held = sum(group.px_servers or 0 for group in reading.cluster_groups())
-        outside = f"{count(reading.unmanaged_servers)} more that no group counts"
-        facts += [(f"   groups hold {count(held)}, {outside}", "note"), (_uncounted(reading), "note")]
+        outside = f"   {count(reading.unmanaged_servers)} in use that no group counts"
+        facts += [(outside, "note"), (_uncounted(reading), "note")]
     if reading.monitor_servers:
         facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
     if reading.statements_to_come:

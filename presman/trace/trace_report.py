@@ -42,20 +42,11 @@ def report(survey: Survey, selection: EventSelection) -> str:
 
 def events_found(survey: Survey) -> str:
     """Return the events of all files with waits, time, mean, and the reason why idle ones are left out of summaries."""
-    rows = [
-        (
-            total.event,
-            formats.count(total.waits),
-            _seconds(total.total),
-            formats.number(total.mean),
-            IDLE.get(total.event),
-        )
-        for total in survey.totals()
-    ]
-    lines = [*_table(("event", "waits", "total s", "mean µs"), [row[:4] for row in rows])]
-    lines = [
-        line + (f"  idle: {row[4]}" if row[4] else "") for line, row in zip(lines, [("",) * 5, *rows], strict=True)
-    ]
+    totals = survey.totals()
+    rows = [(each.event, formats.count(each.waits), _seconds(each.total), formats.number(each.mean)) for each in totals]
+    reasons = ["", *(IDLE.get(each.event) for each in totals)]
+    table = zip(_table(("event", "waits", "total s", "mean µs"), rows), reasons, strict=True)
+    lines = [line + (f"  idle: {reason}" if reason else "") for line, reason in table]
     notes = _notes(survey.files)
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 

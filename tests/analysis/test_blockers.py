@@ -126,14 +126,14 @@ def test_that_all_that_is_held_up_is_too_little_for_the_head_is_told() -> None:
     """ETL held 10 servers and waited for MARTIN, who held 4: with all of them REPORTS lacked 12 of 26."""
     reading = of(with_short_past("holders"))
     (found,) = unblock(reading)
-    alone = "; REPORTS lacks 26, so that alone is not enough now"
+    alone = "; REPORTS is short by 26, so that alone is not enough now"
     step = to_do(reading)
     assert step is not None
     assert step.text == f"{step.short} and holds 10 servers{alone}"
     assert found.sentence == f"look at 1:88 first: 10 servers are held by a session that waits for it{alone}"
     assert "".join(text for text, _ in ends_it(found)).endswith(f"ETL 1:205 (10 servers) waits for it{alone}")
     (lacking,) = found.head.shortages
-    for short, told in ((15, "; REPORTS lacks 15, so that alone is not enough now"), (14, "")):
+    for short, told in ((15, "; REPORTS is short by 15, so that alone is not enough now"), (14, "")):
         head = replace(found.head, shortages=(replace(lacking, short=short),))
         assert unblock(replace(reading, heads=(head,)))[0].too_few == told
 

@@ -23,7 +23,7 @@ from presman.analysis.readings.group_readings import (
     Verdict,
 )
 from presman.analysis.readings.reading import Reading, UnansweredQuery
-from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
+from presman.analysis.readings.statement_readings import Cause, NotKnown, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
@@ -190,8 +190,8 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
     [
         (
             running(526, servers=8, **IDLE),  # of the 32 that the head is short of
-            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH lacks 32, so ending it alone is not enough now; wait, or "
-            f"decide {cancel(144)}",
+            "MARTIN 1:526 (idle 15:00) keeps 8 servers; BATCH is short by 32, so ending it alone is not enough now; "
+            f"wait, or decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
         (
@@ -208,8 +208,8 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
         ),
         (
             running(526, servers=8, idle=80.0, status="INACTIVE"),  # at 2:00 DO will not offer it: it is too little
-            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH lacks 32, so ending it alone is not enough now; wait, or "
-            f"decide {cancel(144)}",
+            "MARTIN 1:526 (idle 1:20) keeps 8 servers; BATCH is short by 32, so ending it alone is not enough now; "
+            f"wait, or decide {cancel(144)}",
             "wait, or cancel MARTIN 1:144: you decide",
         ),
     ],
@@ -594,7 +594,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     larger = replace(both, heads=(both.heads[0], etl))
     whoever = "ending it starts at least one of their heads, and the plan decides which"
     unknown = "what ending it would do is not known"
-    some = "ending it is enough for BATCH, but ETL lacks 48; the plan decides which is first"
+    some = "ending it is enough for BATCH, but ETL is short by 48; the plan decides which is first"
     for reading, effect in ((both, whoever), (larger, some), (one_of_them_may_want_more(both), unknown)):
         assert told(reading).commands == ()
         assert told(reading).text == (
@@ -650,7 +650,7 @@ def test_a_queue_that_was_there_a_minute_ago_takes_turns_still() -> None:
     assert way.sentence == f"{keeps}the plan decides which is first, and no view shows it"
     little = replace(lately, running=(running(526, **IDLE, servers=16), running(900, **IDLE, servers=16)))
     assert unblock(little)[0].sentence == (
-        f"{keeps.replace('32', '16')}BATCH lacks 32, so ending it alone is not enough now"
+        f"{keeps.replace('32', '16')}BATCH is short by 32, so ending it alone is not enough now"
     ), "whatever ETL would want: it has nobody queued"
     works = replace(lately, running=(running(144, group="ETL"),))
     (way,) = unblock(works)
@@ -701,7 +701,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
     """8 were free, an idle holder kept 16, each of two heads wanted 32, and what its end would do was "not known"."""
     both = storm(running(526, **IDLE, servers=16), running(144, group="ETL"))
     keeps = "MARTIN 1:526 (idle 15:00) keeps 16 servers that BATCH and ETL want: "
-    lacks = "BATCH lacks 32 and ETL lacks 32, so ending it alone is not enough now"
+    lacks = "BATCH is short by 32 and ETL is short by 32, so ending it alone is not enough now"
     brief = "wait, or decide: MARTIN 1:526 (idle 15:00) keeps 16 servers; ending it alone is not enough now"
     assert told(both).short == brief
     unknown = replace(both.heads[0], cause=Cause.UNKNOWN)
@@ -713,7 +713,7 @@ def test_where_an_end_alone_is_too_little_for_each_head_it_is_said_to_start_nobo
         assert sentence == f"{keeps}{lacks}"
     enough = replace(both.heads[1], wants=Servers(16, 16), shortages=(Shortage(16, everybody=True),))
     ranged = replace(both.heads[1], wants=Servers(16, 32))
-    some = "ending it is enough for ETL, but BATCH lacks 32; the plan decides which is first"
+    some = "ending it is enough for ETL, but BATCH is short by 32; the plan decides which is first"
     order = "the plan decides which is first, and no view shows it"
     for etl, known, told_of_it in ((enough, some, some), (ranged, "what ending it would do is not known", order)):
         other = replace(both, heads=(both.heads[0], etl))
@@ -842,6 +842,17 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
+
+
+def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
+    """Courses that were played before the view fell silent still say that the queue would empty sooner."""
+    proven = foreseen(one_queue(running(526, servers=16, **IDLE)), 0, 1500.0, 2470.0, proven=True)
+    assert told(proven).step is Step.END
+    old = NotKnown("how many servers BATCH may hold now", "DBA_RSRC_PLAN_DIRECTIVES", 246.0)
+    silent = replace(proven, heads=tuple(replace(each, not_known=old) for each in proven.heads))
+    assert (told(silent).step, told(silent).commands) == (Step.WAIT, ())
+    assert "DBA_RSRC_PLAN_DIRECTIVES of 4:06 ago" in told(silent).text
+    assert not [each for way in unblock(silent) for each in way.candidates if each.commands]
 
 
 @pytest.mark.parametrize(("waited", "step"), [(29.0, Step.WAIT), (30.0, Step.END), (None, Step.END)])

@@ -567,7 +567,7 @@ def test_fields_that_came_and_went_since_are_null_and_named(
     (snapshot, _), *_ = polled(scenario, 1)
     old = shape_text(Session).replace(" osuser ", " gone ")
     monkeypatch.setattr(
-        "presman.recording.codec.poll_codec.shape_text", lambda each: old if each is Session else shape_text(each)
+        "presman.recording.codec.shapes.shape_text", lambda each: old if each is Session else shape_text(each)
     )
     frame = FrameEncoder(level).add(snapshot)
     found = FrameDecoder([frame]).snapshot(0).section(Session)

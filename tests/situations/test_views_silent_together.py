@@ -26,7 +26,7 @@ def test_servers_in_use_that_no_view_counts_now_have_their_age(tmp_path: Path) -
         age = duration(reading.late[0].age)
         assert f"of the target's 64 are in use as of {age} ago; " in reading.heads[0].sentence
         line = plain(queue_line(reading, Watch()))
-        assert f"in use 58 as of {age} ago  counted 58 as of {age} ago of target 64" in line
+        assert f"in use 58 as of {age} ago  against the target 58 as of {age} ago of 64" in line
 
 
 def test_servers_in_use_that_one_of_the_views_counts_have_no_age(tmp_path: Path) -> None:

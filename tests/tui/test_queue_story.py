@@ -68,6 +68,12 @@ def test_what_began_before_the_window_begins_at_its_edge_and_the_shortest_shows(
     assert chart(span(1, queued=300, started=299.9, ended=299.8))[1][31:].rstrip() == " " * 60 + "█"
 
 
+def test_the_statements_ids_are_whole_where_the_groups_leave_them_room() -> None:
+    long = replace(span(2, started=300), group="_ORACLE_BACKGROUND_")
+    assert chart(span(1, started=300))[1].startswith("BATCH       9md3ukhghgj58   32 ")
+    assert [row.split()[1] for row in chart(span(1, started=300), long)[1:3]] == ["9md3u", "9md3u"]
+
+
 def test_holders_come_first_where_there_is_no_room() -> None:
     queue = [span(n, queued=100 + n) for n in range(20)]
     rows = chart(*queue, span(50, started=10), height=STRIP + 2 + 3)
@@ -106,12 +112,12 @@ def test_whose_servers_no_group_counts_is_said_where_it_is_certain() -> None:
     idle, works = busy().running[0], replace(busy().running[1], servers=24)
     counted = (group("BATCH", px_servers=24),)
     one = replace(busy(), running=(idle, works), groups=counted, unmanaged_servers=32)
-    assert "groups hold 24, 32 more that no group counts: MARTIN 1:526" in plain(queue_line(one, Watch()))
+    assert "32 in use that no group counts: MARTIN 1:526" in plain(queue_line(one, Watch()))
     same = replace(one, running=(idle, replace(works, servers=32)), groups=(group("BATCH", px_servers=32),))
-    perhaps = f"32 more that no group counts: perhaps MARTIN 1:526 or {works.who}"
+    perhaps = f"32 in use that no group counts: perhaps MARTIN 1:526 or {works.who}"
     assert perhaps in plain(queue_line(same, Watch())), "the same name as where it is certain, with the doubt"
     nobody = replace(one, running=(), groups=(), unmanaged_servers=32)
-    assert "32 more that no group counts (statements that did not queue, GV$ queries)" in plain(
+    assert "32 in use that no group counts (statements that did not queue, GV$ queries)" in plain(
         queue_line(nobody, Watch())
     )
 
@@ -122,7 +128,7 @@ async def test_that_groups_do_not_count_all_servers_is_said_on_a_screen_of_120_b
     async with playing("storm", (120, 35), whole=True, seed=None) as (acting, polls):
         await polls(2)
         screen = await acting.press("4")
-        assert re.search(r" Queue FULL   in use \d+  .*groups hold \d+, 16 more that no group counts\b", screen)
+        assert re.search(r" Queue FULL   in use \d+ .*16 in use that no group counts\b", screen)
 
 
 def test_words_of_a_wrapped_line_stay_apart_at_any_width() -> None:

@@ -95,7 +95,7 @@ def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Readi
 
 
 def _lacks(name: str, servers: int) -> str:
-    return f"{name} lacks {servers}"
+    return f"{name} is short by {servers}"
 
 
 def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:

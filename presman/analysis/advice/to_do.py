@@ -317,7 +317,7 @@ def _io_limit(_alert: Alert, reading: Reading) -> ToDo | None:
 def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     """Return what to do about idle holders that no queue waits for: end one only if no server is left."""
     idle = [each for each in reading.running if each.idle is not None]
-    if not idle or reading.queue:
+    if not idle or reading.queue or reading.part:
         return None
     idle = [each for each in idle if not objection(each)] or idle
     most = max(idle, key=lambda each: (each.servers, each.idle or 0.0))

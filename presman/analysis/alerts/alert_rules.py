@@ -394,6 +394,7 @@ def all_clear(reading: Reading) -> list[Alert]:
     if not known:
         return []
     where = f" in {reading.header.container}" if reading.header.container else ""
+    where += f" on instance {reading.header.instances[0].inst_id}" if reading.part and reading.header.instances else ""
     whole = len(known) == len(reading.basis) and not unchecked
     views_read = tuple(dict.fromkeys(view for each in known for view in each.views))
     views = ", ".join(views_read)
@@ -447,6 +448,8 @@ def basis_not_known(reading: Reading) -> list[Alert]:
     """Return what is not known, and why; for a queue that is only counted, its own alert covers it."""
     counted_only = {"queue"} if reading.queued_by_group() else set()
     lacking = [each for each in reading.basis if each.lacking and each.what not in counted_only]
-    unknown = [f"a {each.what} ({each.lacking})" for each in lacking]
+    unknown = [
+        f"a {each.what}{' on other instances' * (each.lacking == reading.part)} ({each.lacking})" for each in lacking
+    ]
     short = f"not known: {', '.join(f'a {each.what}' for each in lacking)}"
     return [Alert("note", "?", f"Whether there is {', or '.join(unknown)} is not known.", short)] if unknown else []

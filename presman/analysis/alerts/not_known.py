@@ -33,7 +33,7 @@ def unavailable(reading: Reading) -> set[str]:
     """Return the foundations of rules (`rests_on`) that a database does not show."""
     now, header = totals(reading), reading.header
     known = {
-        "instances": not reading.why_unavailable("V$INSTANCE"),
+        "instances": not (reading.part or reading.why_unavailable("V$INSTANCE")),
         "timeouts": not reading.why_unknown("queue") and not any(each.no_timeout for each in reading.queue),
         "holders": now.idle_held is not None,
         "degrees": now.downgraded is not None,

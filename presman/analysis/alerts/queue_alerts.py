@@ -62,7 +62,8 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     between = (f"{name}: {queued} queued, {head.why}", f"{name}: {head.why}")
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    waits = f"{listed} wait{'s' * (listed == 1)} {spelled(head.queue_waited)} in all; "
+    waits = f"{listed} wait, the first {duration(amount)}, {spelled(head.queue_waited)} added up; "
+    waits = f"1 waits {spelled(head.queue_waited)}; " if listed == 1 else waits
     age = reading.age_of("V$SESSION") or 0.0
     listed_at = f"{ago(age)}, " if age else ""  # before the figures of other views, which are of now
     text = head_sentence(head, listed_at + (waits if head.is_critical and not head.never_starts else ""))

@@ -124,6 +124,17 @@ class SystemFacts(Struct, frozen=True, dict=True):
         return inst_id not in rows or inst_id in self.not_open
 
     @property
+    def part(self) -> str:
+        """Why instances may be out of view, "" if none is: queues and limits are those of the whole cluster."""
+        if self.snapshot.scope is Scope.CLUSTER:
+            return ""
+        if not self.instances:
+            return "whether there are other instances is not known"
+        return (
+            "one instance of a cluster is read" if any(row.parallel == "YES" for row in self.instances.values()) else ""
+        )
+
+    @property
     def is_alone(self) -> bool:
         """Whether V$INSTANCE shows that there is one instance, and that others may not be gone from a cluster."""
         rows = self.snapshot.rows(Instance)

@@ -150,8 +150,11 @@ def budgets(facts: Facts, cluster: ServerPool) -> dict[int, ServerBudget]:
     """Return the budget of the whole system (under ROOT) and of each container that may use less.
 
     A pluggable database's target is the smaller of its PARALLEL_SERVERS_TARGET and what the CDB plan allows it. What it
-    holds comes from V$RSRC_PDB, else from its groups; without both it is not known.
+    holds comes from V$RSRC_PDB, else from its groups; without both it is not known. Nothing is known if only a part of
+    the cluster is in view: targets and limits are the cluster's.
     """
+    if facts.system.part:
+        return {ROOT: ServerBudget(None, None)}
     whole = cluster.target
     found = {ROOT: budget_of(facts, cluster)._replace(instances=len(facts.system.inst_ids))}
     held = Counter[int]()

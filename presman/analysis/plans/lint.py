@@ -135,7 +135,7 @@ def _mapped(facts: Facts, con_id: int) -> tuple[tuple[str, str, str], ...]:
 
 def _pool(facts: Facts, reading: Reading, con_id: int) -> ServerPool:
     """Return the servers available to a container: limits of the CDB plan and of groups are multiplied."""
-    pool = reading.header.servers
+    pool = replace(reading.header.servers, target=reading.queue_target())
     target = container_target(facts, con_id, pool.target) if con_id > ROOT else None
     return pool if target is None else replace(pool, target=target if pool.target is None else min(target, pool.target))
 

@@ -242,7 +242,7 @@ def cdb_case(facts: Facts, reading: Reading, inst_id: int) -> CdbCase | None:
         given={here[con_id]: row for con_id, row in given.items() if con_id in here},
         plans={name: facts.plans.plan_of(inst_id, con_id) for con_id, name in here.items()},
         io_limits=tuple(name for con_id, name in here.items() if any(limits_of(facts, inst_id, con_id))),
-        target=reading.header.servers.target,
+        target=reading.queue_target(),
         release=facts.snapshot.release,
         exadata=reading.header.exadata,
         windows=tuple(each for each in plan_windows(facts.snapshot) if (each.inst_id, each.con_id) == (inst_id, ROOT)),

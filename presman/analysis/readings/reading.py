@@ -331,7 +331,8 @@ class Reading(Struct, frozen=True, dict=True):
     `alerts` are the results of thresholds and durations applied to the rules, None without such settings. `forecast` is
     the basis of the queue's forecasts, None without forecasts. `bypassed` are running statements whose group, as
     several polls have shown, does not count their servers: they did not queue. `goals` are the results for the goals of
-    service in config.ini, empty without any. `unchecked` are alerts of earlier polls that cannot be checked now.
+    service in config.ini, empty without any. `unchecked` are alerts of earlier polls that cannot be checked now. `part`
+    says why there may be instances that are not in view, "" if there are none: queues and limits are the cluster's.
     """
 
     target: str
@@ -381,6 +382,7 @@ class Reading(Struct, frozen=True, dict=True):
     bypassed: tuple[Executing, ...] = ()
     goals: tuple[GoalReading, ...] = ()
     unchecked: tuple[UncheckedAlert, ...] = ()
+    part: str = ""
 
     def is_silent(self) -> bool:
         """Whether no view answered in this poll: its rows, if it has any, are those of earlier polls."""
@@ -393,8 +395,13 @@ class Reading(Struct, frozen=True, dict=True):
         return replace(self, queue=tuple(queue.values()), heads=heads, forecast=forecast)
 
     def effect_of(self, *way: RunningStatement) -> EndingEffect | None:
-        """Return what ending these statements would do to the whole queue, None if not forecast."""
-        return None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
+        """Return what ending these statements would do to the whole queue, None if not forecast.
+
+        Nothing is proven while a limit may have changed since it was read: courses played before rest on it.
+        """
+        found = None if self.forecast is None else self.forecast.effect_of(*(each.executing() for each in way))
+        is_old = any(head.not_known is not None and head.not_known.age is not None for head in self.heads)
+        return replace(found, proven=False) if found is not None and is_old else found
 
     def cluster_groups(self) -> tuple[GroupReading, ...]:
         """Return the groups summed over the instances."""
@@ -429,12 +436,20 @@ class Reading(Struct, frozen=True, dict=True):
         """Return why it is not known whether there is a `what` of the basis (queue, ...), "" if it is known."""
         return next((each.lacking for each in self.basis if each.what == what), "")
 
+    def lists_queue(self) -> bool:
+        """Whether V$SESSION lists the queued statements of what is in view, be that a part of the cluster or all."""
+        return self.why_unknown("queue") in {"", self.part}
+
+    def queue_target(self) -> int | None:
+        """Return the target of the queue, of which limits are parts; None if only a part of a cluster is in view."""
+        return None if self.part else self.header.servers.target
+
     def queued_by_group(self) -> dict[str, int]:
         """The number of statements that each group has queued by V$RSRC_CONSUMER_GROUP, the most first.
 
         Empty if V$SESSION lists the statements.
         """
-        if not self.why_unknown("queue"):
+        if self.lists_queue():
             return {}
         found = {row.title: row.px_queued for row in self.cluster_groups() if row.px_queued}
         return dict(sorted(found.items(), key=lambda each: -each[1]))
@@ -442,6 +457,7 @@ class Reading(Struct, frozen=True, dict=True):
     def not_known(self) -> tuple[tuple[str, str], ...]:
         """What is not known of the basis of the all-clear: the reason, and what, in words."""
         whether = {"queue": "which statements are queued"} if self.queued_by_group() else {}
+        whether |= {"queue": "whether there is a queue on other instances"} if self.part and self.lists_queue() else {}
         return tuple(
             (each.lacking, whether.get(each.what, f"whether there is a {each.what}"))
             for each in self.basis

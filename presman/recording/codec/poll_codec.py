@@ -22,17 +22,7 @@ from msgspec.msgpack import Decoder, Encoder, encode
 from presman.base.release import Release
 from presman.base.text import clean
 from presman.recording.codec import shapes
-from presman.recording.codec.shapes import (
-    ChangedError,
-    Column,
-    DamagedError,
-    Field,
-    Room,
-    Rows,
-    Shape,
-    shape_of,
-    shape_text,
-)
+from presman.recording.codec.shapes import Column, DamagedError, Field, Room, Rows, Shape
 from presman.rows.queries import RecordType, Scope, field_types
 from presman.rows.snapshot import Problem, Section, Snapshot
 
@@ -136,7 +126,7 @@ def _packed_section(record: RecordType, section: Section, *, words_by_row: bool)
     except OverflowError:
         content, is_wide = _encode([[_as_text(value) for value in column] for column in columns]), True
     absent, rounded = sorted(section.absent), sorted(section.rounded)
-    head = (shape_text(record), len(section.rows), words, Raw(content), is_wide)
+    head = (shapes.shape_text(record), len(section.rows), words, Raw(content), is_wide)
     return _encode(_PackedSection(*head, section.problem, absent, rounded))
 
 
@@ -175,7 +165,7 @@ class PollDecoder:
         try:
             poll = _POLL.decode(content)
             packed = [_SECTION.decode(each) for each in poll.sections]
-            return self._snapshot(poll, [(shape_of(each.shape), each) for each in packed])
+            return self._snapshot(poll, [(shapes.shape_of(each.shape), each) for each in packed])
         except DamagedError:
             raise
         except (MsgspecError, ValueError, LookupError, ArithmeticError, RecursionError) as error:
@@ -394,7 +384,7 @@ def pack_block(frames: Sequence[bytes]) -> bytes:
 def unpack_block(content: bytes) -> list[bytes]:
     """Return the frames of a block. Raises DamagedError."""
     if not is_whole(content):
-        raise ChangedError(WRONG_CHECKSUM)
+        raise shapes.ChangedError(WRONG_CHECKSUM)
     try:
         frames: list[bytes] = _FRAMES.decode(memoryview(content)[CHECK:])
     except MsgspecError as error:

@@ -8,17 +8,8 @@ from itertools import groupby
 from presman.base.colours import GROUP_STYLES, HUES, OTHERS
 from presman.base.formats import counted, microseconds
 from presman.base.markup import WIDTH, Markup, block, drawing, element, joined, label, level
-from presman.reports.compare.compare_text import (
-    MARKS,
-    judgement_of,
-    no_plan_differs,
-    percent_of,
-    said,
-    shown,
-    summary,
-    value_of,
-    window_sentence,
-)
+from presman.reports.compare import compare_text
+from presman.reports.compare.compare_text import MARKS, judgement_of, said, value_of
 from presman.reports.compare.comparison import ComparedHistogram, ComparedWindow, ComparedWindows, Line
 from presman.reports.compare.noise import Judgement
 from presman.reports.html_page import bullets, cell_table, heading, page, section, word_table
@@ -66,7 +57,7 @@ _BAR = 100.0
 def compare_page(found: ComparedWindows, made: datetime) -> str:
     """Return the page; `made` is the present time."""
     title = f"{found.first.database} {found.first.first.astimezone():%Y-%m-%d %H:%M} compared"
-    lines = shown(found.lines)
+    lines = compare_text.shown(found.lines)
     return page(
         title,
         _head(found, made),
@@ -91,19 +82,19 @@ def _head(found: ComparedWindows, made: datetime) -> Markup:
 def _window(name: str, number: int, window: ComparedWindow) -> Markup:
     mark = element("b", f"■ {name} ", class_=STYLE_OF[number])
     notes = [bullets(window.notes, "note")] if window.notes else []
-    return joined([element("p", mark, window_sentence(window)), *notes])
+    return joined([element("p", mark, compare_text.window_sentence(window)), *notes])
 
 
 def _differences(found: ComparedWindows, lines: Sequence[Line]) -> Markup:
     more = [line for line in lines if line.difference in MARKS]
     more.sort(key=lambda line: (line.difference is not Judgement.MORE, -abs(line.percent or 0.0)))
-    parts = [element("p", summary(found.lines, marked=False), class_="story")]
+    parts = [element("p", compare_text.summary(found.lines, marked=False), class_="story")]
     return section("What differs", *parts, *([_table(more, sections=True)] if more else []))
 
 
 def _plan(found: ComparedWindows) -> Markup:
     if not found.plan:
-        return section("Plan at the end", element("p", no_plan_differs(found)))
+        return section("Plan at the end", element("p", compare_text.no_plan_differs(found)))
     rows = ((each.subject or "database", each.figure, said(each.first), said(each.second)) for each in found.plan)
     return section("Plan at the end", word_table(("", "Figure", "A", "B"), rows))
 
@@ -128,7 +119,7 @@ def _table(lines: Sequence[Line], *, sections: bool = False) -> Markup:
     for line in lines:
         subject = f"{line.section}: {line.subject}" if sections else "" if line.subject == last else line.subject
         last = line.subject
-        values = (value_of(line, line.first), value_of(line, line.second), percent_of(line))
+        values = (value_of(line, line.first), value_of(line, line.second), compare_text.percent_of(line))
         state = "warn" if line.difference in MARKS else ""
         rows.append([
             element("td", subject), element("td", line.figure),

@@ -121,21 +121,10 @@ _OF_SUMS = (
     "was earlier. A statement that changed its group counts as one execution in each."
 )
 _TOP = 20
-_GRAVE = frozenset(
-    {
-        kinds.PLAN_CHANGED,
-        kinds.DIRECTIVE_CHANGED,
-        kinds.PARAMETER_CHANGED,
-        kinds.INSTANCE_CHANGED,
-        kinds.PDB_CHANGED,
-        kinds.DOWNGRADE,
-        kinds.TIMEOUT,
-        kinds.ALERT_WORSE,
-        kinds.ALERT_BETTER,
-        kinds.RECONNECT,
-        kinds.LOST,
-    }
-)
+_GRAVE = frozenset(kinds.KINDS) - {
+    *(kinds.QUEUE_BEGAN, kinds.QUEUE_ENDED, kinds.VERDICT_CHANGED),
+    *(kinds.ALERT_THERE, kinds.ALERT_BEGAN, kinds.ALERT_ENDED),
+}
 """Events that are also listed at the top."""
 
 
@@ -332,7 +321,6 @@ def moment(incident: Incident) -> Markup:
 
 
 def _plan(at: Moment) -> str:
-
     view = active_plan(at)
     return "" if view is None else "".join(text for text, _ in plan_line(view)).strip()
 

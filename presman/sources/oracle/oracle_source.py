@@ -22,13 +22,7 @@ from presman.sources.oracle.oracle_errors import code_of, login_error, problem, 
 from presman.sources.oracle.session_identity import HERE_AND_NOW, AnswerFacts, SessionClock
 from presman.sources.oracle.settings import ConnectSettings
 from presman.sources.oracle.thick_connection import ThickConnection
-from presman.sources.oracle.thin_connection import (
-    BoundSelect,
-    Cancelled,
-    ConnectionLost,
-    Rows,
-    ThinConnection,
-)
+from presman.sources.oracle.thin_connection import BoundSelect, Cancelled, ConnectionLost, Rows, ThinConnection
 
 ABOUT_SESSION = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER') FROM dual"
 ABOUT_CONTAINER = "SELECT SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual"

@@ -7,26 +7,17 @@ from typing import Any
 
 import oracledb
 
+from presman.sources.oracle import thin_connection as thin
 from presman.sources.oracle.oracle_errors import has_timed_out, is_lost
 from presman.sources.oracle.settings import ConnectSettings
-from presman.sources.oracle.thin_connection import (
-    CACHED_STATEMENTS,
-    PARTING,
-    BoundSelect,
-    Cancelled,
-    ConnectionLost,
-    Rows,
-    connect_arguments,
-    label,
-    output_type,
-)
+from presman.sources.oracle.thin_connection import BoundSelect, Cancelled, ConnectionLost, Rows
 
 
 class Login:
     """A login in a separate thread: a listener that does not answer would block the caller forever."""
 
     def __init__(self, settings: ConnectSettings, timeout: float) -> None:
-        self._arguments = connect_arguments(settings, timeout)
+        self._arguments = thin.connect_arguments(settings, timeout)
         self._timeout = timeout
         self._over = threading.Condition()
         self._outcome: Any = None
@@ -43,7 +34,7 @@ class Login:
 
     def _connect(self) -> None:
         try:
-            made: Any = oracledb.connect(**self._arguments, stmtcachesize=CACHED_STATEMENTS)
+            made: Any = oracledb.connect(**self._arguments, stmtcachesize=thin.CACHED_STATEMENTS)
         except Exception as error:
             made = error
         if not self.end(made) and not isinstance(made, Exception):
@@ -83,8 +74,8 @@ class ThickConnection:
         if self._cancelled:
             raise Cancelled
         self._connection = self._login.wait()
-        self._connection.outputtypehandler = output_type
-        label(self._connection)
+        self._connection.outputtypehandler = thin.output_type
+        thin.label(self._connection)
         self.version = self._connection.version
 
     def fetch(self, statement: BoundSelect, timeout: float) -> Rows:
@@ -139,6 +130,6 @@ class ThickConnection:
         if self._connection is not None:
             with suppress(oracledb.Error, StopIteration):  # StopIteration: a bug of the driver before 26.1
                 if self._connection.is_healthy():  # setting a timeout on a dead connection crashes the driver
-                    self._connection.call_timeout = round(PARTING * 1000)
+                    self._connection.call_timeout = round(thin.PARTING * 1000)
                     self._connection.close()
             self._connection = None

@@ -9,21 +9,9 @@ from typing import Any
 from presman.base.private_files import has_short_lines, read_small
 from presman.base.release import Release, why_not_played
 from presman.rows.queries import Scope, load
+from presman.sources.simulator import scenario as spec
 from presman.sources.simulator.fields import ScenarioError, decode, identifier, suggestion
-from presman.sources.simulator.scenario import (
-    ACTIONS,
-    ENTRIES,
-    OTHER_GROUPS,
-    OWN_SID,
-    Alteration,
-    Capacity,
-    Directive,
-    PdbDirective,
-    PdbSpec,
-    PlanSpec,
-    Scenario,
-    ScenarioHeader,
-)
+from presman.sources.simulator.scenario import ENTRIES, OTHER_GROUPS, OWN_SID, PlanSpec, Scenario
 
 FOLDER = Path(__file__).with_name("scenarios")
 _TABLES = {"capacity", "plans", "pdbs", *ENTRIES}
@@ -78,8 +66,8 @@ def parse_scenario(tables: Mapping[str, Any], stem: str, file: str) -> Scenario:
     top = {key: value for key, value in tables.items() if key not in _TABLES}
     scenario = Scenario(
         name=stem,
-        header=decode(ScenarioHeader, top, file),
-        capacity=decode(Capacity, tables.get("capacity", {}), f"{file}: capacity"),
+        header=decode(spec.ScenarioHeader, top, file),
+        capacity=decode(spec.Capacity, tables.get("capacity", {}), f"{file}: capacity"),
         plans=_plans(tables.get("plans", {}), f"{file}: plans"),
         pdbs=_pdbs(tables.get("pdbs", {}), f"{file}: pdbs"),
         **{name: tuple(_many(kind, tables, table, file)) for table, (name, kind) in ENTRIES.items()},
@@ -106,7 +94,7 @@ def _plans(tables: Any, where: str) -> Mapping[str, PlanSpec]:
         if method not in {"EMPHASIS", "RATIO"}:
             raise ScenarioError(f"{here}.method: must be EMPHASIS (levels) or RATIO (shares), got {method!r}")
         directives = {
-            target: decode(Directive, directive, f"{here}.directives.{target}")
+            target: decode(spec.Directive, directive, f"{here}.directives.{target}")
             for target, directive in _named(table.get("directives", {}), f"{here}.directives")
         }
         plans[plan_name] = PlanSpec(plan_name, method, str(table.get("comment", "")), directives)
@@ -122,12 +110,12 @@ def _named(tables: Any, where: str) -> Iterable[tuple[str, dict[str, Any]]]:
         yield identifier(key), table
 
 
-def _pdbs(tables: Any, where: str) -> tuple[PdbSpec, ...]:
+def _pdbs(tables: Any, where: str) -> tuple[spec.PdbSpec, ...]:
     pdbs = []
     for con_id, (pdb, table) in enumerate(_named(tables, where), _FIRST_PDB):
         values = {key: value for key, value in table.items() if key != "plan"}
-        directive = decode(PdbDirective, values, f"{where}.{pdb}")
-        pdbs.append(PdbSpec(pdb, con_id, str(table.get("plan", "")).upper(), directive))
+        directive = decode(spec.PdbDirective, values, f"{where}.{pdb}")
+        pdbs.append(spec.PdbSpec(pdb, con_id, str(table.get("plan", "")).upper(), directive))
     return tuple(pdbs)
 
 
@@ -189,7 +177,7 @@ def _check_work(scenario: Scenario, file: str) -> None:
             raise ScenarioError(f"{file}: {count:,} {what} are too many to play: at most {most:,}")
 
 
-def _check_alteration(change: Alteration, scenario: Scenario, where: str) -> None:
+def _check_alteration(change: spec.Alteration, scenario: Scenario, where: str) -> None:
     if change.directive is not None:
         _require(f"{where}.plan", "unknown plan", change.plan, scenario.plans)
         _require(f"{where}.group", f"{change.plan} has no", change.group, scenario.plans[change.plan].directives)
@@ -215,7 +203,7 @@ def _check_plan(plan: PlanSpec, plans: Mapping[str, PlanSpec], where: str) -> No
             raise ScenarioError(f"{here}.shares: needs method = 'RATIO'; a plan of levels has mgmt_p1 to 8")
         if directive.switch_time is not None and not directive.switch_group:
             raise ScenarioError(f"{here}.switch_time: needs switch_group")
-        known = ("", *_groups_of(plans.values()), *ACTIONS)
+        known = ("", *_groups_of(plans.values()), *spec.ACTIONS)
         _require(f"{here}.switch_group", "unknown consumer group", directive.switch_group, known)
     for level in range(8):
         total = sum(directive.levels[level] for directive in plan.directives.values())

@@ -9,16 +9,9 @@ from typing import NamedTuple
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
-from presman.sources.simulator import counters
+from presman.sources.simulator import counters, executions
 from presman.sources.simulator.counters import Count
-from presman.sources.simulator.executions import (
-    Execution,
-    ServerNames,
-    SessionIds,
-    SessionStream,
-    SimulatedSession,
-    background,
-)
+from presman.sources.simulator.executions import Execution, SessionStream, SimulatedSession
 from presman.sources.simulator.scenario import OWN_SID, Capacity, PdbDirective, PdbSpec, Scenario
 
 RATE_LIMIT = "resmgr: I/O rate limit"
@@ -71,15 +64,8 @@ _CLASSES = (
     (0.0, "Parallel operations downgraded 1 to 25 pct"),
 )
 STATISTICS = (
-    "user calls",
-    "user commits",
-    "redo size",
-    "queries parallelized",
-    "DML statements parallelized",
-    "DDL statements parallelized",
-    "DFO trees parallelized",
-    "Parallel operations not downgraded",
-    _SERIAL,
+    *("user calls", "user commits", "redo size", "queries parallelized", "DML statements parallelized"),
+    *("DDL statements parallelized", "DFO trees parallelized", "Parallel operations not downgraded", _SERIAL),
     *(name for _, name in _CLASSES),
 )
 _STARVED_BELOW = 0.25
@@ -112,8 +98,8 @@ class Machine:
         self.inst_id = inst_id
         self.capacity: Capacity = scenario.capacity
         reserved = {OWN_SID} | {statement.sid for statement in scenario.script if statement.sid is not None}
-        self.sids = SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
-        self.names = ServerNames(self.capacity.maximum)
+        self.sids = executions.SessionIds(Random(f"{seed}/sids/{inst_id}"), reserved)
+        self.names = executions.ServerNames(self.capacity.maximum)
         self.events = counters.events_of(self.capacity.storage, self.capacity.instances > 1)
         self.statistics: dict[str, float] = dict.fromkeys(STATISTICS, 0)
         self.accounts: dict[Group, counters.GroupCounters] = {}
@@ -132,7 +118,7 @@ class Machine:
         self.exhausted = self.exhausted_mark = 0.0
         self.background: list[SimulatedSession] = []
         for name in _BACKGROUND:
-            client = background(scenario.header.host, inst_id, name)
+            client = executions.background(scenario.header.host, inst_id, name)
             sid, serial = self.sids.take()
             con_id = 1 if scenario.pdbs else 0
             self.background.append(SimulatedSession(inst_id, con_id, sid, serial, client, "", start, changed=start))

@@ -41,16 +41,8 @@ from presman.sources.simulator.workload import Workload, set_queue_rates
 _HIGHEST = 99
 """Servers of GV$ queries are named from PZ99 downwards."""
 
-OWN = MonitorSpec(
-    name="presman",
-    every=1.0,
-    takes=1.0,
-    user="PRESMAN",
-    program="presman",
-    machine="dba01",
-    module="presman",
-    sql="SELECT inst_id, sid FROM gv$px_session",
-)
+_OWN_SQL = "SELECT inst_id, sid FROM gv$px_session"
+OWN = MonitorSpec("presman", 1.0, 1.0, "PRESMAN", "presman", "dba01", "presman", _OWN_SQL)
 """presman's own session: it always appears in the middle of a query, because its query reads the view."""
 
 

@@ -26,10 +26,6 @@ class SessionPools:
         self._executions = executions
         self._waiting: dict[tuple[int, Group], deque[Execution]] = {}
 
-    def has_room_for(self, execution: Execution) -> bool:
-        """Return whether the pool of the call's group has room for it."""
-        return self._has_room(execution.session.inst_id, execution.group)
-
     def hold(self, execution: Execution, end: Callable[[], None]) -> None:
         """Let a call wait; `end` is called when it times out by its group's QUEUEING_P1."""
         cluster, pool = self._cluster, (execution.session.inst_id, execution.group)
@@ -55,7 +51,7 @@ class SessionPools:
     def admitted(self, inst_id: int, group: Group) -> Iterator[Execution]:
         """Yield the waiting calls while there is room; the caller starts each before it requests the next."""
         waiting = self._waiting.get((inst_id, group))
-        while waiting and self._has_room(inst_id, group):
+        while waiting and self.has_room(inst_id, group):
             execution = waiting.popleft()
             waited = self._cluster.now - execution.queued_at
             self._cluster.machines[inst_id - 1].events["resmgr:become active"].record_one(waited)
@@ -73,7 +69,8 @@ class SessionPools:
             self._waiting.setdefault((execution.session.inst_id, execution.group), deque()).append(execution)
         return list(self._waiting)
 
-    def _has_room(self, inst_id: int, group: Group) -> bool:
+    def has_room(self, inst_id: int, group: Group) -> bool:
+        """Return whether a pool has room for another call."""
         leaf = self._cluster.plans.leaves.get(group)
         limit = leaf.directive.active_sess_pool_p1 if leaf else None
         if limit is None:
@@ -113,7 +110,7 @@ class Workload:
         session.changed = cluster.now
         cluster.dirty = True
         cluster.count(session.inst_id, execution.group, Count.REQUESTS)
-        if self.pools.has_room_for(execution):
+        if self.pools.has_room(session.inst_id, execution.group):
             self._submit(execution)
         else:
             self.pools.hold(execution, partial(self._end, execution))

@@ -29,16 +29,8 @@ from presman.rows.query_files import Selection, catalog
 from presman.rows.snapshot import Problem, Section
 from presman.sources import USUAL_BINDS, Answer, Exhausted, Request, SourceError
 from presman.sources.embedded import EmbeddedDatabase
-from presman.sources.spool import spool_table
-from presman.sources.spool.spool_file import (
-    SAMPLE_TIME,
-    SAMPLES,
-    SpoolFile,
-    read_spool_file,
-    refuse_duplicate_files,
-    refuse_many,
-    view_name,
-)
+from presman.sources.spool import spool_file, spool_table
+from presman.sources.spool.spool_file import SAMPLE_TIME, SAMPLES, SpoolFile
 from presman.sources.spool.spool_table import Instant, SpoolTable
 
 DEFAULT_RELEASE = Release(19)
@@ -105,7 +97,7 @@ class SpoolSource:
         path = self.folder / SAMPLES
         if not is_file(path):
             return found
-        file = read_spool_file(path, SAMPLES, {SAMPLE_TIME: ""})
+        file = spool_file.read_spool_file(path, SAMPLES, {SAMPLE_TIME: ""})
         kept = spool_table.of_complete_samples(found, spool_table.sample_times(file, zone)) if file.columns else []
         if len(kept) < len(found):
             self.notes += (f"{SAMPLES}: {len(found) - len(kept)} of {len(found)} samples not complete; not used",)
@@ -197,15 +189,15 @@ def _files(folder: Path, encoding: str) -> tuple[list[SpoolFile], list[str]]:
     files: list[SpoolFile] = []
     spare: list[Path] = []
     for path in paths:
-        view = view_name(path, catalog())
+        view = spool_file.view_name(path, catalog())
         if view is None:
             spare.append(path)
             continue
-        file = read_spool_file(path, view, _types(view), encoding)
+        file = spool_file.read_spool_file(path, view, _types(view), encoding)
         # A file v_session.csv with INST_ID is a spooled GV$SESSION.
         files.append(replace(file, view=f"G{view}") if view.startswith("V$") and "INST_ID" in file.columns else file)
-        refuse_many(folder, files)
-    refuse_duplicate_files(files)
+        spool_file.refuse_many(folder, files)
+    spool_file.refuse_duplicate_files(files)
     notes = [
         f"{clean(path.name)}: not used: no view of this name is read{_name_hint(path.stem, _file_names())}"
         for path in spare[:_MOST_NAMED]

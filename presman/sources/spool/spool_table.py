@@ -25,27 +25,12 @@ _LARGEST = 2**63
 _BEYOND_NUMBER = 1e126
 """Upper bound of NUMBER (SQL Language Reference, Data Types): sums and products of smaller values stay finite."""
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "JAN ENE JANV GEN",
-            "FEB FEV FÉV FÉVR FEVR",
-            "MAR MRZ MÄR MARS",
-            "APR ABR AVR AVRIL",
-            "MAY MAI MAG MAIO",
-            "JUN JUIN GIU",
-            "JUL JUIL LUG",
-            "AUG AGO AOÛ AOÛT AOUT",
-            "SEP SEPT SET",
-            "OCT OKT OTT OUT",
-            "NOV",
-            "DEC DEZ DIC DÉC",
-        ),
-        1,
-    )
-    for name in names.split()
-}
+_MONTH_NAMES = (
+    "JAN ENE JANV GEN, FEB FEV FÉV FÉVR FEVR, MAR MRZ MÄR MARS, APR ABR AVR AVRIL,"
+    " MAY MAI MAG MAIO, JUN JUIN GIU, JUL JUIL LUG, AUG AGO AOÛ AOÛT AOUT,"
+    " SEP SEPT SET, OCT OKT OTT OUT, NOV, DEC DEZ DIC DÉC"
+)
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES.split(", "), 1) for name in names.split()}
 
 _TIME = r"(?:[ T:]+(\d{1,2})[:.](\d\d)(?:[:.](\d\d)(?:[.,](\d{1,9}))?)?(?: ?([AP])\.?M\.?)?)?"
 _ZONE = r"(?: ?(Z|UTC|[+-]\d{1,2}:?\d\d))?"

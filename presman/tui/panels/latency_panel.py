@@ -200,11 +200,10 @@ class LatencyPanel(Panel):
             sum(value for bucket, value in rates(column, quantity, history.bounds).items() if bucket in numbers)
             for quantity in Quantity
         )
-        cpus = moment.reading.header.num_cpus
-        held = "CPUs not known" if column.throttled is None else f"{column.throttled:.1f} CPUs of {cpus:g}"
+        held = "CPUs: not known" if column.throttled is None else f"{column.throttled:.1f} CPUs"
         return (
             (f" {at}  ", "title"), (f"{index}: ", "dim"), (f"{waits:,.2f} waits/s", ""), (", ", "dim"),
-            (f"~{seconds:.{1 if seconds >= 1 else 2}f} avg sess", ""), ("  waiting: ", "dim"), (held, "waiting"),
+            (f"~{seconds:.{1 if seconds >= 1 else 2}f} avg sess", ""), ("  waited for ", "dim"), (held, "waiting"),
         )  # fmt: skip
 
     # ---- keys

@@ -236,8 +236,8 @@ def _managed(header: Header) -> Line:
 
 
 def _may_queue(reading: Reading) -> bool:
-    """Return whether statements wait in the queue, or may wait in it if it cannot be seen."""
-    return bool(reading.queue) or bool(reading.why_unknown("queue"))
+    """Return whether statements wait for the servers in view, or may wait for them if the queue cannot be seen."""
+    return not reading.part and bool(reading.queue or reading.why_unknown("queue"))
 
 
 def _servers(pool: ServerPool, *, queued: bool) -> Line:

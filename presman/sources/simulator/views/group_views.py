@@ -1,5 +1,6 @@
 """Views of Resource Manager: active plans, consumer groups, their metrics and history, PDBs."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
@@ -21,12 +22,7 @@ _OF_GROUP = (
     " SWITCHES_OUT_CPU_TIME SQL_CANCELED"
 )
 """The counters in views of containers, and in views of groups."""
-_IN_MS = frozenset(
-    {
-        *(Count.CONSUMED_CPU_TIME, Count.CPU_WAIT_TIME, Count.IO_SERVICE_TIME, Count.QUEUED_TIME),
-        *(Count.PQ_ACTIVE_TIME, Count.PQ_QUEUED_TIME),
-    }
-)
+_IN_MS = {each for each in Count if each.name.endswith("_TIME") and not each.name.startswith("SWITCHES")}
 _IO = [Count[name.upper()] for name in IO_COLUMNS]
 _MEGABYTES, _REQUESTS = _IO[:4], _IO[4:]
 _SGA = 24 << 30
@@ -78,28 +74,22 @@ class Gauges:
     """The current activity of each group on one instance, counted from the executions and pools."""
 
     def __init__(self, simulation: Simulation, machine: Machine) -> None:
-        self.active: dict[Group, int] = {}
-        self.statements: dict[Group, int] = {}
-        self.servers: dict[Group, int] = {}
-        self.queued: dict[Group, int] = {}
+        self.active, self.statements = Counter[Group](), Counter[Group]()
+        self.servers, self.queued = Counter[Group](), Counter[Group]()
         inst_id = machine.inst_id
         for pool in machine.pools:
-            self._add(self.active, pool.group, sum(pool.split()))
+            self.active[pool.group] += sum(pool.split())
         for execution in simulation.workload.executions.values():
             group, here = execution.group, execution.session.inst_id == inst_id
             if here and execution.phase in {Phase.QUEUED, Phase.RUNNING}:
-                self._add(self.active, group, 1)
+                self.active[group] += 1
             if here and execution.phase is Phase.QUEUED:
-                self._add(self.queued, group, 1)
+                self.queued[group] += 1
             mine = sum(1 for server in execution.servers if server.inst_id == inst_id)
-            self._add(self.active, group, mine)
+            self.active[group] += mine
             if execution.entry.managed and execution.servers:
-                self._add(self.servers, group, mine)
-                self._add(self.statements, group, int(here))
-
-    @staticmethod
-    def _add(gauge: dict[Group, int], group: Group, amount: int) -> None:
-        gauge[group] = gauge.get(group, 0) + amount
+                self.servers[group] += mine
+                self.statements[group] += int(here)
 
 
 def _consumer_group(simulation: Simulation, machine: Machine) -> Iterator[Row]:
@@ -108,9 +98,9 @@ def _consumer_group(simulation: Simulation, machine: Machine) -> Iterator[Row]:
         account = machine.account(group)
         waiting = simulation.workload.pools.waiting(machine.inst_id, group)
         yield (
-            *(in_force.id_of(group.name), group.name, group.con_id, gauges.active.get(group, 0)),
-            *(round(account.rates[Count.CPU_WAIT_TIME]), waiting, gauges.statements.get(group, 0)),
-            *(gauges.servers.get(group, 0), gauges.queued.get(group, 0)),
+            *(in_force.id_of(group.name), group.name, group.con_id, gauges.active[group]),
+            *(round(account.rates[Count.CPU_WAIT_TIME]), waiting, gauges.statements[group]),
+            *(gauges.servers[group], gauges.queued[group]),
             *_counted(_OF_GROUP, account.since_activation()),
         )
 

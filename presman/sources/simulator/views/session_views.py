@@ -8,16 +8,9 @@ from msgspec.structs import replace
 
 from presman.base.release import Release
 from presman.forecast.scheduler import Group
+from presman.sources.simulator import executions
 from presman.sources.simulator.counters import reading_events
-from presman.sources.simulator.executions import (
-    BACKGROUND,
-    Execution,
-    Phase,
-    Server,
-    SessionStream,
-    SimulatedSession,
-    server_name,
-)
+from presman.sources.simulator.executions import BACKGROUND, Execution, Phase, Server, SessionStream, SimulatedSession
 from presman.sources.simulator.machine import RATE_LIMIT
 from presman.sources.simulator.simulation import GvMonitor, Simulation
 from presman.sources.simulator.views.view import Row, View, in_ms, when
@@ -298,7 +291,7 @@ class SessionRows:
     def _add_server(self, execution: Execution, server: Server) -> None:
         session, group, cursor = execution.session, execution.group, execution.cursor
         host = f"{self._simulation.scenario.header.host}{server.inst_id:02}"
-        program = f"oracle@{host} ({server_name(server.number)})"
+        program = f"oracle@{host} ({executions.server_name(server.number)})"
         client = replace(session.client, program=program, machine=host, action="", client_id="")
         server_session = SimulatedSession(
             server.inst_id, session.con_id, server.sid, server.serial, client, session.group, execution.started

@@ -1,0 +1,22 @@
+"""The end of the process: nothing is tidied that the system takes back anyway."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from presman.cli import main
+
+
+def test_the_end_of_the_process_looks_for_no_garbage_and_that_of_a_call_leaves_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For a recording of 600,000 blocks that took most of the time between a signal and the end."""
+    frozen: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    monkeypatch.setattr("sys.argv", ["presman", "--version"])
+    assert main(["--version"]) == 0
+    assert frozen == []
+    assert main() == 0
+    assert frozen == [True]
