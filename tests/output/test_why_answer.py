@@ -78,6 +78,8 @@ def test_of_many_it_is_who_has_waited_longest() -> None:
     assert answer("7xq3h001jskd0", alike)[1] == f"{found}one of the 14 that have waited longest"
     unknown = replace(same, queue=tuple(replace(row, waited=None) for row in same.queue))
     assert answer("7xq3h001jskd0", unknown)[1] == f"{found}one of them, and which has waited longest is not known"
+    some = replace(same, queue=(same.queue[0], *unknown.queue[1:]))
+    assert answer("7xq3h001jskd0", some)[1] == f"{found}one of them, and which has waited longest is not known"
 
 
 def test_sessions_of_one_sid_are_told_with_their_instances() -> None:
