@@ -165,6 +165,7 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     assert (history.begun, history.of(now.queue[0])) == (None, ()), "nothing was seen yet"
     assert history.was_there(now.queue[0]), "so what was before is read"
     history.precede([before, dark[0]], 1)
+    assert history.sparse_to is None
     lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
     assert lines[1] == "  as it was 0:30 before: which sessions wait or are idle (GV$SESSION did not answer)"
     assert lines[-1] == (
@@ -233,3 +234,10 @@ def test_json_has_the_reason_and_what_stands_behind_it() -> None:
 
 def test_a_session_is_also_named_as_screens_and_c_name_it() -> None:
     assert answer("501,7") == answer("1:501,7") == answer("501")
+
+
+def test_of_two_polls_one_was_read_up_to_where_each_was() -> None:
+    history, came = ReasonHistory(), told()
+    history.add(came)
+    history.precede([replace(came, at=came.at - timedelta(seconds=8))], 2)
+    assert (history.sparse_to, history.step) == (came.at, 2)
