@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from presman.base.errors import InputError
 from presman.base.formats import percent, seconds_of
+from presman.base.group_names import QUOTED, as_named, written
 
-_GROUP = r'(?P<group>"[^"]+"|[^\s"]+)'
+_GROUP = rf"(?P<group>{QUOTED}|[^\s\"].*?)"
 _SHAPES = (
     re.compile(rf"{_GROUP}\s+p(?P<part>[\d.]+)(?:\s+wait)?\s*(?:<=?|≤)\s*(?P<time>.+)", re.IGNORECASE),
     re.compile(rf"(?P<part>[\d.]+)\s*%\s+of\s+{_GROUP}\s+starts?\s+within\s+(?P<time>.+)", re.IGNORECASE),
@@ -37,8 +38,7 @@ class Goal(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the goal in words that :func:`parse_goal` understands: ``95 % of REPORTS start within 30 s``."""
-        group = self.group if self.group == self.group.upper() and " " not in self.group else f'"{self.group}"'
-        return f"{100 * self.part:.6g} % of {group} start within {_time(self.seconds)}"
+        return f"{100 * self.part:.6g} % of {written(self.group)} start within {_time(self.seconds)}"
 
 
 def _time(seconds: float) -> str:
@@ -50,8 +50,6 @@ def _time(seconds: float) -> str:
 
 def parse_goal(text: str) -> Goal:
     """Return the goal in a text, in either of two forms. Raises InputError with a one-line message.
-
-    A group's name is converted to capitals, as Oracle has it, unless it is in double quotes.
 
     >>> parse_goal("REPORTS p95 wait <= 30s") == parse_goal("95 % of reports start within 30 s")
     True
@@ -69,8 +67,7 @@ def parse_goal(text: str) -> Goal:
         raise InputError(f"goal {text!r}: the time must be longer than 0")
     if not seconds <= _LONGEST:
         raise InputError(f"goal {text!r}: longer than three years")
-    name = found["group"]
-    return Goal(name[1:-1] if name.startswith('"') else name.upper(), part, seconds)
+    return Goal(as_named(found["group"]), part, seconds)
 
 
 USUAL = 0.9, 60.0

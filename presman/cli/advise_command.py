@@ -12,6 +12,7 @@ from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
 from presman.base.errors import InputError, did_you_mean
 from presman.base.formats import duration
+from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
@@ -88,7 +89,7 @@ def run(options: Namespace) -> int:
         path = output_path(options.output, _KINDS_OF_FILE[options.format], options.target or "")
     watched = _Watched(options.may_change)
     arrivals = arrivals_of(options, watched.take)
-    keep = [name.upper() if name.islower() else name for name in options.keep]
+    keep = [*map(as_named, options.keep)]
     seen = sorted({each.group for each in arrivals})
     refuse_unknown("--goal", [goal.group for goal in options.goal], seen)
     refuse_unknown("--keep", keep, seen)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from presman.base.formats import listed, seconds_of
+from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str
             raise argparse.ArgumentTypeError(f"{text!r}: the number must be from {least:.0f} to {most:.0f}")
         if whole and value != int(value):
             raise argparse.ArgumentTypeError(f"{text!r}: the number must be whole")
-        return name.upper(), value
+        return as_named(name), value
 
     return read
 

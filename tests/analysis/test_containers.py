@@ -267,7 +267,7 @@ def test_a_container_queues_at_its_own_target_and_nothing_fits_a_limit_of_none()
     own = row(Parameter, con_id=4, name="parallel_servers_target", value="24")
     held = row(ConsumerGroup, con_id=4, name="PAY", current_pq_servers_active=20)
     (head,) = analyse(None, snapshot(*ROOT, *PLANS, own, held, *waiting("PAY", 8))).heads
-    assert (head.cause, head.held, head.allowed) == (Cause.GROUP, 20, 24)
+    assert (head.cause, head.held, head.allowed) == (Cause.CONTAINER, 20, 24)
     none = row(CdbPlanDirective, plan="CDB", pluggable_database="HR", shares=1, parallel_server_limit=0)
     (head,) = analyse(None, snapshot(*ROOT, *PLANS, none, *waiting("PAY", 8))).heads
     assert (head.cause, head.allowed) == (Cause.NEVER_FITS, 0)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from presman.analysis.goals import Goal, parse_goal
 from presman.base.errors import InputError
+from presman.cli.parser import of_group
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,18 @@ def test_two_ways_to_say_the_same(text: str) -> None:
 
 def test_a_quoted_name_stays_as_it_is() -> None:
     assert parse_goal('"My group" p50 wait <= 2m') == Goal("My group", 0.5, 120.0)
+    assert parse_goal('50 % of "My ""own""" start within 2m') == Goal('My "own"', 0.5, 120.0)
+
+
+def test_a_name_of_several_words_needs_no_quotes() -> None:
+    assert parse_goal("o'brien & co p95 wait <= 30s") == Goal("O'BRIEN & CO", 0.95, 30.0)
+    assert parse_goal("95 % of O'Brien & Co start within 30s") == Goal("O'BRIEN & CO", 0.95, 30.0)
+
+
+@pytest.mark.parametrize(("given", "name"), [("o'brien & co", "O'BRIEN & CO"), ('"My ""own"""', 'My "own"')])
+def test_options_and_goals_read_a_group_alike(given: str, name: str) -> None:
+    assert of_group(0, 100)(f"{given}=38") == (name, 38.0)
+    assert parse_goal(f"{given} p95 wait <= 30s").group == name
 
 
 @pytest.mark.parametrize(
@@ -56,7 +69,10 @@ def test_a_goal_in_words() -> None:
     assert str(Goal("My group", 1.0, 90.0)) == '100 % of "My group" start within 90 s'
 
 
-@given(st.sampled_from([50, 95, 99.9, 100]), st.integers(1, 86_399), st.sampled_from(["REPORTS", "My group", "a"]))
+NAMES = ["REPORTS", "My group", "a", '"', 'A "B"', "O'BRIEN"]
+
+
+@given(st.sampled_from([50, 95, 99.9, 100]), st.integers(1, 86_399), st.sampled_from(NAMES))
 def test_words_are_understood(percent: float, seconds: int, group: str) -> None:
     goal = Goal(group, percent / 100, float(seconds))
     assert parse_goal(f"{goal}") == goal

@@ -197,18 +197,18 @@ def test_published_case_of_eighty_four_percent_runs_ten_and_queues_ten() -> None
     ("system", "ceiling", "asked", "cause", "short"),
     [
         (ServerBudget(60, 64), None, Servers(16, 16), Cause.SYSTEM, 12),
-        (ServerBudget(10, 64), ServerLimit("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
-        (ServerBudget(62, 64), ServerLimit("G", 30, 33), Servers(8, 8), Cause.GROUP, 6),
-        (ServerBudget(62, 64), ServerLimit("G", 10, 33), Servers(8, 8), Cause.SYSTEM, 6),
+        (ServerBudget(10, 64), ServerLimit("G", 30, 32, group="G"), Servers(8, 8), Cause.GROUP, 6),
+        (ServerBudget(62, 64), ServerLimit("G", 30, 33, group="G"), Servers(8, 8), Cause.GROUP, 6),
+        (ServerBudget(62, 64), ServerLimit("G", 10, 33, group="G"), Servers(8, 8), Cause.SYSTEM, 6),
         (ServerBudget(70, 64), None, Servers(4, 4), Cause.SYSTEM, 10),
         (ServerBudget(10, 64), None, Servers(8, 8), Cause.NOT_CHOSEN, 0),
         (ServerBudget(60, 64), None, Servers(4, 8), Cause.SYSTEM, None),
-        (ServerBudget(10, 64), ServerLimit("G", 0, 32), Servers(40, 40), Cause.NEVER_FITS, None),
-        (ServerBudget(10, 64), ServerLimit("G", 0, 32), Servers(20, 40), Cause.GROUP, None),
-        (ServerBudget(10, 64), ServerLimit("G", 5, 32), None, Cause.UNKNOWN, None),
+        (ServerBudget(10, 64), ServerLimit("G", 0, 32, group="G"), Servers(40, 40), Cause.NEVER_FITS, None),
+        (ServerBudget(10, 64), ServerLimit("G", 0, 32, group="G"), Servers(20, 40), Cause.GROUP, None),
+        (ServerBudget(10, 64), ServerLimit("G", 5, 32, group="G"), None, Cause.UNKNOWN, None),
         (ServerBudget(None, None), None, Servers(8, 8), Cause.UNKNOWN, None),
         (ServerBudget(None, 64), None, Servers(80, 80), Cause.NEVER_FITS, None),
-        (ServerBudget(None, None), ServerLimit("G", 30, 32), Servers(8, 8), Cause.GROUP, 6),
+        (ServerBudget(None, None), ServerLimit("G", 30, 32, group="G"), Servers(8, 8), Cause.GROUP, 6),
     ],
 )
 def test_the_cause_is_what_must_give_way(
@@ -232,7 +232,7 @@ def test_what_is_not_known_exactly_is_given_as_a_range(asked: Servers, end: str)
 
 def test_both_limits_are_named_where_both_bind() -> None:
     found = explain(
-        Servers(16, 16), 8, QueueState(ServerBudget(120, 128), (ServerLimit("G", 60, 64, " (50 % of 128)"),))
+        Servers(16, 16), 8, QueueState(ServerBudget(120, 128), (ServerLimit("G", 60, 64, " (50 % of 128)", group="G"),))
     )
     assert found == (
         Cause.GROUP,

@@ -26,7 +26,7 @@ def head(cause: Cause, *shortages: Shortage, row: QueuedStatement | None = None)
         (head(Cause.SYSTEM, TARGET), QueueReason.TARGET),
         (head(Cause.GROUP, GROUP), QueueReason.GROUP_LIMIT),
         (head(Cause.GROUP, TARGET, GROUP, CONTAINER), QueueReason.GROUP_LIMIT),
-        (head(Cause.GROUP, TARGET, CONTAINER), QueueReason.CONTAINER_LIMIT),
+        (head(Cause.CONTAINER, TARGET, CONTAINER), QueueReason.CONTAINER_LIMIT),
         (head(Cause.GROUP), QueueReason.GROUP_LIMIT),
         (head(Cause.BEHIND), QueueReason.OTHER_QUEUE),
         (head(Cause.NOT_CHOSEN), QueueReason.ORDER_OF_PLAN),

@@ -23,10 +23,11 @@ from presman.analysis.readings.group_readings import (
     Verdict,
 )
 from presman.analysis.readings.reading import Reading, UnansweredQuery
-from presman.analysis.readings.statement_readings import Cause, Servers, Shortage, StartForecast
+from presman.analysis.readings.statement_readings import Cause, NotKnown, Servers, Shortage, StartForecast
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.session_state import session_kind
 from presman.rows.snapshot import GoneInstance
 from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_not_ended
 from presman.tui.widgets.frame_lines import do_line
@@ -466,6 +467,21 @@ def step(sid: int, left: float, **facts: Any) -> Any:
     return running(sid, remaining=left, progress=0.74, operation="Table Scan of SALES", comes_nearer=True, **facts)
 
 
+@pytest.mark.parametrize(
+    ("user", "program", "refused"),
+    [
+        ("SYS", "sqlplus@h (TNS V1-V3)", False),
+        ("ETL", "impdp@h (TNS V1-V3)", False),
+        ("ETL", "oracle@h (DW00)", False),
+        ("", "oracle@h (MMON)", True),
+    ],
+)
+def test_what_is_no_background_process_can_be_ended(user: str, program: str, refused: bool) -> None:
+    kind = session_kind("", user, program, "", "")
+    assert kind is not None
+    assert bool(refusal(running(1, kind=kind))) is refused
+
+
 def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:
     """V$SESSION and V$PX_SESSION show that a session is idle and holds servers; the other views count for limits."""
     assert refusal(running(1, outdated="GV$SESSION")) == "GV$SESSION did not answer, so this may be over"
@@ -826,6 +842,17 @@ def test_whom_do_names_stands_first_among_those_who_let_the_head_start() -> None
     little = one_queue(running(526, servers=8, **IDLE), running(144, user="ETL", elapsed=7.0))
     (found,) = unblock(little)
     assert [each.statement.sid for each in found.candidates[: found.needed]] == [144]
+
+
+def test_a_forecast_by_a_limit_read_minutes_ago_proves_no_end() -> None:
+    """Courses that were played before the view fell silent still say that the queue would empty sooner."""
+    proven = foreseen(one_queue(running(526, servers=16, **IDLE)), 0, 1500.0, 2470.0, proven=True)
+    assert told(proven).step is Step.END
+    old = NotKnown("how many servers BATCH may hold now", "DBA_RSRC_PLAN_DIRECTIVES", 246.0)
+    silent = replace(proven, heads=tuple(replace(each, not_known=old) for each in proven.heads))
+    assert (told(silent).step, told(silent).commands) == (Step.WAIT, ())
+    assert "DBA_RSRC_PLAN_DIRECTIVES of 4:06 ago" in told(silent).text
+    assert not [each for way in unblock(silent) for each in way.candidates if each.commands]
 
 
 @pytest.mark.parametrize(("waited", "step"), [(29.0, Step.WAIT), (30.0, Step.END), (None, Step.END)])

@@ -283,7 +283,7 @@ def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5)), capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (3, "presman: open files have run out: the limit is 5 (ulimit -n)\n")
+    assert (done.returncode, done.stderr) == (3, "presman: this takes 12 open files, and 5 are allowed (ulimit -n)\n")
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["demo", "--list"], 0), (["once", "nowhere"], 2)])

@@ -194,7 +194,7 @@ def test_a_container_queues_at_its_own_target(
     tmp_path: Path, parameters: tuple[str, ...], held: int, limit: int
 ) -> None:
     found = head(reading(tmp_path, container(*parameters, held=held)))
-    assert (found.cause, found.allowed) == (Cause.GROUP, limit)
+    assert (found.cause, found.allowed) == (Cause.CONTAINER, limit)
     assert f"SALES holds {held} of {limit} allowed" in found.sentence
 
 

@@ -167,15 +167,18 @@ def drawn(data: ChartData, *levels: GroupLevel, width: int = 39, height: int = 1
     return [plain(line).rstrip() for line in chart_lines(data, levels, width, height, signs)]
 
 
-def test_what_a_legend_has_no_room_for_is_counted() -> None:
-    """ETL takes 17 cells and WEB 11, with two blanks before each; below nine lines the legend has one line."""
+def test_a_legend_names_groups_before_all_and_counts_what_it_has_no_room_for() -> None:
+    """Below nine lines it has one line. In 48 cells it named only the capacity, and counted six groups."""
     levels = GroupLevel(0, "ETL", 4.1, 6.0), GroupLevel(0, "WEB", 0.3)
-    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (39, 53, 54, 62, 63)}
-    bare, etl = "CPUs used, 15 min  ─ capacity 8", "  ■ ETL  4.1 of 6"
+    said = {width: drawn(DATA, *levels, width=width, height=8)[0] for width in (28, 39, 45, 58, 63)}
+    title, line = "CPUs used, 15 min", "  ─ capacity 8"
     assert said == {
-        39: f"{bare}  +2", 53: f"{bare}{etl}  +1", 54: f"{bare}{etl}  +1", 62: f"{bare}{etl}  ■ WEB  0.3",
-        63: f"{bare}{etl}  ■ WEB  0.3",
-    }  # fmt: skip
+        28: f"{title}  ■ WEB  +2",  # the larger one
+        39: f"{title}  ■ WEB  ■ ETL  +1",
+        45: f"{title}  ■ WEB  ■ ETL{line}",
+        58: f"{title}{line}  ■ ETL  4.1  ■ WEB  0.3",
+        63: f"{title}{line}  ■ ETL  4.1 of 6  ■ WEB  0.3",
+    }
 
 
 DATA = ChartData(

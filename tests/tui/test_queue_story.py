@@ -68,6 +68,12 @@ def test_what_began_before_the_window_begins_at_its_edge_and_the_shortest_shows(
     assert chart(span(1, queued=300, started=299.9, ended=299.8))[1][31:].rstrip() == " " * 60 + "█"
 
 
+def test_the_statements_ids_are_whole_where_the_groups_leave_them_room() -> None:
+    long = replace(span(2, started=300), group="_ORACLE_BACKGROUND_")
+    assert chart(span(1, started=300))[1].startswith("BATCH       9md3ukhghgj58   32 ")
+    assert [row.split()[1] for row in chart(span(1, started=300), long)[1:3]] == ["9md3u", "9md3u"]
+
+
 def test_holders_come_first_where_there_is_no_room() -> None:
     queue = [span(n, queued=100 + n) for n in range(20)]
     rows = chart(*queue, span(50, started=10), height=STRIP + 2 + 3)

@@ -51,7 +51,7 @@ def why_none_named(head: QueueHead) -> str:
         return f"{back}it is too large for its limit: ending others may not help, {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
-    if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP}:
+    if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER}:
         return "how many servers it lacks is not known, so no session is named"
     return "it waits for its turn in the queue, not for servers"
 

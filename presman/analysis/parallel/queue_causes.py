@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import (
+    LIMITS,
     Cause,
     Executing,
     NotKnown,
@@ -18,7 +19,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
     is_known,
 )
-from presman.base.formats import ago, as_of, counted
+from presman.base.formats import ago, as_of, counted, listed
 
 _ELSEWHERE = (
     "the server counts do not explain why it waits; a limit that presman cannot see may apply (of its container, a "
@@ -67,14 +68,19 @@ class QueueState(NamedTuple):
         """The limit with the least budget."""
         return min(self.limits, key=lambda limit: limit.free, default=None)
 
+    def limit_named(self, cause: Cause) -> ServerLimit | None:
+        """Return the limit that a cause names, the tightest one for a cause that names none."""
+        of_group = {Cause.GROUP: True, Cause.CONTAINER: False}.get(cause)
+        return next((each for each in self.limits if bool(each.group) is of_group), self.tightest)
+
 
 def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
     """Return the cause, the servers short (None if not known exactly) and the sentence.
 
-    A statement starts when it fits below the target and below its limits. A limit that binds is the cause even if the
-    target also binds, because only servers of its own group help then. A limit is no cause if it is not known what it
-    counts: it only may bind. On 12.1 a statement that wants more than the whole target started once nothing else ran;
-    for the limit of a group no such case is known.
+    A statement starts when it fits below the target and below its limits. A limit that binds is the cause even if
+    the target also binds, because only servers of its own group help then; so is that of its group before its
+    container's. A limit is no cause if it is not known what it counts: it only may bind. On 12.1 a statement that
+    wants more than the whole target started once nothing else ran; for the limit of a group no such case is known.
     """
     if wants is None or wants.source is WantsSource.MEAN:
         mean = (
@@ -101,19 +107,20 @@ def explain(wants: Servers | None, dop: int | None, state: QueueState) -> tuple[
 def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tuple[Cause, int | None, str]:
     """Explain a head for which the target or a limit leaves too few servers, or may do so."""
     system = state.system
-    binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: limit.free)
+    binding = sorted((each for each in state.limits if wants.high > each.free), key=lambda limit: not limit.group)
     uncounted = [str(each) for each in binding if each.uncounted]
-    tightest = next((each for each in binding if not each.uncounted), None)
+    known = [each for each in binding if not each.uncounted]
     by_system = system.free is not None and wants.high > system.free
-    if tightest is None and not by_system:
+    if not known and not by_system:
         return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])
-    figures = ([str(tightest)] if tightest else []) + ([system.used] if by_system else [])
-    lacking = {"group limit": tightest and tightest.free, "target": system.free if by_system else None}
-    left = {name: free for name, free in lacking.items() if free is not None}
+    figures = [*map(str, known), *([system.used] if by_system else [])]
+    left = {LIMITS[not each.group]: each.free for each in known}
+    left |= {LIMITS[2]: system.free} if system.free is not None and by_system else {}
     not_known = [*uncounted, *map(str, state.not_known)]
     sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *not_known])
     short = wants.high - min(left.values()) if wants.low == wants.high and not not_known else None
-    return (Cause.GROUP if tightest else Cause.SYSTEM), short, sentence
+    cause = Cause.SYSTEM if not known else Cause.GROUP if known[0].group else Cause.CONTAINER
+    return cause, short, sentence
 
 
 def not_known(wants: Servers | None, cause: Cause, state: QueueState) -> NotKnown | None:
@@ -146,7 +153,7 @@ def shortages(wants: Servers | None, cause: Cause, state: QueueState) -> tuple[S
     be freed. For a limit with an unknown count, the amount is the one that is certainly enough.
     """
     system = state.system
-    if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.NEVER_FITS}:
+    if wants is None or cause not in {Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER, Cause.NEVER_FITS}:
         return ()
     if any(wants.low > limit.allowed for limit in state.limits):
         return ()
@@ -226,12 +233,12 @@ def _figures(state: QueueState) -> list[str]:
 
 
 def _short(wants: Servers, binding: Mapping[str, int]) -> str:
-    """Return how many servers are missing under each of two limits that bind, named as in :attr:`QueueHead.why`."""
+    """Return how many servers are missing under each of the limits that bind, named as in :attr:`QueueHead.why`."""
     if len(binding) == 1:
         (left,) = binding.values()
         return f"short by {_least_of(wants, left)}{counted(wants.high - left, 'server')}"
-    lacking = (f"{_least_of(wants, left)}{wants.high - left} ({name})" for name, left in binding.items())
-    return f"short by {' and '.join(lacking)}"
+    lacking = [f"{_least_of(wants, left)}{wants.high - left} ({name})" for name, left in binding.items()]
+    return f"short by {listed(lacking)}"
 
 
 def _least_of(wants: Servers, free: int) -> str:
@@ -244,6 +251,7 @@ _REASONS = {
     Cause.NEVER_FITS: QueueReason.NEVER_FITS,
     Cause.SYSTEM: QueueReason.TARGET,
     Cause.GROUP: QueueReason.GROUP_LIMIT,
+    Cause.CONTAINER: QueueReason.CONTAINER_LIMIT,
     Cause.BEHIND: QueueReason.OTHER_QUEUE,
     Cause.NOT_CHOSEN: QueueReason.ORDER_OF_PLAN,
 }
@@ -275,7 +283,4 @@ def head_reason(head: QueueHead, heads: Sequence[QueueHead], *, quiesced: bool) 
         found = QueueReason.UNKNOWN
     if quiesced and found in {QueueReason.UNKNOWN, QueueReason.ORDER_OF_PLAN}:
         return QueueReason.QUIESCED
-    if found is QueueReason.GROUP_LIMIT:
-        binds = [each for each in head.shortages if not each.everybody]
-        return QueueReason.CONTAINER_LIMIT if binds and not any(each.group for each in binds) else found
     return found

@@ -183,14 +183,14 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
     directive = facts.division.shares[head.inst_id].directives.get((head.con_id, head.group))
     cause, short, sentence = explain(head.wants, degree(head.requested, head.dop, directive), state)
     fits_with = queues.fits_with(head, state) if cause is Cause.NEVER_FITS else ()
-    tightest, group = state.tightest, queues.groups.get((head.con_id, head.group))
+    limit, group = state.limit_named(cause), queues.groups.get((head.con_id, head.group))
     return QueueHead(
         group=head.group,
         statement=head,
         cause=cause,
         wants=head.wants,
-        held=_held_now(tightest, group),
-        allowed=tightest.allowed if tightest else None,
+        held=_held_now(limit, group),
+        allowed=limit.allowed if limit else None,
         in_use=state.system.in_use,
         target=state.system.target,
         short=short,
@@ -205,15 +205,15 @@ def _head(queues: Queues, head: QueuedStatement) -> QueueHead:
         was_critical=(head.con_id, head.group) in facts.snapshot.rows(CriticalQueue),
         fits_with=fits_with,
         not_known=not_known(head.wants, cause, state),
-        as_large=cause is Cause.NEVER_FITS and queues.as_large(head, tightest),
+        as_large=cause is Cause.NEVER_FITS and queues.as_large(head, limit),
     )
 
 
-def _held_now(tightest: ServerLimit | None, group: GroupReading | None) -> int | None:
-    """Return the servers that the tightest limit counts, or without a limit those of the group; None if not known."""
-    if tightest is None:
+def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | None:
+    """Return the servers that a limit counts, or without a limit those of the group; None if not known."""
+    if limit is None:
         return group.px_servers if group else None
-    return None if tightest.uncounted else tightest.held
+    return None if limit.uncounted else limit.held
 
 
 def _while_gone(inst_ids: Sequence[int]) -> str:

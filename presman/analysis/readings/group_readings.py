@@ -199,6 +199,7 @@ _LEVELS = ("bad", "warn", "note", "good", "dim")
 _BRIEF_CAUSES = {
     Cause.SYSTEM: " (target)",
     Cause.GROUP: " (group limit)",
+    Cause.CONTAINER: " (container limit)",
     Cause.BEHIND: " (behind others)",
     Cause.NOT_CHOSEN: " (next)",
     Cause.NEVER_FITS: " (too large)",

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeGuard
 
 from msgspec import Struct, field
 
-from presman.base.formats import as_of, counted, duration
+from presman.base.formats import as_of, counted, duration, listed
 from presman.rows.session_state import LONG_TOGETHER, SHORT_TOGETHER, SessionKind, session_name
 
 
@@ -19,6 +19,7 @@ class Cause(Enum):
 
     SYSTEM = "short of servers (target)"
     GROUP = "short of servers (group limit)"
+    CONTAINER = "short of servers (container limit)"
     BEHIND = "behind others in its queue"
     NOT_CHOSEN = "not chosen yet"
     NEVER_FITS = "too large for its limit"
@@ -316,6 +317,10 @@ def running_in_words(statements: Iterable[RunningStatement]) -> list[str]:
     return [f"{n} {words[gone]} on {counted(servers, 'server')}" for gone, (n, servers) in counts.items() if n]
 
 
+LIMITS = ("group limit", "container limit", "target")
+"""What may leave too few servers, in the order shown."""
+
+
 class Shortage(Struct, frozen=True):
     """Servers that a head is `short` of under one limit that binds: what must be freed there before it can start.
 
@@ -329,19 +334,25 @@ class Shortage(Struct, frozen=True):
     group: str = ""
     inst_ids: tuple[int, ...] = ()
 
+    @property
+    def limit(self) -> str:
+        """Which of LIMITS it is under."""
+        return LIMITS[2 if self.everybody else not self.group]
+
 
 class QueueHead(Struct, frozen=True):
     """Why the first statement of a group's queue waits, with the figures of the sentence.
 
-    Figures are in servers: `wants`, the group's `held` (None: not known) of `allowed` (None: no group limit), the
-    system's `in_use` of `target`; `short` is what must be freed, None if it cannot be known. `shortages` has every
-    limit that binds; if the servers wanted are a range, they are for its upper end. `container` is the name of its
-    pluggable database if others are visible, too. `equals` other statements of its queue have waited as long, or for an
-    unknown time, so it is not known which is first. `queue_waited` is the total time in seconds that all statements of
-    its queue have waited. `was_critical` means that they had waited too long at a previous poll, and not much less
-    since. `fits_with` are the instances that are gone or may be, if the head is too large only without their servers.
-    `not_known` is what else decides whether it starts and is not known: then nobody's end is known to help. `as_large`
-    says that a statement of its group runs although it is too large for the limit, too.
+    Figures are in servers: `wants`, `held` (None: not known) of `allowed` (None: no limit) of its group, or of its
+    container if `cause` is that limit, the system's `in_use` of `target`; `short` is what must be freed, None if it
+    cannot be known. `shortages` has every limit that binds; if the servers wanted are a range, they are for its
+    upper end. `container` is the name of its pluggable database if others are visible, too. `equals` other
+    statements of its queue have waited as long, or for an unknown time, so it is not known which is first.
+    `queue_waited` is the total time in seconds that all statements of its queue have waited. `was_critical` means
+    that they had waited too long at a previous poll, and not much less since. `fits_with` are the instances that
+    are gone or may be, if the head is too large only without their servers. `not_known` is what else decides
+    whether it starts and is not known: then nobody's end is known to help. `as_large` says that a statement of its
+    group runs although it is too large for the limit, too.
     """
 
     group: str
@@ -398,12 +409,11 @@ class QueueHead(Struct, frozen=True):
             return "too large for the target"
         if self.cause is Cause.UNKNOWN:
             return "why it waits is not known"
-        if self.cause not in {Cause.SYSTEM, Cause.GROUP} or not self.short:
+        if self.cause not in {Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER} or not self.short:
             return str(self.cause.value)
-        of_target = max((each.short for each in self.shortages if each.everybody), default=0)
-        of_group = max((each.short for each in self.shortages if not each.everybody), default=0)
-        if of_target and of_group:
-            return f"short by {of_group} (group limit) and {of_target} (target)"
+        short = {each.limit: each.short for each in self.shortages}
+        if len(short) > 1:
+            return f"short by {listed([f'{short[name]} ({name})' for name in LIMITS if name in short])}"
         return str(self.cause.value).replace("of servers", f"by {self.short}")
 
 

@@ -43,17 +43,31 @@ def _signs(data: ChartData) -> str:
 
 
 def _legend(data: ChartData, levels: Sequence[GroupLevel], width: int, most: int, signs: bool) -> list[Line]:
-    """Return the title, each area with its value at the instant on screen, and the meaning of the lines."""
+    """Return the title, each area with its value at the instant on screen, and the meaning of the lines.
+
+    If there is no room for all, the limits are left out, then the values, and the largest areas come first.
+    """
+    found: list[list[Run]] = []
+    for parts in range(3, 0, -1):
+        found = _in_lines(_items(data, levels, signs, parts), width, most)
+        if not any(text.startswith("  +") for text, _ in found[-1][-1:]):
+            break
+    return [pad(merge(line), width) for line in found]
+
+
+def _items(data: ChartData, levels: Sequence[GroupLevel], signs: bool, parts: int) -> list[list[Run]]:
+    """Return the parts of the legend, of each area its name, value and limit, or the first `parts` of these."""
+    areas = list(zip(data.areas, _signs(data), levels_of(data.areas, levels), strict=True))
+    if parts == 1:
+        areas.sort(key=lambda each: -sum(filter(None, each[0].values)))
     items: list[list[Run]] = [[(data.title, "title")]]
+    for area, sign, (value, limit) in areas:
+        words = (area.name, f" {number(value):>4}", "" if limit is None else f" of {limit:g}")[:parts]
+        items.append([(f"{sign if signs else '■'} ", area.style), ("".join(words), "")])
     if data.capacity:
-        items.append([("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
-    for area, sign, (value, limit) in zip(data.areas, _signs(data), levels_of(data.areas, levels), strict=True):
-        of = f" of {limit:g}" if limit is not None else ""
-        items.append(
-            [(f"{sign if signs else '■'} ", area.style), (f"{area.name} ", ""), (f"{number(value):>4}{of}", "")]
-        )
-    items += [[("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:]]
-    return [pad(merge(line), width) for line in _in_lines(items, width, most)]
+        at = len(items) if parts == 1 else 1  # the groups come first where they have little room
+        items.insert(at, [("─ ", "mark"), (f"capacity {data.capacity:g}", "dim")])
+    return [*items, *([("┆ ", "mark"), (words, "dim")] for _, words in data.marks[-2:])]
 
 
 def _in_lines(items: Sequence[Sequence[Run]], width: int, most: int) -> list[list[Run]]:

@@ -20,7 +20,9 @@ STRIP = 3
 _LEAST = 2
 """Eighths of the smallest block: a single one looks like a line."""
 
-_SQL_ID, _NUMBER = 5, 4
+_GROUP, _SQL_ID, _WHOLE, _NUMBER = 10, 5, 13, 4
+"""Cells of the labels: a group at least, a cut and a whole SQL_ID, servers."""
+
 _SERVERS = "srv"
 
 STRETCHES = 180
@@ -53,6 +55,14 @@ def label_width(width: int) -> int:
     return 30 if width >= 110 else 23 if width >= 78 else 22
 
 
+def _parts(data: GanttData, width: int) -> tuple[int, int]:
+    """Return the cells of group and SQL_ID, which gets what the groups leave."""
+    both = label_width(width) - _NUMBER - 2
+    longest = max([_GROUP, *(len(span.group) for span in data.spans)])
+    sql_id = max(_SQL_ID, min(_WHOLE, both - longest))
+    return both - sql_id, sql_id
+
+
 def columns(width: int) -> int:
     """Return the cells of the chart itself."""
     return max(10, width - label_width(width) - 1)
@@ -73,8 +83,8 @@ def gantt(data: GanttData, width: int, height: int) -> list[Line]:
 
 def _title(data: GanttData, width: int) -> Line:
     """Return the title: the columns of the labels, the shades, and the plans that were activated."""
-    group = label_width(width) - _SQL_ID - _NUMBER - 2
-    heads = f"{fit('Statements', group)} {fit('SQL', _SQL_ID)} {fit(_SERVERS, _NUMBER, 'right')} "
+    group, sql_id = _parts(data, width)
+    heads = f"{fit('Statements', group)} {fit('SQL', sql_id)} {fit(_SERVERS, _NUMBER, 'right')} "
     runs = [(heads, "head"), (f"{data.seconds / 60:.0f} min", "title"), ("  ░ queued █ running ▒ idle holder", "dim")]
     for _, words in data.marks[-2:]:
         runs += [("  ┆ ", "mark"), (words, "dim")]
@@ -124,8 +134,8 @@ def _row(span: StatementRun, data: GanttData, width: int, largest: int, marks: C
         ("▒" * (end - idle), "bad"),
         (" " * (count - end), ""),
     ]
-    group = fit(span.group, label_width(width) - _SQL_ID - _NUMBER - 2)
-    sql_id = fit(span.sql_id[:_SQL_ID] or "-", _SQL_ID)
+    of_group, of_sql = _parts(data, width)
+    group, sql_id = fit(span.group, of_group), fit(span.sql_id[:of_sql] or "-", of_sql)
     number = fit(str(span.servers) if span.servers else "-", _NUMBER, "right")
     dim = "dim" if span.ended else ""
     return merge([(group, dim or style), (f" {sql_id} {number} ", dim), *_marked(cells, marks)])

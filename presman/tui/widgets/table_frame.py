@@ -209,12 +209,13 @@ class TableFrame:
         """Return all lines of a table of that size, scrolled so that row `top` is the first."""
         if self._is_unavailable and self.is_brief:
             return [pad(line, width) for line in self._sentence(width)[top : top + height]]
-        shown = max(0, height - HEADER_LINES)
+        shown, self._heights = max(0, height - HEADER_LINES), []
+        if self.rows.shown and not shown:  # a title and heads without a row tell nothing
+            return [pad((), width)] * height
         self._widen(self.rows.shown[top : top + shown])
         fitted = self.fitted(width)
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
-        self._heights = []
         if not self.rows.shown:
             return lines + [pad(line, width) for line in self._emptiness(width, shown)[top : top + shown]]
         self._heights = self._shared_out(fitted, shown, top)
