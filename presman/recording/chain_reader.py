@@ -165,16 +165,14 @@ def _without_blocks(store: Store, database_id: int, chains: Sequence[Chain]) -> 
     c = POLLS.c
     covered = {poll for each in chains for poll in range(each.chain, each.chain + each.polls)}
     found: list[Chain] = []
-    last = -1
     with suppress(DamagedStoreError):
         for poll, at in store.rows(select(c.poll, c.at).where(c.database_id == database_id).order_by(c.poll)):
             if type(poll) is not int or type(at) is not int or not 0 <= at < _MOST or poll in covered:
                 continue
-            if found and poll == last + 1 and found[-1].polls < MOST_POLLS:
+            if found and poll == found[-1].chain + found[-1].polls and found[-1].polls < MOST_POLLS:
                 found[-1] = found[-1]._replace(polls=found[-1].polls + 1, last_at=max(at, found[-1].last_at))
             else:
                 found.append(Chain(store, database_id, poll, 1, at, at))
-            last = poll
     return found
 
 

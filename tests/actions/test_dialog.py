@@ -60,6 +60,14 @@ async def test_every_command_of_a_long_menu_is_to_be_seen(size: tuple[int, int])
         assert "y and Enter send it" in shown, "what is typed in is on the screen"
 
 
+def test_each_command_has_a_digit_however_many_groups_there_are() -> None:
+    reading = busy()
+    (waiting, *_), (one, *_) = reading.queue, reading.cluster_groups()
+    groups = tuple(one._replace(name=f"G{number}", in_plan=True, con_id=waiting.con_id) for number in range(20))
+    offered = available_actions(waiting, replace(reading, groups=groups))
+    assert [str(number) for number, _ in enumerate(offered, start=1)] == list("123456789")
+
+
 REFUSALS = (
     ("escape",),
     ("1", "escape"),

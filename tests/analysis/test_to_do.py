@@ -27,6 +27,7 @@ from presman.analysis.readings.statement_readings import Cause, NotKnown, Server
 from presman.base.formats import clock
 from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
+from presman.rows.session_state import session_kind
 from presman.rows.snapshot import GoneInstance
 from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_not_ended
 from presman.tui.widgets.frame_lines import do_line
@@ -464,6 +465,21 @@ def test_a_start_is_promised_only_where_nobody_else_could_take_the_servers() -> 
 
 def step(sid: int, left: float, **facts: Any) -> Any:
     return running(sid, remaining=left, progress=0.74, operation="Table Scan of SALES", comes_nearer=True, **facts)
+
+
+@pytest.mark.parametrize(
+    ("user", "program", "refused"),
+    [
+        ("SYS", "sqlplus@h (TNS V1-V3)", False),
+        ("ETL", "impdp@h (TNS V1-V3)", False),
+        ("ETL", "oracle@h (DW00)", False),
+        ("", "oracle@h (MMON)", True),
+    ],
+)
+def test_what_is_no_background_process_can_be_ended(user: str, program: str, refused: bool) -> None:
+    kind = session_kind("", user, program, "", "")
+    assert kind is not None
+    assert bool(refusal(running(1, kind=kind))) is refused
 
 
 def test_what_is_not_known_without_a_view_is_what_that_view_shows() -> None:

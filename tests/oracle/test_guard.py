@@ -237,6 +237,14 @@ def test_what_it_sends_after_that_is_answered_with_the_loss(loop: Sockets) -> No
     assert (driver.told, transport.done) == (["lost", "lost"], [])
 
 
+def test_a_listener_that_answers_in_part_is_told_with_what_it_said(loop: Sockets) -> None:
+    assert loop.incomplete_answer() is None, "there is no connection"
+    guard, _, _ = guarded(loop)
+    assert loop.incomplete_answer() is None, "nothing came"
+    guard.data_received(REFUSED[:5])
+    assert "that is not an Oracle listener (it answered" in str(loop.incomplete_answer())
+
+
 def test_later_only_the_line_is_told(loop: Sockets) -> None:
     guard, driver, transport = guarded(loop)
     loop.settle()

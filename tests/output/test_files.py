@@ -6,6 +6,7 @@ import csv
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from presman.base import private_files
 from presman.base.private_files import open_private, state_folder
 from presman.base.text import safe
 from presman.output.csv_export import CsvExport
-from presman.output.csv_file import CsvFile, OutputError
+from presman.output.csv_file import POLL_INTERVAL, CsvFile, OutputError
 from tests.output.readings import reading
 from tests.patience import until
 
@@ -74,6 +75,7 @@ def test_a_pipe_without_a_reader_is_told_and_waited_for(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: made.append(CsvFile(path, "a,b\n", note=told.append)))
     thread.start()
     until(lambda: told, "told that nobody reads")
+    time.sleep(3 * POLL_INTERVAL)
     with path.open() as pipe:
         thread.join(60)
         assert pipe.readline() == "a,b\n"

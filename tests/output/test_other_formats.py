@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 from datetime import datetime
+from errno import ENOSPC
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow.parquet
 import pytest
@@ -88,6 +91,17 @@ def test_a_parquet_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(OutputError, match=r"pip install 'presman\[parquet\]'"):
         ParquetExport(tmp_path / "b.parquet", "cpu")
+
+
+def test_a_parquet_file_that_cannot_be_closed_does_not_get_its_name(tmp_path: Path) -> None:
+    """What is left in memory is written when it is closed: a disk may be full then."""
+    file = ParquetExport(tmp_path / "a.parquet", "cpu")
+    file.write(polls()[0])
+    full = mock.Mock(close=mock.Mock(side_effect=[OSError(ENOSPC, "No space left on device"), None]))
+    refused = pytest.raises(OutputError, match="No space left on device")
+    with closing(file._file), mock.patch.object(file, "_file", full), refused:
+        file.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command(inside: Run) -> None:

@@ -45,6 +45,12 @@ def test_cpu_percent_is_of_capacity_and_the_interval_is_measured() -> None:
     assert table.columns == v1_tables.CPU
 
 
+def test_percent_of_a_host_whose_cpus_are_not_known_is_not_known() -> None:
+    other = row(Osstat, inst_id=2, stat_name="NUM_CPUS", value=16.0)
+    table = v1_tables.cpu(snapshot([metric("A", 120_000), other]), reading())
+    assert [line[7] for line in table.rows] == [None]
+
+
 def test_an_idle_group_beside_an_idle_one_is_zero_percent_not_an_error() -> None:
     table = v1_tables.cpu(snapshot([metric("A", 0), metric("B", 0, csec=0)]), reading())
     assert [line[4] for line in table.rows] == [0.0, None]

@@ -681,6 +681,18 @@ def test_a_file_with_a_new_schema_is_as_large_as_it_was(whole: Path, tmp_path: P
     assert int.from_bytes(changed[28:32], "big") == len(content) // size, "SQLite's file format: pages of the database"
 
 
+@pytest.mark.parametrize("cut", [-100, 2 * 4096])
+def test_a_file_that_was_cut_has_whole_pages_with_its_new_schema(whole: Path, tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole.read_bytes()[:cut])
+    (tmp_path / "rescued").mkdir()
+    copy = rescued(path, tmp_path / "rescued", lambda fresh: Store(str(fresh), writing=True).close())
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() > (0,)
+        (pages,), (size,) = (connection.execute(f"PRAGMA page_{what}").fetchone() for what in ("count", "size"))
+    assert copy.stat().st_size == pages * size
+
+
 def test_a_format_that_cannot_be_read_is_told_with_the_name_once(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.presman"
     path.write_bytes(whole.read_bytes())

@@ -30,6 +30,21 @@ class Answers:
     one = scalar
 
 
+def test_a_list_of_names_is_written_as_one() -> None:
+    """PostgreSQL has no IN for an array, which is what the driver makes of a list."""
+    asked: list[str] = []
+
+    class Asked(Answers):
+        def execute(self, *given: Any) -> Answers:
+            statement, *values = given
+            bound = statement.bindparams(**(values[0] if values else {}))
+            asked.append(str(bound.compile(compile_kwargs={"render_postcompile": True})))
+            return super().execute()
+
+    bytes_in_use(Asked(9000, 0.5, (0, 5000), 2000, 300), 1000, ["prod"])  # type: ignore[arg-type]
+    assert [(each.count(" IN "), each.count(" IN (")) for each in asked] == [(1, 1), (1, 1), (2, 2), (0, 0), (0, 0)]
+
+
 @pytest.mark.parametrize(
     ("answers", "size"),
     [

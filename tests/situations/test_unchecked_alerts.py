@@ -15,6 +15,7 @@ from presman.analysis.advice.to_do import to_do, with_unchecked
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_turns import AlertTurns
 from presman.analysis.alerts.judge import AlertChanges, Judge
+from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends.database_events import VERDICT_CHANGED, EventWatch
@@ -202,6 +203,21 @@ def test_rules_that_config_asks_for_stay_too() -> None:
     assert len(seen) == len(blind) == len(rateless)
     assert all("(as of 0:10 ago: GV$RSRC_CONSUMER_GROUP did not answer)" in each.text for each in blind)
     assert not any("as of" in each.text for each in again)
+
+
+def test_a_milder_alert_seen_in_between_does_not_take_the_place_of_the_one_that_cannot_be_checked() -> None:
+    _, _, blind, later, *_ = read({2: (PLAN,), 3: (PLAN,)})
+    (alert,) = of_share(blind)
+    milder = alert._replace(state="warn")
+    still = [each.alert for each in unchecked(blind, later, ([milder], [milder]), blind.unchecked)]
+    assert [each.state for each in still if each.subject == "BATCH" and each.key == "cpu_zero_share"] == ["bad"]
+
+
+def test_an_alert_that_is_found_though_a_view_is_silent_is_told_once() -> None:
+    _, seen, blind, *_ = read({2: (PLAN,)})
+    found = of_share(seen)
+    assert [each.alert.state for each in unchecked(seen, blind, (found, []), ())] == ["bad"]
+    assert unchecked(seen, blind, (found, found), ()) == ()
 
 
 def test_it_is_there_when_the_user_looks_back() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from presman.trace.survey import pieces, without_statements
 from presman.trace.tally import EventTallies, Summary, Tally
+from presman.trace.trace_files import TraceError
 from presman.trace.trace_parser import (
     EVERYTHING,
     IDLE,
@@ -240,6 +241,18 @@ def test_pieces_lose_nothing(text: bytes, size: int) -> None:
 def test_pieces_hold_back_little() -> None:
     block = b"x" * 10_000
     assert max(map(len, pieces([block] * 20))) <= len(block) + LONGEST_WAIT
+
+
+def test_where_reading_fails_lines_that_are_whole_count() -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"WAIT #1: nam='a' ela= 1 p1=1\nWAIT #1: nam="
+        raise TraceError("cut short")
+
+    found = pieces(blocks())
+    read: list[bytes] = []
+    with pytest.raises(TraceError, match="cut short"):
+        read.extend(found)
+    assert b"".join(read) == b"WAIT #1: nam='a' ela= 1 p1=1\n"
 
 
 @given(ticks=st.lists(st.integers(0, 10**9), max_size=60), size=st.integers(1, 300))

@@ -91,7 +91,7 @@ def _quiesced(row: GroupReading, held: int, of: Quiesce) -> GroupReading:
 
 
 def pool(
-    directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None, *, timeouts_read: bool = True
+    directive: PlanDirective | None, row: ConsumerGroup | None, found: PoolWaits | None, *, timeouts_read: bool
 ) -> ActiveSessionPool | None:
     """Return the pool of a group on one instance; None if no limit can be read and no session waits.
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.assemble import analyse
 from presman.analysis.plans.plan_changes import SettingWatch
 from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
+from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import (
     DIRECTIVE_CHANGED,
@@ -352,6 +353,17 @@ def test_a_statement_with_fewer_servers_than_it_asked_for_is_told_once() -> None
         told.append([event.text for event in found if event.kind == DOWNGRADE])
     text = "ETL 4dz3dapm4uy8q: DOP 24 of 32 (25 % lost)"
     assert told == [[text], [], [], [text]]
+
+
+@pytest.mark.parametrize(("polls", "told"), [(5, []), (6, [2])])
+def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls: int, told: list[int]) -> None:
+    watch, found = EventWatch(), []
+    for number in range(1, 10):
+        verdict = Verdict.THROTTLED if 2 <= number < 2 + polls else Verdict.CONTENDED
+        now = readings.reading([readings.group("ETL")._replace(verdict=verdict)], number=number)
+        found += watch.add(now, snapshot())
+    begun = [readings.reading(number=number).at for number in told]
+    assert [each.at for each in found if each.kind == VERDICT_CHANGED] == begun
 
 
 def test_a_history_has_when_the_connection_was_lost_in_its_place() -> None:

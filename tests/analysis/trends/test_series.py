@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.trends.series import CPUS, Series, metric_minutes
 from presman.polling.poller import Poller
@@ -14,6 +15,7 @@ from presman.rows.group_rows import GroupMetricHistory
 from presman.rows.instance_rows import Pdb, PdbMetricHistory
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, row, snapshot
+from tests.output.readings import reading
 
 MINUTE = NOON.timestamp() // 60 * 60
 
@@ -120,3 +122,12 @@ def test_the_hour_before_has_the_cpus_of_that_time() -> None:
     nothing = Series()
     nothing.fill(snapshot(window(90, 1.0, num_cpus=None)))
     assert set(nothing.buckets(CPUS, MINUTE - 180, 60.0, 3)) == {None}
+
+
+def test_a_monitor_that_is_left_running_keeps_two_hours() -> None:
+    """A poll every 2 s for three hours; some minutes more are kept, so that the oldest go together."""
+    series, first = Series(), reading()
+    for number in range(5400):
+        series.add(replace(first, at=first.at + timedelta(seconds=2 * number)))
+    used = series.buckets(("used", 0, 0, first.groups[0].name), first.at.timestamp(), 600.0, 18)
+    assert [number for number, each in enumerate(used) if each is not None] in ([*range(5, 18)], [*range(6, 18)])

@@ -146,6 +146,19 @@ def test_the_search_comes_near_the_best_with_a_tenth_of_the_replays(
     assert len(search.scored) <= len(totals) / 10
 
 
+def test_of_more_statements_fewer_choices_are_tried() -> None:
+    """Each replay of them takes longer."""
+    searches = []
+    for many in (40, 400):
+        arrivals = [
+            each for name in ("BATCH", "B", "C", "D") for each in steady(16, 50, 100, group=name, many=many, limit=16)
+        ]
+        searches.append(Search(ObservedLoad.of(arrivals, ObservedPlan(), [GOAL], 1), [GOAL], [], KINDS))
+    few, more = searches
+    assert few.grid == more.grid
+    assert few.most > 2 * more.most
+
+
 def test_what_is_said_of_a_limit_too_low() -> None:
     found = given(LIMITED)
     assert found.verdict == "advised"

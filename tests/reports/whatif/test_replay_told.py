@@ -90,6 +90,8 @@ def test_waits_of_none_and_of_some() -> None:
     assert waits(many).longer == (False, False, False)
     queued = [each._replace(is_cut=number < 2) for number, each in enumerate(many)]
     assert waits(queued).longer == (False, False, True), "two of 100 hardly move the others"
+    five = [ReplayedStatement(BATCH, wait, False, wait == 11.0) for wait in (10.0, 10.0, 11.0, 30.0, 50.0)]
+    assert waits(five).longer == (True, True, True), "if the one of 11 s waits longest, the median is 30 s"
     line = report(queued, Replayed(tuple(many), 8), None, 9.0).splitlines()[4]
     assert line.split()[4:8] == ["0:50", "1:35", "≥", "1:40"]
 

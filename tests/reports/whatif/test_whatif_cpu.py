@@ -135,6 +135,11 @@ def test_a_group_that_is_changed_has_a_row_though_it_wanted_nothing() -> None:
     assert any(line.startswith("B ") and line.split()[1] == "0:00" for line in rows)
 
 
+def test_where_nobody_wanted_cpu_nothing_is_said_of_its_being_short() -> None:
+    idle = demand(THREE_TO_ONE, (0.0, 0.0), (0.0, 0.0))
+    assert "never short" not in cpu_report([idle], {"B": {"shares": 5}})
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

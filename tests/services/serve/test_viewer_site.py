@@ -170,6 +170,7 @@ async def test_without_the_token_there_is_nothing() -> None:
             await client.look(Cookie=f"{OPEN.cookie}={TOKEN}")
         async with client.post("/token", data={"token": "wrong"}) as answer:
             assert answer.status == 401
+            assert "That is not the token." in await answer.text()
         async with client.post("/token", data={"token": "x" * 10_000}) as answer:
             assert answer.status == 413
         async with client.post("/token", data=b"x", headers={"Content-Type": "multipart/form-data"}) as answer:
