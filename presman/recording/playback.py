@@ -242,7 +242,7 @@ class Playback(StoredRows):
         chain, begin = found
         if wanted >= chain.last_at:
             return begin + chain.polls - 1
-        return begin + max(0, min(chain.polls, polls_until(chain, wanted, included=True)) - 1)
+        return begin + min(chain.polls, max(1, polls_until(chain, wanted, included=True))) - 1
 
     def at(self, index: int) -> datetime:
         """Return the instant of a poll. Raises IndexError, RecordingError."""

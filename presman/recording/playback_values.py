@@ -119,6 +119,12 @@ class StatementLife(NamedTuple):
     held_from: datetime | None
     gone: datetime
 
+    @property
+    def phases(self) -> tuple[tuple[datetime | None, datetime], ...]:
+        """When it waited, ran, and was idle: the begin and the end of each; the begin is None if it never did."""
+        held, idle, gone = self.held_from, self.idle_at, self.gone
+        return (self.queued_at, held or gone), (held, idle or gone), (idle, gone)
+
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number that a column can store; a forged file may have a text, bytes or infinity instead."""

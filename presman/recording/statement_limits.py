@@ -163,9 +163,6 @@ def bytes_in_use(connection: Connection, enough: int, targets: Sequence[str] | N
     least, rows = connection.execute(_COUNTED_ROWS, {**_NAMES, **_LEFT_OUT, "row": _ROW}).one()
     if least is None or least < 0:  # a table that was never analyzed
         return None
-    beside = sum(int(connection.execute(text(_sum_of(column))).scalar() or 0) for column in _LONG)
+    sums = (f'SELECT sum(pg_column_size("{each.name}")) FROM "{each.table.name}"' for each in _LONG)
+    beside = sum(int(connection.execute(text(each)).scalar() or 0) for each in sums)
     return int(share * min(int(files), int(rows) + beside))
-
-
-def _sum_of(column: Any) -> str:
-    return f'SELECT sum(pg_column_size("{column.name}")) FROM "{column.table.name}"'

@@ -331,17 +331,6 @@ def rules_of(load: ObservedLoad, choice: Choice) -> Rules:
     return replace(rules, target=target, limits=limits, timeouts={**rules.timeouts, **timeouts}, plan=plan)
 
 
-def short_of_cpu(load: ObservedLoad, choice: Choice) -> Iterator[tuple[Group, int]]:
-    """Yield groups that get more servers under a choice but no more CPU, with their CPU limit in percent."""
-    rules = rules_of(load, choice)
-    for group in load.groups:
-        row = load.plan.directives.get(group)
-        percent = 100 if row is None or row.utilization_limit is None else row.utilization_limit
-        now, then = (each.limits.get(group, each.target) for each in (load.rules, rules))
-        if then > now and 0 <= percent < 100:
-            yield group, percent
-
-
 def _moved(branch: PlanBranch, load: ObservedLoad, values: Mapping[Knob, int]) -> PlanBranch:
     """Return a plan whose groups have other levels or other parts of their level."""
     if branch.group is None:

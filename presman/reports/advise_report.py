@@ -362,11 +362,17 @@ def _finite(seconds: float) -> float | None:
 
 
 def _on_no_more_cpu(load: ObservedLoad, best: Choice) -> Iterable[str]:
-    for group, percent in advise_load.short_of_cpu(load, best):
-        yield (
-            f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of the "
-            "CPUs as before: if it needs more, its statements run longer, which no replay shows"
-        )
+    """Yield a note for each group that gets more servers under a choice but no more CPU."""
+    rules = advise_load.rules_of(load, best)
+    for group in load.groups:
+        row = load.plan.directives.get(group)
+        percent = 100 if row is None or row.utilization_limit is None else row.utilization_limit
+        now, then = (each.limits.get(group, each.target) for each in (load.rules, rules))
+        if then > now and 0 <= percent < 100:
+            yield (
+                f"the first choice gives {group.name} more servers, and its UTILIZATION_LIMIT leaves it {percent} % of "
+                "the CPUs as before: if it needs more, its statements run longer, which no replay shows"
+            )
 
 
 def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:

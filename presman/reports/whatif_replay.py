@@ -169,18 +169,15 @@ class Replayed(Struct, frozen=True):
 def observed_rules(arrivals: Sequence[Arrival]) -> Rules:
     """Return the rules in force when the statements were observed: for each group the newest available."""
     target = next((each.target for each in reversed(arrivals) if each.target), UNLIMITED)
-    rules = Rules(target, {}, {}, {}, {}, {})
-    for each in arrivals:
-        group = Group(each.con_id, each.group)
-        changes = {"weights": each.weight, "levels": 1}
-        if each.limit is not None:
-            changes["limits"] = each.limit
-        if each.timeout is not None:
-            changes["timeouts"] = each.timeout
-        for name, value in changes.items():
-            getattr(rules, name)[group] = value
-        rules.actions[group] = each.action  # type: ignore[index]
-    return rules
+    named = [(_group(each), each) for each in arrivals]
+    return Rules(
+        target,
+        {group: each.limit for group, each in named if each.limit is not None},
+        {group: each.weight for group, each in named},
+        {group: 1 for group, _ in named},
+        {group: each.timeout for group, each in named if each.timeout is not None},
+        {group: each.action for group, each in named},
+    )
 
 
 def observed(arrivals: Sequence[Arrival]) -> tuple[ReplayedStatement, ...]:
@@ -227,14 +224,12 @@ def _spread(courses: Sequence[Sequence[float]]) -> float:
 
 
 def _limits(rules: Rules, groups: Sequence[Group]) -> scheduler.Limits:
+    pools = {
+        group: (scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", most),)
+        for group, most in rules.limits.items()
+    }
     table = {
-        group: QueueRule(
-            pools=(scheduler.ServerPoolLimit(f"{group.con_id} {group.name}", rules.limits[group]),)
-            if group in rules.limits
-            else (),
-            timeout=rules.timeouts.get(group),
-            action=rules.actions.get(group) or "CANCEL",
-        )
+        group: QueueRule(pools.get(group, ()), rules.timeouts.get(group), rules.actions.get(group) or "CANCEL")
         for group in groups
     }
     nodes = tuple(Node(group.name, _weights(rules, group), group=group) for group in groups)
@@ -253,14 +248,14 @@ class _Play:
         self._arrivals = arrivals
         self._begin = min(each.first for each in arrivals)
         self._end = (max(each.last for each in arrivals) - self._begin).total_seconds()
-        groups = sorted({Group(each.con_id, each.group) for each in arrivals})
+        groups = sorted({_group(each) for each in arrivals})
         self._queue = scheduler.StatementQueue(_limits(rules, groups), scheduler.SeededRandom(seed))
         self._mean = _mean_runs(arrivals)
         self._free = free
         self._events: list[tuple[float, int, int, int]] = []
         self._entries: dict[int, scheduler.QueueEntry] = {}
         self._left: set[int] = set()
-        self._statements = [ReplayedStatement(Group(each.con_id, each.group), 0.0, False) for each in arrivals]
+        self._statements = [ReplayedStatement(_group(each), 0.0, False) for each in arrivals]
         self._peak = 0
 
     def run(self) -> Replayed:
@@ -303,7 +298,7 @@ class _Play:
     def _arrive(self, number: int, now: float) -> None:
         each = self._arrivals[number]
         came = min(now, (each.at - self._begin).total_seconds())
-        entry = scheduler.QueueEntry(number, Group(each.con_id, each.group), max(1, each.servers), 1, came)
+        entry = scheduler.QueueEntry(number, _group(each), max(1, each.servers), 1, came)
         entry.queues = number not in self._free
         self._entries[number] = entry
         if self._queue.submit(entry):
@@ -339,7 +334,7 @@ def in_order(arrivals: Sequence[Arrival], begin: datetime) -> list[tuple[float, 
     found = []
     for number in sorted(range(len(arrivals)), key=lambda number: _starts(arrivals[number])):
         each = arrivals[number]
-        group = Group(each.con_id, each.group)
+        group = _group(each)
         came = max(0.0, (each.at - begin).total_seconds())
         if came < before.get(group, 0.0) <= came + _SETTLED:
             came = before[group]

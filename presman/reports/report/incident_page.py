@@ -33,13 +33,9 @@ MOST = 100
 """The most rows to show of a table."""
 
 _UNITS = {
-    "seconds": "m:ss",
-    "microseconds": "",
-    "instant": "time of day",
-    "percent": "%",
-    "milliseconds": "ms",
+    **{"seconds": "m:ss", "instant": "time of day", "percent": "%", "milliseconds": "ms"},
+    **dict.fromkeys(("text", "word", "true or false", "number", "count", "microseconds"), ""),
 }
-_NO_UNIT = frozenset({"text", "word", "true or false", "number", "count", "microseconds"})
 
 
 def value_table(
@@ -56,7 +52,7 @@ def value_table(
 
 def unit_of(figure: Figure[Any]) -> str:
     """Return the text below a head: the unit in which its figures are written, "" if there is none."""
-    return "" if figure.unit.name in _NO_UNIT else _UNITS.get(figure.unit.name, figure.unit.name)
+    return _UNITS.get(figure.unit.name, figure.unit.name)
 
 
 def _bare(figure: Figure[Any], rows: Sequence[Any]) -> bool:

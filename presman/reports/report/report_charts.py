@@ -121,18 +121,13 @@ def _style(life: StatementLife, colours: GroupColours) -> str:
 
 def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup:
     y = _LIFE_TOP + _LIFE_LINE * index
-    gone, idle = life.gone, life.idle_at
-    spans = (
-        (life.queued_at, life.held_from or gone, HUES[style].page, _QUEUED),
-        (life.held_from, idle or gone, HUES[style].page, _RUNNING),
-        (idle, gone, svg.IDLE, _RUNNING),
-    )
+    looks = ((HUES[style].page, _QUEUED), (HUES[style].page, _RUNNING), (svg.IDLE, _RUNNING))
     bars = [
         svg.element(
             "rect", x=axis.x(begin), y=y + _LIFE_LINE * (1 - tall) / 2, width=max(1.0, axis.x(stop) - axis.x(begin)),
             height=_LIFE_LINE * tall, fill=fill,
         )
-        for begin, stop, fill, tall in spans
+        for (begin, stop), (fill, tall) in zip(life.phases, looks, strict=True)
         if begin is not None and stop > axis.start and begin < axis.end
     ]  # fmt: skip
     name = life.sql_id or f"{life.inst_id}:{life.sid}"
@@ -142,19 +137,13 @@ def _life(life: StatementLife, index: int, axis: TimeAxis, style: str) -> Markup
 
 def facts(life: StatementLife) -> list[str]:
     """Return the facts about a statement, one in each line."""
-    gone = life.gone
     lines = [f"{life.sql_id or '(no SQL_ID)'}, {life.user or '?'} {life.inst_id}:{life.sid},{life.serial}"]
     lines.append(f"group {life.group or 'unknown'}, {counted(life.servers, 'server')}")
-    spans = (
-        ("queued", life.queued_at, life.held_from or gone),
-        ("ran", life.held_from, life.idle_at or gone),
-        ("idle, servers kept,", life.idle_at, gone),
-    )
-    for what, begin, end in spans:
+    for what, (begin, end) in zip(("queued", "ran", "idle, servers kept,"), life.phases, strict=True):
         if begin is not None:
             lines.append(f"{what} from {spelled_instant(begin)} for {spelled((end - begin).total_seconds())}")
     if life.ended_at is None:
-        lines.append(f"its end was not seen; last seen {spelled_instant(gone)}")
+        lines.append(f"its end was not seen; last seen {spelled_instant(life.gone)}")
     return lines
 
 
@@ -233,8 +222,7 @@ def _y(value: float, scale: float) -> float:
 
 
 def _levels(ticks: Sequence[float], unit: str) -> Markup:
-    units = [""] * (len(ticks) - 1) + [f" {unit}"]
-    texts = [f"{tick_label(tick)}{unit}" for tick, unit in zip(ticks, units, strict=True)]
+    texts = [*map(tick_label, ticks[:-1]), f"{tick_label(ticks[-1])} {unit}"]
     return svg.joined(
         svg.level(_y(at, ticks[-1]), text, LEFT, svg.WIDTH - RIGHT) for at, text in zip(ticks, texts, strict=True)
     )

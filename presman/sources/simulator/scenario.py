@@ -11,20 +11,8 @@ from dataclasses import dataclass, replace
 
 from msgspec import Struct
 
-from presman.sources.simulator.fields import (
-    duration,
-    flag,
-    identifier,
-    key,
-    list_of,
-    number,
-    one_of,
-    session,
-    span,
-    table_of,
-    text,
-    whole,
-)
+from presman.sources.simulator import fields as read
+from presman.sources.simulator.fields import key
 
 OTHER_GROUPS = "OTHER_GROUPS"
 OWN_SID = 77
@@ -41,27 +29,27 @@ class Directive:
     `active_sess_pool_p1` limits statements; it does not apply to the short calls of session pools.
     """
 
-    mgmt_p1: int = key(whole(0, 100), 0)
-    mgmt_p2: int = key(whole(0, 100), 0)
-    mgmt_p3: int = key(whole(0, 100), 0)
-    mgmt_p4: int = key(whole(0, 100), 0)
-    mgmt_p5: int = key(whole(0, 100), 0)
-    mgmt_p6: int = key(whole(0, 100), 0)
-    mgmt_p7: int = key(whole(0, 100), 0)
-    mgmt_p8: int = key(whole(0, 100), 0)
-    shares: int | None = key(whole(1, 100), None)
-    utilization_limit: int | None = key(whole(1, 100), None)
-    parallel_server_limit: int | None = key(whole(0, 100), None)
-    parallel_degree_limit_p1: int | None = key(whole(1, 32767), None)
-    parallel_queue_timeout: float | None = key(span, None)
-    pq_timeout_action: str = key(one_of("CANCEL", "RUN"), "CANCEL")
-    parallel_stmt_critical: str = key(one_of("FALSE", "QUEUE", "BYPASS_QUEUE"), "FALSE")
-    active_sess_pool_p1: int | None = key(whole(0), None)
-    queueing_p1: float | None = key(span, None)
-    switch_group: str = key(identifier, "")
-    switch_time: float | None = key(span, None)
-    switch_for_call: bool = key(flag, False)
-    comment: str = key(text, "")
+    mgmt_p1: int = key(read.whole(0, 100), 0)
+    mgmt_p2: int = key(read.whole(0, 100), 0)
+    mgmt_p3: int = key(read.whole(0, 100), 0)
+    mgmt_p4: int = key(read.whole(0, 100), 0)
+    mgmt_p5: int = key(read.whole(0, 100), 0)
+    mgmt_p6: int = key(read.whole(0, 100), 0)
+    mgmt_p7: int = key(read.whole(0, 100), 0)
+    mgmt_p8: int = key(read.whole(0, 100), 0)
+    shares: int | None = key(read.whole(1, 100), None)
+    utilization_limit: int | None = key(read.whole(1, 100), None)
+    parallel_server_limit: int | None = key(read.whole(0, 100), None)
+    parallel_degree_limit_p1: int | None = key(read.whole(1, 32767), None)
+    parallel_queue_timeout: float | None = key(read.span, None)
+    pq_timeout_action: str = key(read.one_of("CANCEL", "RUN"), "CANCEL")
+    parallel_stmt_critical: str = key(read.one_of("FALSE", "QUEUE", "BYPASS_QUEUE"), "FALSE")
+    active_sess_pool_p1: int | None = key(read.whole(0), None)
+    queueing_p1: float | None = key(read.span, None)
+    switch_group: str = key(read.identifier, "")
+    switch_time: float | None = key(read.span, None)
+    switch_for_call: bool = key(read.flag, False)
+    comment: str = key(read.text, "")
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -89,15 +77,15 @@ class PdbDirective:
     are per instance. A PDB without a directive gets one share from the default directive.
     """
 
-    shares: int | None = key(whole(1, 100), None)
-    utilization_limit: int | None = key(whole(1, 100), None)
-    parallel_server_limit: int | None = key(whole(0, 100), None)
-    profile: str = key(identifier, "")
-    cpu_count: int | None = key(whole(1, 1024), None)
-    cpu_min_count: float | None = key(number(0.1, 1024), None)
-    parallel_servers_target: int | None = key(whole(1, 32767), None)
-    max_iops: int | None = key(whole(1), None)
-    max_mbps: int | None = key(whole(1), None)
+    shares: int | None = key(read.whole(1, 100), None)
+    utilization_limit: int | None = key(read.whole(1, 100), None)
+    parallel_server_limit: int | None = key(read.whole(0, 100), None)
+    profile: str = key(read.identifier, "")
+    cpu_count: int | None = key(read.whole(1, 1024), None)
+    cpu_min_count: float | None = key(read.number(0.1, 1024), None)
+    parallel_servers_target: int | None = key(read.whole(1, 32767), None)
+    max_iops: int | None = key(read.whole(1), None)
+    max_mbps: int | None = key(read.whole(1), None)
 
     @property
     def is_named(self) -> bool:
@@ -130,17 +118,17 @@ class PdbSpec:
 class Capacity:
     """The capacity of each instance: CPUs, parallel servers, storage, and the parameters that control them."""
 
-    instances: int = key(whole(1, 8), 1)
-    cpu_count: int = key(whole(1, 1024), 16)
-    host_cpus: int | None = key(whole(1, 1024), None)
-    host_load: float = key(number(0), 0.3)
-    parallel_threads_per_cpu: int = key(whole(1, 4), 1)
-    parallel_servers_target: int | None = key(whole(1, 32767), None)
-    parallel_max_servers: int | None = key(whole(1, 32767), None)
-    parallel_degree_policy: str = key(one_of("AUTO", "ADAPTIVE", "LIMITED", "MANUAL"), "AUTO")
-    parallel_degree_limit: int | None = key(whole(1, 32767), None)
-    storage: str = key(one_of("disk", "flash", "exadata"), "flash")
-    io_mb_per_second: float = key(number(1), 3000.0)
+    instances: int = key(read.whole(1, 8), 1)
+    cpu_count: int = key(read.whole(1, 1024), 16)
+    host_cpus: int | None = key(read.whole(1, 1024), None)
+    host_load: float = key(read.number(0), 0.3)
+    parallel_threads_per_cpu: int = key(read.whole(1, 4), 1)
+    parallel_servers_target: int | None = key(read.whole(1, 32767), None)
+    parallel_max_servers: int | None = key(read.whole(1, 32767), None)
+    parallel_degree_policy: str = key(read.one_of("AUTO", "ADAPTIVE", "LIMITED", "MANUAL"), "AUTO")
+    parallel_degree_limit: int | None = key(read.whole(1, 32767), None)
+    storage: str = key(read.one_of("disk", "flash", "exadata"), "flash")
+    io_mb_per_second: float = key(read.number(1), 3000.0)
 
     def __post_init__(self) -> None:
         """Raise ValueError for parameters with which an instance could not start."""
@@ -179,8 +167,8 @@ class Capacity:
 class Wave:
     """A slow oscillation of activity: a sine with a `period` in seconds, and a `depth` of 0..1 times the mean."""
 
-    period: float = key(span, 600.0)
-    depth: float = key(number(0, 1), 0.3)
+    period: float = key(read.span, 600.0)
+    depth: float = key(read.number(0, 1), 0.3)
 
 
 _STEADY_WAVE = Wave()
@@ -203,23 +191,23 @@ class Client(Struct, frozen=True):
 class SessionPool:
     """Connected sessions with short calls of CPU, I/O and think time: `cpu`, `io`, `think` are seconds per call."""
 
-    name: str = key(text)
-    group: str = key(identifier)
-    count: int = key(whole(1, 5000))
-    cpu: float = key(span, 0.05)
-    io: float = key(duration, 0.01)
-    think: float = key(duration, 0.5)
-    swing: float = key(number(0, 1), 0.15)
-    wave: Wave = key(table_of(Wave), _STEADY_WAVE)  # noqa: RUF009
-    pdb: str = key(identifier, "")
-    user: str = key(identifier, "APP")
-    program: str = key(text, "JDBC Thin Client")
-    machine: str = key(text, "app01")
-    module: str = key(text, "")
-    action: str = key(text, "")
-    client_id: str = key(text, "")
-    service: str = key(text, "oltp")
-    sql: tuple[str, ...] = key(list_of(text), ("select status from orders where order_id = :1",))
+    name: str = key(read.text)
+    group: str = key(read.identifier)
+    count: int = key(read.whole(1, 5000))
+    cpu: float = key(read.span, 0.05)
+    io: float = key(read.duration, 0.01)
+    think: float = key(read.duration, 0.5)
+    swing: float = key(read.number(0, 1), 0.15)
+    wave: Wave = key(read.table_of(Wave), _STEADY_WAVE)  # noqa: RUF009
+    pdb: str = key(read.identifier, "")
+    user: str = key(read.identifier, "APP")
+    program: str = key(read.text, "JDBC Thin Client")
+    machine: str = key(read.text, "app01")
+    module: str = key(read.text, "")
+    action: str = key(read.text, "")
+    client_id: str = key(read.text, "")
+    service: str = key(read.text, "oltp")
+    sql: tuple[str, ...] = key(read.list_of(read.text), ("select status from orders where order_id = :1",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,31 +222,31 @@ class StatementStream:
     end and holds its servers for about `hold` seconds.
     """
 
-    name: str = key(text)
-    group: str = key(identifier)
-    every: float | None = key(span, None)
-    burst: int = key(whole(1, 1000), 1)
-    burst_every: float | None = key(span, None)
-    dop: tuple[int, ...] = key(list_of(whole(1, 4096)), (8,))
-    reason: str = key(one_of("auto", "hint", "table property", "session"), "auto")
-    sets: int = key(whole(1, 2), 2)
-    trees: int = key(whole(1, 9), 1)
-    work: float = key(span, 60.0)
-    spread: float = key(number(0, 2), 0.6)
-    cpu: float = key(number(0.01, 1), 0.5)
-    mb: float = key(number(0), 20.0)
-    queue: str = key(one_of("policy", "always", "never"), "policy")
-    hold_chance: float = key(number(0, 1), 0.0)
-    hold: float = key(span, 600.0)
-    sessions: int = key(whole(0, 5000), 4)
-    wave: Wave = key(table_of(Wave), _NO_WAVE)  # noqa: RUF009
-    pdb: str = key(identifier, "")
-    user: str = key(identifier, "RPT")
-    program: str = key(text, "JDBC Thin Client")
-    machine: str = key(text, "rpt01")
-    module: str = key(text, "")
-    service: str = key(text, "reports")
-    sql: tuple[str, ...] = key(list_of(text), ())
+    name: str = key(read.text)
+    group: str = key(read.identifier)
+    every: float | None = key(read.span, None)
+    burst: int = key(read.whole(1, 1000), 1)
+    burst_every: float | None = key(read.span, None)
+    dop: tuple[int, ...] = key(read.list_of(read.whole(1, 4096)), (8,))
+    reason: str = key(read.one_of("auto", "hint", "table property", "session"), "auto")
+    sets: int = key(read.whole(1, 2), 2)
+    trees: int = key(read.whole(1, 9), 1)
+    work: float = key(read.span, 60.0)
+    spread: float = key(read.number(0, 2), 0.6)
+    cpu: float = key(read.number(0.01, 1), 0.5)
+    mb: float = key(read.number(0), 20.0)
+    queue: str = key(read.one_of("policy", "always", "never"), "policy")
+    hold_chance: float = key(read.number(0, 1), 0.0)
+    hold: float = key(read.span, 600.0)
+    sessions: int = key(read.whole(0, 5000), 4)
+    wave: Wave = key(read.table_of(Wave), _NO_WAVE)  # noqa: RUF009
+    pdb: str = key(read.identifier, "")
+    user: str = key(read.identifier, "RPT")
+    program: str = key(read.text, "JDBC Thin Client")
+    machine: str = key(read.text, "rpt01")
+    module: str = key(read.text, "")
+    service: str = key(read.text, "reports")
+    sql: tuple[str, ...] = key(read.list_of(read.text), ())
 
     def __post_init__(self) -> None:
         """Raise ValueError for a stream without statements."""
@@ -277,34 +265,34 @@ class ScriptedStatement:
     user; `waits_for` is an event that its session waits for while it runs.
     """
 
-    at: float = key(duration)
-    group: str = key(identifier)
-    dop: int = key(whole(1, 4096))
-    seconds: float = key(span)
-    sets: int = key(whole(1, 2), 2)
-    trees: int = key(whole(1, 9), 1)
-    reason: str = key(one_of("auto", "hint", "table property", "session"), "hint")
-    cpu: float = key(number(0.01, 1), 0.5)
-    mb: float = key(number(0), 20.0)
-    queue: str = key(one_of("policy", "always", "never"), "policy")
-    hold: float = key(duration, 0.0)
-    then: str = key(text, "")
-    blocked_by: tuple[int, int] | None = key(session, None)
-    servers_blocked: bool = key(flag, False)
-    status: str = key(one_of("INACTIVE", "KILLED", "SNIPED"), "INACTIVE")
-    process: str = key(text, "")
-    waits_for: str = key(text, "")
-    instance: int = key(whole(1, 8), 1)
-    pdb: str = key(identifier, "")
-    sql_id: str = key(text, "")
-    sid: int | None = key(whole(1, 65535), None)
-    serial: int | None = key(whole(1, 65535), None)
-    user: str = key(identifier, "MARTIN")
-    program: str = key(text, "sqlplus@client01 (TNS V1-V3)")
-    machine: str = key(text, "client01")
-    module: str = key(text, "SQL*Plus")
-    service: str = key(text, "reports")
-    sql: str = key(text, "select /*+ parallel */ count(*) from sales")
+    at: float = key(read.duration)
+    group: str = key(read.identifier)
+    dop: int = key(read.whole(1, 4096))
+    seconds: float = key(read.span)
+    sets: int = key(read.whole(1, 2), 2)
+    trees: int = key(read.whole(1, 9), 1)
+    reason: str = key(read.one_of("auto", "hint", "table property", "session"), "hint")
+    cpu: float = key(read.number(0.01, 1), 0.5)
+    mb: float = key(read.number(0), 20.0)
+    queue: str = key(read.one_of("policy", "always", "never"), "policy")
+    hold: float = key(read.duration, 0.0)
+    then: str = key(read.text, "")
+    blocked_by: tuple[int, int] | None = key(read.session, None)
+    servers_blocked: bool = key(read.flag, False)
+    status: str = key(read.one_of("INACTIVE", "KILLED", "SNIPED"), "INACTIVE")
+    process: str = key(read.text, "")
+    waits_for: str = key(read.text, "")
+    instance: int = key(read.whole(1, 8), 1)
+    pdb: str = key(read.identifier, "")
+    sql_id: str = key(read.text, "")
+    sid: int | None = key(read.whole(1, 65535), None)
+    serial: int | None = key(read.whole(1, 65535), None)
+    user: str = key(read.identifier, "MARTIN")
+    program: str = key(read.text, "sqlplus@client01 (TNS V1-V3)")
+    machine: str = key(read.text, "client01")
+    module: str = key(read.text, "SQL*Plus")
+    service: str = key(read.text, "reports")
+    sql: str = key(read.text, "select /*+ parallel */ count(*) from sales")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,23 +302,23 @@ class MonitorSpec:
     On a cluster its queries have parallel servers.
     """
 
-    name: str = key(text)
-    every: float = key(span, 20.0)
-    takes: float = key(span, 5.0)
-    user: str = key(identifier, "DBSNMP")
-    program: str = key(text, "emagent")
-    machine: str = key(text, "dbhost01")
-    module: str = key(text, "")
-    sql: str = key(text, "select inst_id, count(*) from gv$session group by inst_id")
+    name: str = key(read.text)
+    every: float = key(read.span, 20.0)
+    takes: float = key(read.span, 5.0)
+    user: str = key(read.identifier, "DBSNMP")
+    program: str = key(read.text, "emagent")
+    machine: str = key(read.text, "dbhost01")
+    module: str = key(read.text, "")
+    sql: str = key(read.text, "select inst_id, count(*) from gv$session group by inst_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
     """Views that do not answer for some time (`lasts`) from `at` on: those named, or all."""
 
-    at: float = key(duration)
-    lasts: float = key(span)
-    views: tuple[str, ...] = key(list_of(text), ())
+    at: float = key(read.duration)
+    lasts: float = key(read.span)
+    views: tuple[str, ...] = key(read.list_of(read.text), ())
 
     def hits(self, view: str, now: float) -> bool:
         """Return whether a view (``GV$SESSION``, ``V$SESSION``) hangs at an instant."""
@@ -342,11 +330,11 @@ class Outage:
 class PlanChange:
     """A change of RESOURCE_MANAGER_PLAN to `plan` ("" turns it off) at `at`, repeated `every` so many seconds."""
 
-    at: float = key(duration)
-    plan: str = key(text)
-    every: float | None = key(span, None)
-    window: str = key(text, "")
-    pdb: str = key(identifier, "")
+    at: float = key(read.duration)
+    plan: str = key(read.text)
+    every: float | None = key(read.span, None)
+    window: str = key(read.text, "")
+    pdb: str = key(read.identifier, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,13 +345,13 @@ class Alteration:
     instance `restart` goes down, and comes back after the seconds that this `takes`.
     """
 
-    at: float = key(duration)
-    parallel_servers_target: int | None = key(whole(1, 32767), None)
-    plan: str = key(identifier, "")
-    group: str = key(identifier, "")
-    directive: Directive | None = key(table_of(Directive), None)  # noqa: RUF009
-    restart: int | None = key(whole(1, 8), None)
-    takes: float = key(span, 60.0)
+    at: float = key(read.duration)
+    parallel_servers_target: int | None = key(read.whole(1, 32767), None)
+    plan: str = key(read.identifier, "")
+    group: str = key(read.identifier, "")
+    directive: Directive | None = key(read.table_of(Directive), None)  # noqa: RUF009
+    restart: int | None = key(read.whole(1, 8), None)
+    takes: float = key(read.span, 60.0)
 
     def __post_init__(self) -> None:
         """Raise ValueError unless exactly one thing is altered."""
@@ -381,17 +369,17 @@ class ScenarioHeader:
     `inside` is the pluggable database that presman is connected to; the views then show only its rows.
     """
 
-    title: str = key(text, "")
-    database: str = key(text, "DEMO")
-    host: str = key(text, "dbhost")
-    release: str = key(text, "19")
-    seed: int = key(whole(0, 2**63), 1)
-    warmup: float = key(duration, 3600.0)
-    uptime: float = key(span, 41 * 86400.0)
-    size: float = key(number(0.1, 1000), 1.0)
-    plan: str = key(identifier, "")
-    cdb_plan: str = key(identifier, "")
-    inside: str = key(identifier, "")
+    title: str = key(read.text, "")
+    database: str = key(read.text, "DEMO")
+    host: str = key(read.text, "dbhost")
+    release: str = key(read.text, "19")
+    seed: int = key(read.whole(0, 2**63), 1)
+    warmup: float = key(read.duration, 3600.0)
+    uptime: float = key(read.span, 41 * 86400.0)
+    size: float = key(read.number(0.1, 1000), 1.0)
+    plan: str = key(read.identifier, "")
+    cdb_plan: str = key(read.identifier, "")
+    inside: str = key(read.identifier, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +415,7 @@ class Scenario:
             return self
 
         def grown(number: int) -> int:
-            return max(1, round(number * size))
+            return number and max(1, round(number * size))
 
         given = self.capacity
         capacity = replace(
@@ -443,7 +431,7 @@ class Scenario:
                 stream,
                 every=stream.every and stream.every / size,
                 burst=grown(stream.burst),
-                sessions=grown(stream.sessions) if stream.sessions else 0,
+                sessions=grown(stream.sessions),
             )
             for stream in self.streams
         )

@@ -193,7 +193,7 @@ class SessionRows:
         waiting = _waits_for(1.0, "rdbms ipc message", "Idle", "NOT MANAGED")
         for session in self._simulation.machines[inst_id - 1].background:
             self._row(session, "", waiting, last_call=self.at - session.logon)
-            self.infos.append(self._info(session, self._simulation.plans.background, waiting, 0.0, 0.0))
+            self._info(session, self._simulation.plans.background, waiting)
 
     def _add_monitor(self, monitor: GvMonitor) -> None:
         """Add a monitor's session and, while it queries, the servers of its GV$ query."""
@@ -204,7 +204,7 @@ class SessionRows:
         doing = _dequeues("PX Deq: Execute Reply", 0.01) if querying else _idle_for(since - monitor.spec.takes)
         current, before = (cursor, _NO_CURSOR) if querying else (_NO_CURSOR, cursor)
         self._row(session, group.name, doing, current, before, began if querying else None, since)
-        self.infos.append(self._info(session, group, doing, 0.0, 0.0))
+        self._info(session, group, doing)
         for helper in monitor.helpers if querying else ():
             host = f"{self._simulation.scenario.header.host}{helper.inst_id:02}"
             named = replace(client, program=f"oracle@{host} ({helper.name})", machine=host)
@@ -214,7 +214,7 @@ class SessionRows:
             )
             at_work = _on_cpu("PX Deq: Execution Msg", 0.1)
             self._row(server_session, group.name, at_work, cursor, started=began, last_call=since)
-            self.infos.append(self._info(server_session, group, at_work, 0.0, 0.0))
+            self._info(server_session, group, at_work)
 
     def _add_pool(self, pool: SessionStream) -> None:
         cursors, number = pool.cursors, len(pool.sessions)
@@ -226,7 +226,7 @@ class SessionRows:
             sql, started = (last, self.at) if is_active else (_NO_CURSOR, None)
             self._row(session, pool.group.name, doing, sql, last, started, part * pool.cycle)
             cpu, wait = pool.time.of(skew, number)
-            self.infos.append(self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / number))
+            self._info(session, pool.group, doing, cpu, wait, reads=pool.reads * (1 + skew) / number)
 
     def _row(  # noqa: PLR0913
         self,
@@ -266,7 +266,7 @@ class SessionRows:
             group = self._simulation.plans.resolve(session.con_id, session.wants_group)
             doing = _idle_for(last_call)
             self._row(session, group.name, doing, previous=previous, last_call=last_call)
-            self.infos.append(self._info(session, group, doing, session.cpu, session.wait))
+            self._info(session, group, doing, session.cpu, session.wait)
             return
         doing = _coordinator(execution, self.at, self._scan, self._simulation.release)
         current = (execution.cursor.sql_id, execution.cursor.child)
@@ -280,11 +280,10 @@ class SessionRows:
         self._row(session, execution.group.name, doing, sql, previous, started, last_call, blocker)
         is_serial = not execution.servers
         cpu, wait, mb = (execution.cpu, execution.wait, execution.mb) if is_serial else (0.0, 0.0, 0.0)
-        info = self._info(
+        self._info(
             session, execution.group, doing, session.cpu + cpu, session.wait + wait,
             execution=execution, mb=mb, written=mb * execution.cursor.writing,
         )  # fmt: skip
-        self.infos.append(info)
         for server in execution.servers:
             self._add_server(execution, server)
 
@@ -303,21 +302,22 @@ class SessionRows:
         self._row(server_session, group.name, doing, sql, _NO_CURSOR, execution.started, since, blocker, is_server=True)
         cpu, wait = execution.time.of(server.skew, len(execution.servers))
         mb = execution.mb * (1 + server.skew) / len(execution.servers)
-        self.infos.append(self._info(server_session, group, doing, cpu, wait, mb=mb, written=mb * cursor.writing))
+        self._info(server_session, group, doing, cpu, wait, mb=mb, written=mb * cursor.writing)
 
     def _info(  # noqa: PLR0913
         self,
         session: SimulatedSession,
         group: Group,
         doing: _Activity,
-        cpu: float,
-        wait: float,
+        cpu: float = 0.0,
+        wait: float = 0.0,
         *,
         reads: float = 0.0,
         mb: float = 0.0,
         written: float = 0.0,
         execution: Execution | None = None,
-    ) -> Row:
+    ) -> None:
+        """Add a row of V$RSRC_SESSION_INFO."""
         mapped = session.group or group.name
         original = self._simulation.plans.resolve(session.con_id, mapped).name
         action, reason, at = session.action or (None, None, None)
@@ -331,14 +331,16 @@ class SessionRows:
             elif execution.servers:
                 servers = entry.servers
         io = reads * 0.0005 + (mb + written) * 0.001
-        return (
-            *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
-            *(mapped, "ORACLE_USER", doing.rsrc_state),
-            *(in_ms(wait), int(wait / 0.2), in_ms(cpu), int(cpu * 2), in_ms(io)),
-            *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
-            *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
-            *(in_ms(queued), in_ms(session.pq_queued + queued)),
-            *(action, reason, when(self._simulation, at)),
+        self.infos.append(
+            (
+                *(session.inst_id, session.con_id, session.sid, self._id(group.name), group.name, self._id(original)),
+                *(mapped, "ORACLE_USER", doing.rsrc_state),
+                *(in_ms(wait), int(wait / 0.2), in_ms(cpu), int(cpu * 2), in_ms(io)),
+                *(int(reads / 128), int(reads * 0.35 / 128), int(mb), int(written)),
+                *(int(reads), int(reads * 0.35), int(mb), int(written), session.canceled, dop, servers, None),
+                *(in_ms(queued), in_ms(session.pq_queued + queued)),
+                *(action, reason, when(self._simulation, at)),
+            )
         )
 
 
