@@ -17,12 +17,12 @@ from presman.analysis.readings.forecast_readings import (
     effect_words,
 )
 from presman.analysis.readings.reading import Reading
-from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
+from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, Servers, Shortage
 from presman.figures.drawing.lines import Line
 from presman.forecast.calibration import Interval
 from presman.forecast.course import draw, play
 from presman.forecast.effects import Effects, _Difference
-from presman.forecast.forecaster import Forecaster
+from presman.forecast.forecaster import COURSES, Forecaster
 from presman.forecast.queue_now import modelled
 from presman.tui.pages.advice_lines import candidates_lines, ends_it
 from tests.forecast.test_forecaster import RULES, reading, statement, waiting, watched
@@ -235,17 +235,18 @@ def known(
     return effects.known(AT + timedelta(seconds=second), trusted=trusted, last=last, factor=factor)
 
 
-def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> None:
-    forecaster, effects = watched(), Effects()
-    two = replace(
-        reading(310.0, (waiting(310.0),), (statement(605, 305.0, 310.0, 64), statement(606, 305.0, 310.0, 64))),
-        heads=(
-            QueueHead(
-                "BATCH", waiting(310.0), Cause.SYSTEM, Servers(64, 64), None, None, 128, 128, 64, "wants",
-                shortages=(Shortage(64, everybody=True),),
-            ),
-        ),
+def with_two_ways(*queue: QueuedStatement) -> Reading:
+    """The first of a queue may start once either of two that run has ended."""
+    head = QueueHead(
+        "BATCH", queue[0], Cause.SYSTEM, Servers(64, 64), None, None, 128, 128, 64, "wants",
+        shortages=(Shortage(64, everybody=True),),
     )  # fmt: skip
+    held = (statement(605, 305.0, 310.0, 64), statement(606, 305.0, 310.0, 64))
+    return replace(reading(310.0, queue, held), heads=(head,))
+
+
+def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> None:
+    forecaster, effects, two = watched(), Effects(), with_two_ways(waiting(310.0))
     forecaster._history.add(two)
     model = modelled(two, RULES._replace(target=128), forecaster._history)
     assert model is not None
@@ -257,3 +258,28 @@ def test_each_way_is_played_once_with_each_draw_as_long_as_there_are_steps() -> 
     assert len(known(effects, 310.0)) == 1, "the second was played with one draw: one is too few"
     effects.play(model, courses, two.at, 1e6)
     assert sorted(each.who[0][1] for each in known(effects, 310.0)) == [605, 606]
+
+
+@pytest.mark.parametrize(("courses", "least", "most"), [(0, -1000.0, 0.0), (40, 1000.0, 2000.0)])
+def test_half_of_the_steps_is_left_for_the_effects_once_there_are_enough_courses(
+    courses: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A course of 60 that wait has up to 1,000 steps: of 4,000 none is left, or all but those of the last of 2,000."""
+    forecaster, two = watched(), with_two_ways(*(waiting(310.0, sid=1000 + number) for number in range(60)))
+    forecaster._steps = 1e9
+    forecaster.add(two, lambda: RULES)
+    assert len(forecaster._courses) == COURSES
+    while len(forecaster._courses) > courses:
+        forecaster._courses.pop()
+    left: list[float] = []
+
+    def played(_model: object, _courses: object, _at: object, steps: float) -> int:
+        left.append(steps)
+        return 0
+
+    monkeypatch.setattr(forecaster._effects, "play", played)
+    model = modelled(two, RULES, forecaster._history)
+    assert model is not None
+    forecaster._steps = 4000.0
+    forecaster._play(model, two)
+    assert least <= left[0] <= most
