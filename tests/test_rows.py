@@ -8,6 +8,7 @@ import pytest
 
 from presman.base.text import LONGEST, LONGEST_STATEMENT
 from presman.rows.cursor_rows import PlanXml, SqlText
+from presman.rows.group_rows import GroupMetric
 from presman.rows.instance_rows import PdbMetric
 from presman.rows.queries import LONGEST_DOCUMENT, TOO_LONG, field_types, null_row, shortened, to_records
 from presman.rows.session_rows import Session
@@ -63,3 +64,13 @@ def test_a_row_that_is_not_there_reads_as_one_of_nulls() -> None:
     nothing = null_row(PdbMetric)
     assert (nothing.con_id, nothing.avg_io_throttle) == (0, None)
     assert null_row(Session).username == ""
+
+
+def test_a_row_of_nulls_has_zero_where_a_figure_may_not_be_missing() -> None:
+    row = null_row(GroupMetric)
+    kinds = field_types(GroupMetric)
+    figures = [
+        value for value, (kind, optional) in zip(row, kinds.values(), strict=True) if kind is float and not optional
+    ]
+    assert figures
+    assert not any(figures)

@@ -47,6 +47,13 @@ def test_without_the_targets_figures_nothing_is_promised_and_nothing_doubted(unk
     assert rivals(heads({unknown: None}), running(1, servers=30)) == ()
 
 
+def test_a_rival_that_wants_a_single_server_takes_the_one_that_is_missing() -> None:
+    """4 free and 28 freed are the head's 32, and none is left."""
+    found = heads(etl={"wants": Servers(1, 1, WantsSource.PLAN)})
+    assert rivals(found, running(1, servers=28)) == ("ETL",)
+    assert rivals(found, running(1, servers=29)) == ()
+
+
 def test_heads_that_run_on_different_instances_do_not_compete() -> None:
     def on(*inst_ids: int) -> dict[str, Any]:
         return {"shortages": (Shortage(12, everybody=True, inst_ids=inst_ids),)}

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from presman.analysis.facts.deltas import SHORTEST, Deltas, difference
+from presman.analysis.groups.counter_deltas import CounterDeltas, rates
+from presman.analysis.readings.group_readings import IoRates
 from presman.rows.group_rows import ConsumerGroup, RsrcPlanHistory
 from presman.rows.snapshot import Section
 from tests.analysis.make import NOON, active_plan, group, instance, row, snapshot
@@ -90,3 +92,8 @@ def test_nothing_is_subtracted_from_another_database(changes: dict[str, Any]) ->
 def test_a_counter_that_went_back_is_a_reset_of_all() -> None:
     assert difference((5, 7), (2, 7)) == (3, 0)
     assert difference((5, 7), (2, 8)) is None
+
+
+def test_a_group_that_reads_and_writes_nothing_has_no_figures_but_its_waits() -> None:
+    idle = CounterDeltas(*(0 for _ in CounterDeltas._fields))._replace(io_service_waits=6)
+    assert rates(idle, 2.0) == IoRates(*(0.0,) * 8, None, 3.0)

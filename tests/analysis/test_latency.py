@@ -313,3 +313,9 @@ def test_one_and_the_same_time_is_written_in_one_way(seconds: float, words: str)
     assert (over.now, over.window) == (f"last {words}", f"{words} of 15 min")
     moment = Moment(replace(reading(), interval=seconds, histograms=()), Choices())
     assert tab_latency.over(moment) == f"in the last {words}"
+
+
+def test_a_bucket_without_a_delta_leaves_the_waits_since_the_last_poll_unknown() -> None:
+    some = Histogram(1, "e", (Bucket(512, 90, 9), Bucket(1024, 4, None)), seconds=2.0)
+    assert histograms.now(some) is None
+    assert histograms.latency_percentile(some, 500) is None

@@ -110,6 +110,10 @@ def test_it_is_bounded_by_count_and_by_bytes() -> None:
         small.add(reading(second, *(histogram(wide, event=f"event {n}") for n in range(5))))
         assert small.used <= 20_000
     assert 5 < len(small) < 30
+    tiny = LatencyHistory(size=1)
+    for second in range(3):
+        tiny.add(reading(second, histogram({512: 1})))
+    assert len(tiny) == 1, "the newest poll is there, however large"
 
 
 def test_a_track_follows_through_drops_and_changes_of_the_event() -> None:

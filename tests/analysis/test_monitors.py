@@ -11,8 +11,9 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.trends import Watch
 from presman.base.release import SUPPORTED, Release
 from presman.polling.poller import Poller
+from presman.rows.instance_rows import Instance
 from presman.rows.session_rows import PxProcess, PxSession, Session
-from presman.rows.session_state import ServerProcesses
+from presman.rows.session_state import ALL_STATEMENTS, ServerProcesses
 from presman.sources.simulator.machine import OWN_SID
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.make import NOON, instance, row, snapshot
@@ -119,3 +120,9 @@ def test_the_monitors_of_the_cluster_are_no_statements(release: Release) -> None
         assert roles in ({"DBSNMP": "GV$"}, {"DBSNMP": ""})
     assert {reading.monitor_servers for reading in found} == {2, 4}
     assert any(reading.running for reading in found)
+
+
+@pytest.mark.parametrize(("parallel", "is_cluster"), [(["NO", "YES"], True), (["NO"], False), (["YES"], True)])
+def test_one_instance_of_a_cluster_is_enough_to_tell_it_is_one(parallel: list[str], is_cluster: bool) -> None:
+    rows = [row(Instance, inst_id=number, parallel=each) for number, each in enumerate(parallel, start=1)]
+    assert (ServerProcesses.of(rows, (), (), several=False) is not ALL_STATEMENTS) is is_cluster

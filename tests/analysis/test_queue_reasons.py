@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.parallel.queue_causes import head_reason, with_queue_reasons
-from presman.analysis.readings.statement_readings import Cause, QueuedStatement, QueueHead, QueueReason, Shortage
+from presman.analysis.parallel.queue_causes import QueueState, head_reason, not_known, with_queue_reasons
+from presman.analysis.parallel.server_pools import ServerBudget
+from presman.analysis.readings.statement_readings import (
+    Cause,
+    QueuedStatement,
+    QueueHead,
+    QueueReason,
+    Servers,
+    Shortage,
+)
 from tests.tui.readings import queued
 
 GROUP = Shortage(8, con_id=3, group="BATCH")
@@ -65,3 +73,12 @@ def test_of_those_that_waited_alike_none_is_said_to_be_behind_the_head() -> None
     found, _ = with_queue_reasons(rows, (head(Cause.SYSTEM, row=rows[0]),), quiesced=False)
     behind = QueueReason.BEHIND_IN_QUEUE
     assert [row.reason for row in found] == [QueueReason.TARGET, QueueReason.TARGET, behind, behind]
+
+
+@pytest.mark.parametrize(("cause", "told"), [(Cause.UNKNOWN, ["how many servers are free now"]), (Cause.SYSTEM, [])])
+def test_that_a_view_is_silent_is_said_only_where_the_reason_is_not_known_without_it(
+    cause: Cause, told: list[str]
+) -> None:
+    state = QueueState(ServerBudget(60, 64), outdated="V$PX_SESSION")
+    found = not_known(Servers(16, 16), cause, state)
+    assert [each.what for each in [found] if each is not None] == told

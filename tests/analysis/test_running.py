@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
+from presman.analysis.parallel import running as of_running
 from presman.analysis.parallel.running import Holding, Holdings, holdings
 from presman.analysis.parallel.server_pools import is_coordinator
+from presman.analysis.parallel.statement_end import course
+from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
-from presman.rows.session_rows import PxProcess, PxSession, Session
+from presman.rows.session_rows import PxProcess, PxSession, Session, SessionLongops
 from tests.analysis.make import NOON, instance, row, snapshot
+from tests.tui.readings import running
 
 
 def server(sid: int, server_set: int | None = 1, degree: int | None = 4, **values: Any) -> PxSession:
@@ -36,6 +41,38 @@ def test_sets_and_degrees_of_a_statement() -> None:
         None,
         0.0,
     )
+
+
+def test_a_degree_of_which_nothing_is_left_is_lost_as_a_whole() -> None:
+    assert Holding.of((1, 9, 77), [server(1, 1, 0, req_degree=8)]).downgraded == 100.0
+
+
+@pytest.mark.parametrize(("later", "queued"), [(1.0, False), (0.0, True), (None, True)])
+def test_who_holds_servers_that_were_read_after_its_session_queues_no_more(
+    later: float | None, queued: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_running, "outdated_view", lambda _: "V$SESSION")
+    at = {Session: NOON, PxSession: None if later is None else NOON + timedelta(seconds=later)}
+    facts: Any = SimpleNamespace(
+        snapshot=SimpleNamespace(section=lambda record: SimpleNamespace(at=at[record]), rows=lambda _: ())
+    )
+    (found,) = of_running._of_one_moment(facts, [running(526, queued=True, event="resmgr:pq queued")])
+    assert (found.queued, found.event != "", found.outdated) == (queued, queued, "V$SESSION")
+
+
+@pytest.mark.parametrize(("remaining", "nearer"), [(9.0, True), (10.0, True), (10.5, False)])
+def test_an_estimate_in_whole_seconds_may_stay_for_two_seconds_while_the_work_goes_on(
+    remaining: float, nearer: bool
+) -> None:
+    before = row(SessionLongops, opname="Table Scan", target="SALES", sofar=100, time_remaining=10)
+    facts: Any = SimpleNamespace(
+        earlier_operations={(1, 9, "x"): [before]}, deltas=SimpleNamespace(interval=lambda _: 2.0)
+    )
+    for done in (100, 101):
+        work = Operation("Table Scan", "SALES", done, 1000, "Blocks", remaining)
+        found = course(facts, work, (1, 9), "x")
+        assert found.comes_nearer is ((nearer and done > 100) or remaining < 10.0)
+        assert not found.overdue
 
 
 @pytest.mark.parametrize(

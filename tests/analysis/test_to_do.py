@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.advice.ending import LONG_IDLE, refusal
+from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.advice.unblock import unblock
@@ -682,6 +683,17 @@ def test_where_who_waited_as_long_wants_more_nobody_is_ended() -> None:
     assert unblock(unknown)[0].unsure == "another that waited as long may want more, and which is first is not known"
     same = replace(more, queue=(reading.queue[0], replace(alike, wants=Servers(32, 32))))
     assert told(same).step is Step.END
+
+
+@pytest.mark.parametrize(("short", "told"), [(16, []), (17, ["BATCH"])])
+def test_a_limit_that_holds_a_head_back_only_if_it_wants_its_most_is_no_reason_against_an_end(
+    short: int, told: list[str]
+) -> None:
+    """The head wants 16 to 32 servers: with 16 less than it may want it starts if it wants the least."""
+    limits = (Shortage(short, group="BATCH"), Shortage(32, everybody=True))
+    holder = running(526, group="ETL", user="ETL", **IDLE)
+    reading = one_queue(holder, wants=Servers(16, 32), shortages=limits)
+    assert list(no_use(holder, reading)) == told
 
 
 @pytest.mark.parametrize("waits", [(None, 60.0), (60.0, None), (None, None)])

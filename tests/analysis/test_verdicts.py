@@ -309,6 +309,14 @@ def test_every_verdict_has_its_words(verdict: Verdict, told: str) -> None:
     assert text.endswith(".")
 
 
+@pytest.mark.parametrize("verdict", [Verdict.SHORT, Verdict.CONTENDED])
+def test_of_a_due_that_is_not_known_no_number_is_told(verdict: Verdict) -> None:
+    row = of(sample(), "BATCH")._replace(verdict=verdict, entitled=None, guaranteed=0.0, used=0.25, waiting=5.0)
+    text = explain(row)
+    assert "that others do not want" not in text
+    assert "less than its due" not in text or "(0.0 CPUs)" in text
+
+
 def test_a_database_whose_cpu_is_not_managed_is_not_called_healthy() -> None:
     reading = read(loads({"OTHER_GROUPS": (15.9, 0.0)}, cpu_managed="OFF"))
     (kept,) = conformance(reading)

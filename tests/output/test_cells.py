@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from presman.analysis.readings.group_readings import Verdict
 from presman.base.text import clean
-from presman.output.cells import cell, lines
+from presman.output.cells import cell, json_value, lines
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,7 @@ def test_any_text_survives_a_csv_reader(rows: list[list[str]]) -> None:
     cells = [value for row in read for value in row]
     parts = [part.lstrip(' "') for value in cells for part in value.split(";")[1:]]  # of spreadsheets that split there
     assert not any(each[0] in FORMULA_STARTS for each in cells + parts if each)
+
+
+def test_json_has_no_zero_below_zero() -> None:
+    assert str(json_value(-0.0)) == "0.0"

@@ -6,12 +6,14 @@ from msgspec.structs import replace
 from presman.analysis.readings.forecast_readings import ForecastRecord, QueueForecast
 from presman.analysis.readings.statement_readings import StartForecast
 from presman.analysis.readings.wait_readings import Bucket, EventWaits, Histogram
+from presman.analysis.trends import Watch
 from presman.base.formats import clock
 from presman.figures.drawing.lines import ascii_only, cells
 from presman.figures.group_figures import CPU, OVERVIEW
 from presman.output.cells import table
-from presman.output.text_report import brief, full
+from presman.output.text_report import _tables, brief, full
 from tests.output.readings import group, on_two_instances, queued, reading
+from tests.tui.readings import busy
 
 
 def test_full_text_tells_everything() -> None:
@@ -95,3 +97,11 @@ def test_ascii_keeps_the_layout() -> None:
     assert plain.isascii()
     assert [len(line) for line in plain.splitlines()] == [cells(line) for line in text.splitlines()]
     assert "#" in plain
+
+
+def test_a_text_has_every_statement_of_the_queue() -> None:
+    """Identical ones are one row only where they can be unfolded."""
+    found = busy()
+    alike = replace(found, queue=tuple(replace(each, sql_id="a", user="U", group="BATCH") for each in found.queue))
+    queues = [rows for part, rows, _ in _tables(alike, None, Watch()) if part.table.title == "Queued"]
+    assert [len(rows) for rows in queues] == [14]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.readings.reading import Alert, Evidence, Reading, Severity
 from presman.output import plugin_check
-from presman.output.plugin_check import PluginState, _locked, result
+from presman.output.plugin_check import PluginState, _locked, _once, result
 from tests.output.readings import reading
 
 
@@ -118,3 +118,9 @@ def test_a_run_waits_for_another_and_not_for_ever(tmp_path: Path, monkeypatch: p
     assert (len(slept), next(clock)) == (4, 0.0), "two seconds"
     os.close(mine)
     os.close(other)
+
+
+def test_a_reason_that_the_line_names_once_is_not_repeated() -> None:
+    alert = Alert("warn", "", "2 are queued (longest 1:00): BATCH is short by 16.", "")
+    assert _once(alert, ["5 more", "BATCH (BATCH is short by 16.)"]).text == "2 are queued (longest 1:00)"
+    assert _once(alert, ["5 more", "BATCH"]) is alert

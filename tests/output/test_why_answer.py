@@ -78,6 +78,8 @@ def test_of_many_it_is_who_has_waited_longest() -> None:
     assert answer("7xq3h001jskd0", alike)[1] == f"{found}one of the 14 that have waited longest"
     unknown = replace(same, queue=tuple(replace(row, waited=None) for row in same.queue))
     assert answer("7xq3h001jskd0", unknown)[1] == f"{found}one of them, and which has waited longest is not known"
+    some = replace(same, queue=(same.queue[0], *unknown.queue[1:]))
+    assert answer("7xq3h001jskd0", some)[1] == f"{found}one of them, and which has waited longest is not known"
 
 
 def test_sessions_of_one_sid_are_told_with_their_instances() -> None:
@@ -163,6 +165,7 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     assert (history.begun, history.of(now.queue[0])) == (None, ()), "nothing was seen yet"
     assert history.was_there(now.queue[0]), "so what was before is read"
     history.precede([before, dark[0]], 1)
+    assert history.sparse_to is None
     lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
     assert lines[1] == "  as it was 0:30 before: which sessions wait or are idle (GV$SESSION did not answer)"
     assert lines[-1] == (
@@ -231,3 +234,10 @@ def test_json_has_the_reason_and_what_stands_behind_it() -> None:
 
 def test_a_session_is_also_named_as_screens_and_c_name_it() -> None:
     assert answer("501,7") == answer("1:501,7") == answer("501")
+
+
+def test_of_two_polls_one_was_read_up_to_where_each_was() -> None:
+    history, came = ReasonHistory(), told()
+    history.add(came)
+    history.precede([replace(came, at=came.at - timedelta(seconds=8))], 2)
+    assert (history.sparse_to, history.step) == (came.at, 2)

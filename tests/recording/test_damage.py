@@ -703,3 +703,10 @@ def test_a_format_that_cannot_be_read_is_told_with_the_name_once(whole: Path, tm
     )
     with Recording(str(path)) as recording:
         assert told in recording.damage_of(recording.playback())
+
+
+def test_only_texts_that_have_lines_keep_them() -> None:
+    room = shapes.Room(1 << 20)
+    name, text = (shapes._field(each, str, False) for each in ("program", "sql_text"))
+    assert name.checked(["a\nb"], room) == ["a b"]
+    assert text.checked(["a\nb"], room) == ["a\nb"]

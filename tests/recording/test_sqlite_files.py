@@ -25,7 +25,7 @@ from presman.recording.sqlite_files import (
     remove_recording,
     which_file,
 )
-from presman.recording.statement_limits import StatementLimits
+from presman.recording.statement_limits import StatementLimits, bytes_on_disk
 from presman.recording.store_errors import ForeignSchemaError
 
 
@@ -157,3 +157,11 @@ def test_an_empty_log_that_nobody_uses_is_removed(tmp_path: Path) -> None:
     assert not log_of(path).exists()
     remove_empty_log(path, StatementLimits(path))
     assert path.exists()
+
+
+def test_a_file_that_is_not_there_takes_nothing_and_one_with_a_hole_what_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    assert bytes_on_disk(path) == 0
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    assert bytes_on_disk(path) < 1 << 20

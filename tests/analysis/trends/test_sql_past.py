@@ -50,6 +50,14 @@ def test_how_busy_it_was_over_the_time_that_was_watched() -> None:
     assert (past.activity.on_cpu, past.activity.waiting, past.activity.servers) == (0.8, 2.4, 5.6)
 
 
+def test_the_time_before_a_poll_counts_in_the_minute_of_the_poll() -> None:
+    """30 s each: one in 12:00, two in 12:01 and in 12:02, one in 12:03."""
+    minutes = SqlMinutes()
+    for number in range(7):
+        minutes.add(at(30.0 * number, activity=Activity()))
+    assert [minutes.watched(NOON + timedelta(seconds=180), last) for last in (1, 2, 3, 4)] == [30.0, 90.0, 150.0, 180.0]
+
+
 def test_the_first_poll_stands_for_no_time_and_the_second_for_half_a_second() -> None:
     minutes, watched = SqlMinutes(), []
     for seconds in (0.0, 0.5):

@@ -6,10 +6,11 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from defusedxml.ElementTree import fromstring
@@ -23,7 +24,7 @@ from presman.recording import time_bins
 from presman.recording.codec.shapes import instant
 from presman.recording.reader import Recording
 from presman.recording.window_lines import poll_lines
-from presman.reports.report.incident import SAMPLES, Incident, edges, gather
+from presman.reports.report.incident import SAMPLES, Incident, _moment, edges, gather
 from presman.reports.report.incident_page import MOST, _left_out, incident_page, value_table
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
@@ -297,3 +298,11 @@ def test_events_that_do_not_weigh_most_are_said_to_stand_at_the_end() -> None:
     assert _left_out(1, 2) == f" 1 of 2 events is listed here, by what weighs most{more}"
     assert _left_out(0, 1) == f" None is listed here, by what weighs most{more}"
     assert _left_out(2, 2) == ""
+
+
+def test_the_tables_are_of_the_instant_that_was_asked_for() -> None:
+    queue, asked, last = (SimpleNamespace(why=why) for why in ("the longest queue", "asked for", "the last poll"))
+    samples: Any = (queue, asked, last)
+    assert _moment(samples, datetime(2026, 3, 14, tzinfo=UTC)) is asked
+    assert _moment(samples, None) is queue
+    assert _moment(samples[2:], None) is last
