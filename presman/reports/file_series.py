@@ -143,11 +143,6 @@ class ColumnPlan(NamedTuple):
     con: int
     values: dict[int, str]
 
-    @property
-    def joined(self) -> str:
-        """How a point is computed, "" if it is a single cell."""
-        return _SUMS.get(self.measure, "")
-
 
 def columns(rows: FileRows, header: Sequence[str], wanted: Sequence[str]) -> ColumnPlan:
     """Return the columns to draw of a file with that header. Raises ChartError."""
@@ -317,6 +312,6 @@ def _panels(plan: ColumnPlan, found: dict[str, dict[str, dict[float, float]]]) -
             clean(subject.rpartition("@")[0] if len(instances) == 1 else subject): sorted(points.items())
             for subject, points in rows.items()
         }
-        title = f"{plan.measure}: {name}" + (f" ({plan.joined})" if plan.joined else "")
+        title = f"{plan.measure}: {name}" + (f" ({joined})" if (joined := _SUMS.get(plan.measure)) else "")
         panels.append(SeriesPanel(title, series))
     return panels

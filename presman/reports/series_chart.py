@@ -61,21 +61,14 @@ _TICKS = 4
 
 
 class ChartScale(NamedTuple):
-    """First and last time (seconds since 1970), and the ticks of the values from lowest to highest."""
+    """First and last time (seconds since 1970), and the ticks of the values from lowest to highest.
+
+    The lowest is zero unless a value is below it.
+    """
 
     start: float
     end: float
     levels: Sequence[float]
-
-    @property
-    def top(self) -> float:
-        """The upper end of the value axis."""
-        return self.levels[-1]
-
-    @property
-    def bottom(self) -> float:
-        """The lower end of the value axis, zero unless a value is below it."""
-        return self.levels[0]
 
     def across(self, at: float) -> float:
         """Return the x position of a time in a drawing."""
@@ -83,7 +76,8 @@ class ChartScale(NamedTuple):
 
     def up(self, value: float) -> float:
         """Return the y position of a value in a drawing."""
-        return HEIGHT - BOTTOM - (value - self.bottom) / (self.top - self.bottom) * (HEIGHT - TOP - BOTTOM)
+        low, high = self.levels[0], self.levels[-1]
+        return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
 
 def scale_of(panel: SeriesPanel) -> ChartScale:
@@ -142,7 +136,7 @@ def chart_text(panel: SeriesPanel, *, width: int, height: int, colour: bool) -> 
             paint = {"color": tuple(bytes.fromhex(hues[name].dark[1:]))} if colour else {}
             plotext.plot(xs, ys, marker=signs[index], label=label, **paint)
             label = None
-    plotext.ylim(scale.bottom, scale.top)
+    plotext.ylim(scale.levels[0], scale.levels[-1])
     ticks = times(scale, max(2, min(_TIMES, width // _TIME)))
     plotext.xticks(list(ticks), list(ticks.values()))
     plotext.yticks(scale.levels, [tick_label(level) for level in scale.levels])

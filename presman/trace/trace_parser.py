@@ -184,15 +184,11 @@ def moved(events: Iterable[str]) -> re.Pattern[bytes] | None:
             positions.setdefault(BLOCKS[event], []).append(re.escape(event))
     if not positions:
         return None
-    return _compiled(
-        _until_name(_PLAIN),
-        "(?:",
-        "|".join(
-            f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(position)}({_PLAIN.number})"
-            for position, names in positions.items()
-        ),
-        ")",
-    )
+    pairs = [
+        f"((?i:{'|'.join(names)}))'{_SOUND_ELA}{_before(position)}({_PLAIN.number})"
+        for position, names in positions.items()
+    ]
+    return _compiled(_until_name(_PLAIN), f"(?:{'|'.join(pairs)})")
 
 
 def _before(position: int) -> str:
@@ -318,13 +314,9 @@ class TraceParser:
         wanted = [pair for pair in named if pair[0].wanted]
         if len(wanted) < len(named):
             self.figures.idle += len([None for name, _ in named if name.left_out])
-        return self._checked(
-            WaitColumns(
-                [name.event for name, _ in wanted],
-                [int(_joined(row[1])) * self.figures.ticks for _, row in wanted],
-                [_blocks(row[name.blocks_at]) if name.blocks_at else None for name, row in wanted],
-            )
-        )
+        elapsed = [int(_joined(row[1])) * self.figures.ticks for _, row in wanted]
+        blocks = [_blocks(row[name.blocks_at]) if name.blocks_at else None for name, row in wanted]
+        return self._checked(WaitColumns([name.event for name, _ in wanted], elapsed, blocks))
 
     def _note_unread(self, piece: bytes, understood: int) -> None:
         """Count the wait lines that no expression matches, and keep the first."""

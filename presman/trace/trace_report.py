@@ -160,14 +160,11 @@ class WaitsCsv:
     def add(self, waits: WaitColumns) -> None:
         """Write waits in their order."""
         ends = map(self._ends.__getitem__, waits.events)
-        self._target.write(
-            "".join(
-                [
-                    f"{next(numbers)},{elapsed},{'' if blocks is None else blocks},{end}"
-                    for (numbers, end), elapsed, blocks in zip(ends, waits.elapsed, waits.blocks, strict=True)
-                ]
-            )
-        )
+        lines = [
+            f"{next(numbers)},{elapsed},{'' if blocks is None else blocks},{end}"
+            for (numbers, end), elapsed, blocks in zip(ends, waits.elapsed, waits.blocks, strict=True)
+        ]
+        self._target.write("".join(lines))
 
 
 # ---- Charts in the terminal

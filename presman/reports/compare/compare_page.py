@@ -58,18 +58,11 @@ def compare_page(found: ComparedWindows, made: datetime) -> str:
     """Return the page; `made` is the present time."""
     title = f"{found.first.database} {found.first.first.astimezone():%Y-%m-%d %H:%M} compared"
     lines = compare_text.shown(found.lines)
-    return page(
-        title,
-        _head(found, made),
-        _differences(found, lines),
-        _plan(found),
-        _latency(found),
-        *(
-            section(f"{name[0].upper()}{name[1:]}", _table(list(own)))
-            for name, own in groupby(lines, key=lambda line: line.section)
-        ),
-        section("What this is based on", element("p", f"{found.method[0].upper()}{found.method[1:]}.")),
-    )
+    parts = [_head(found, made), _differences(found, lines), _plan(found), _latency(found)]
+    for name, own in groupby(lines, key=lambda line: line.section):
+        parts.append(section(f"{name[0].upper()}{name[1:]}", _table(list(own))))
+    method = element("p", f"{found.method[0].upper()}{found.method[1:]}.")
+    return page(title, *parts, section("What this is based on", method))
 
 
 def _head(found: ComparedWindows, made: datetime) -> Markup:

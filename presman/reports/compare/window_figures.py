@@ -275,9 +275,7 @@ def window_figures(
     held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
     for sql_id, of in held.items():
         counts = (min(found.width, len(times) - index * found.width) for index in range(len(of)))
-        series[FigureKey(STATEMENTS, sql_id, "servers held")] = [
-            Value(each, count) for each, count in zip(of, counts, strict=True)
-        ]
+        series[FigureKey(STATEMENTS, sql_id, "servers held")] = list(map(Value, of, counts))
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
     directives = _directives(playback, times[-1], polls.values["servers_target"][-1])
     return WindowFigures(series, histograms, _queued(playback, start, end), directives)
@@ -338,12 +336,8 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
         bins = list(made)
         waits = [sum(each.waits.values()) for each in bins]
         took = [ESTIMATOR * sum(upper * count for upper, count in each.waits.items()) / 1000 for each in bins]
-        series[FigureKey(LATENCY, event, "waits/s")] = [
-            Value(count, each.seconds) for count, each in zip(waits, bins, strict=True)
-        ]
-        series[FigureKey(LATENCY, event, MEAN_WAIT)] = [
-            Value(each, count) for each, count in zip(took, waits, strict=True)
-        ]
+        series[FigureKey(LATENCY, event, "waits/s")] = list(map(Value, waits, (each.seconds for each in bins)))
+        series[FigureKey(LATENCY, event, MEAN_WAIT)] = list(map(Value, took, waits))
     return series
 
 

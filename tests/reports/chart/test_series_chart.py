@@ -62,7 +62,7 @@ def test_of_each_stretch_the_least_and_the_largest_stay() -> None:
 
 def test_a_point_is_in_proportion() -> None:
     scale = ChartScale(100.0, 300.0, [-10.0, 0.0, 10.0, 30.0])
-    assert (scale.bottom, scale.top) == (-10.0, 30.0)
+    assert (scale.levels[0], scale.levels[-1]) == (-10.0, 30.0)
     assert [scale.across(at) for at in (100.0, 150.0, 300.0)] == [
         LEFT,
         LEFT + (WIDTH - LEFT - RIGHT) / 4,
@@ -77,7 +77,7 @@ def test_a_point_is_in_proportion() -> None:
 def test_a_scale_holds_what_is_drawn() -> None:
     found = scale_of(SeriesPanel("cpu", {"A": line(1.0, 8.0), "B": line(-1.0, 2.0, 3.0)}))
     assert (found.start, found.end) == (BEGIN, BEGIN + 20)
-    assert (found.bottom, found.top) == (-2.5, 10.0), "some four steps of 2.25 or more: 2.5"
+    assert (found.levels[0], found.levels[-1]) == (-2.5, 10.0), "some four steps of 2.25 or more: 2.5"
     assert is_nothing(SeriesPanel("cpu", {"A": line(0.0, 0.0), "B": []}))
     assert not is_nothing(SeriesPanel("cpu", {"A": line(0.0, -1.0)}))
 
