@@ -210,10 +210,10 @@ class TableFrame:
         if self._is_unavailable and self.is_brief:
             return [pad(line, width) for line in self._sentence(width)[top : top + height]]
         shown, self._heights = max(0, height - HEADER_LINES), []
+        self._widen(self.rows.shown[top : top + shown])
+        fitted = self.fitted(width)  # also where nothing is shown: keys sort by these columns
         if self.rows.shown and not shown:  # a title and heads without a row tell nothing
             return [pad((), width)] * height
-        self._widen(self.rows.shown[top : top + shown])
-        fitted = self.fitted(width)
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
         lines = [self._title(width, top, shown), pad(((heads, "head"),), width, "head")]
         if not self.rows.shown:
