@@ -211,7 +211,7 @@ class TableFrame:
             return [pad(line, width) for line in self._sentence(width)[top : top + height]]
         shown, self._heights = max(0, height - HEADER_LINES), []
         self._widen(self.rows.shown[top : top + shown])
-        fitted = self.fitted(width)
+        fitted = self.fitted(width)  # also where nothing is shown: keys sort by these columns
         if self.rows.shown and not shown:  # a title and heads without a row tell nothing
             return [pad((), width)] * height
         heads = head_line(fitted, gap_at(width), self.rows.sort_key, descending=self.rows.descending)
