@@ -84,7 +84,7 @@ def test_a_monitor_whose_terminal_is_gone_ends() -> None:
     screen = Screen(command("demo:quiet"), **environment())
     screen.wait_for(b"LIVE")
     process = screen._process
-    os.close(process.fd)
+    process.fileobj.close()  # by its own object: the number of the file may be that of another one later
     end = time.monotonic() + 20
     while process.isalive():
         assert time.monotonic() < end

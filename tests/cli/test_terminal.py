@@ -161,7 +161,7 @@ def test_where_the_terminal_is_taken_away_it_ends_without_a_word(tmp_path: Path,
     screen = Screen(["sh", "-c", f"trap 'trap : HUP' HUP; {script}"], **environment())
     screen.wait_for(b"LIVE", b"CPUs used")
     family = psutil.Process(screen.pid).children(recursive=True)
-    os.close(screen._process.fd)
+    screen._process.fileobj.close()  # by its own object: the number of the file may be that of another one later
     until(lambda: (tmp_path / "code").exists() and (tmp_path / "code").read_text(), "it has ended")
     assert ((tmp_path / "code").read_text(), errors.read_text()) == ("129\n", "")
     assert not psutil.wait_procs(family, PATIENCE)[1]
