@@ -514,5 +514,8 @@ def in_words(load: ObservedLoad, change: Change) -> str:
     if kind == "concurrency" and group is not None:
         degree = load.plan.directives[group].parallel_degree_limit_p1
         then = services.at_once(load.rules.target, value), services.degree(load.rules.target, value)
-        return f"concurrency limit of {name} {load.concurrency(group)} -> {then[0]} (degree {degree} -> {then[1]})"
+        more = f", which has room for more than {value}" if then[0] > value else ""
+        return (
+            f"concurrency limit of {name} {load.concurrency(group)} -> {then[0]} (degree {degree} -> {then[1]}{more})"
+        )
     return f"degree limit of {name} -> {value}" if kind == "degree" else f"queue timeout of {name} -> {value} s"

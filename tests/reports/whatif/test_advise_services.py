@@ -116,6 +116,14 @@ def test_twenty_published_statements_under_other_limits() -> None:
     assert all_at_once.slower == pytest.approx(runs), "twice as long is once more"
 
 
+@pytest.mark.parametrize(
+    ("asked", "then"), [(12, "12 (degree 4 -> 4)"), (20, "24 (degree 4 -> 2, which has room for more than 20)")]
+)
+def test_a_limit_of_which_more_comes_than_was_asked_for_says_so(asked: int, then: str) -> None:
+    change = Change("concurrency", MEDIUM, asked)
+    assert in_words(seen(bursts(), plan()), change) == f"concurrency limit of MEDIUM 10 -> {then}"
+
+
 def test_no_run_is_taken_to_be_shorter_and_a_small_statement_stays_small() -> None:
     load = seen([*bursts(), came(4000, 4, 60, group="MEDIUM", limit=80, **OBSERVED)], plan())
     four = frozenset({Change("concurrency", MEDIUM, 4)})
