@@ -313,15 +313,23 @@ def before_first(reading: Reading, snapshot: Snapshot) -> Iterator[DatabaseEvent
             yield DatabaseEvent(each.started, INSTANCE_CHANGED, "", "", f"{_instance(each).name} was started")
 
 
+_ENDS = frozenset({QUEUE_ENDED, ALERT_BETTER, ALERT_ENDED})
+
+
+def is_end(event: DatabaseEvent) -> bool:
+    """Return whether an event is only that something ended or got better, or that a group came away from its limit."""
+    return event.kind in _ENDS or (event.kind == VERDICT_CHANGED and not event.text.endswith("limit"))
+
+
 def beside(
     events: Sequence[DatabaseEvent], at: datetime, direction: int, since: datetime | None = None
 ) -> DatabaseEvent | None:
-    """Return the first event after an instant (1), or the last before it (-1) that is not before `since`."""
+    """Return the first event after an instant (1), or the last before it (-1) that is not before `since`; no ends."""
     if direction > 0:
-        index = bisect_right(events, at, key=attrgetter("at"))
-        return events[index] if index < len(events) else None
-    index = bisect_left(events, at, key=attrgetter("at"))
-    found = events[index - 1] if index else None
+        after = events[bisect_right(events, at, key=attrgetter("at")) :]
+        return next((each for each in after if not is_end(each)), None)
+    before = reversed(events[: bisect_left(events, at, key=attrgetter("at"))])
+    found = next((each for each in before if not is_end(each)), None)
     return found if found is not None and (since is None or found.at >= since) else None
 
 

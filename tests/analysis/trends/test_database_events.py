@@ -14,6 +14,8 @@ from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
 from presman.analysis.readings.group_readings import Verdict
 from presman.analysis.readings.reading import Alert
 from presman.analysis.trends.database_events import (
+    ALERT_BETTER,
+    ALERT_ENDED,
     DIRECTIVE_CHANGED,
     DOWNGRADE,
     INSTANCE_CHANGED,
@@ -305,6 +307,25 @@ def test_the_event_beside_an_instant() -> None:
     assert beside(events, second.at, -1) is first
     assert beside(events, first.at, -1) is None
     assert beside(events, second.at, -1, NOON + timedelta(seconds=11)) is None, "no poll of that time is kept"
+
+
+def test_the_event_beside_an_instant_is_no_end() -> None:
+    """Each of some ends and changes of state between it and the beginning of a queue took one more key."""
+    begins = DatabaseEvent(NOON, QUEUE_BEGAN, "ETL", "", "ETL: 7k36sd695fszu waits")
+    limit = DatabaseEvent(NOON + timedelta(seconds=10), VERDICT_CHANGED, "ETL", "", "ETL: not throttled → at its limit")
+    ends = [
+        DatabaseEvent(NOON + timedelta(seconds=at), kind, "ETL", "", text)
+        for at, kind, text in (
+            (20, ALERT_BETTER, "got better"),
+            (30, ALERT_ENDED, "ended"),
+            (40, VERDICT_CHANGED, "ETL: at its limit → not throttled"),
+            (50, QUEUE_ENDED, "ETL: the queue is empty"),
+        )
+    ]
+    events = [begins, limit, *ends]
+    assert beside(events, NOON + timedelta(seconds=60), -1) is limit
+    assert beside(events, limit.at, -1) is begins
+    assert beside(events, limit.at, 1) is None
 
 
 @cache
