@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
-from presman.analysis.advice.queue_step import lasting_cure, look_at_blocker, queue_step
+from presman.analysis.advice.head_step import lasting_cure, look_at_blocker
+from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import NEWS, found_now, instances_gone, is_wrong, worst_first, wrong

@@ -17,7 +17,7 @@ from presman.analysis.alerts.alert_turns import BEGAN, THERE, AlertTurns
 from presman.analysis.alerts.rule_book import silent_views
 from presman.analysis.plans.plan_changes import SettingWatch, plan_switches
 from presman.analysis.plans.plan_view import NOT_KNOWN, plan_name
-from presman.analysis.readings.group_readings import Verdict
+from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement
 from presman.analysis.totals import downgraded
@@ -53,7 +53,7 @@ _BEFORE = timedelta(days=1)
 """Time before the first poll for which past events in V$ views are listed."""
 
 _CALM = frozenset({Verdict.IDLE, Verdict.NOT_THROTTLED})
-"""Verdicts between which a change is no event: a group that is not throttled works or is idle."""
+"""Verdicts between which a change is no event: a group that is not throttled works or is idle. So are `LIMITED`."""
 
 _LASTING = 6
 """Polls after which a verdict counts: a group close to its limit changes its verdict every few seconds."""
@@ -201,7 +201,7 @@ class EventWatch:
         is_blind = bool(silent_views("cpu_starved", reading))
         for group in reading.cluster_groups():
             key, new = (group.con_id, group.name), group.verdict
-            if is_blind and new is Verdict.THROTTLED:  # whether it gets its due is not known
+            if new is Verdict.PARTLY or (is_blind and new is Verdict.THROTTLED):  # whether it got its due is not known
                 new = Verdict.UNKNOWN
             known = self._verdicts.setdefault(key, _Verdicts(new))
             if new is known.lasting or new is Verdict.UNKNOWN:
@@ -213,7 +213,7 @@ class EventWatch:
             else:
                 known.polls += 1
             if known.polls >= _LASTING and known.since is not None:
-                if not _CALM.issuperset((known.lasting, new)):
+                if not any(each.issuperset((known.lasting, new)) for each in (_CALM, LIMITED)):
                     text = f"{group.title}: {known.lasting.value} → {new.value}"
                     found.append(DatabaseEvent(known.since, VERDICT_CHANGED, group.name, "", text))
                 known.lasting, known.polls = new, 0

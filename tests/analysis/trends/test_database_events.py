@@ -387,6 +387,22 @@ def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls:
     assert [each.at for each in found if each.kind == VERDICT_CHANGED] == begun
 
 
+@pytest.mark.parametrize(
+    ("verdict", "texts"),
+    [
+        (Verdict.NEAR_LIMIT, []),  # a group that works at its limit comes and goes between the two
+        (Verdict.PARTLY, []),  # nobody knows whether it gets its share
+        (Verdict.CONTENDED, ["ETL: at its limit → contended, gets its share"]),
+    ],
+)
+def test_no_event_tells_what_is_the_same_or_not_known(verdict: Verdict, texts: list[str]) -> None:
+    watch, found = EventWatch(), []
+    for number, each in enumerate([Verdict.CAPPED] * 2 + [verdict] * 8, 1):
+        now = readings.reading([readings.group("ETL")._replace(verdict=each)], number=number)
+        found += watch.add(now, snapshot())
+    assert [each.text for each in found if each.kind == VERDICT_CHANGED] == texts
+
+
 def test_a_history_has_when_the_connection_was_lost_in_its_place() -> None:
     history = EventHistory()
     history._keep(DatabaseEvent(NOON + timedelta(seconds=number), "x", "", "", "") for number in (0, 2))

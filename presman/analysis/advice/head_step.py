@@ -1,0 +1,324 @@
+"""Step to take about the head of one queue, where nobody is to be ended for it: what to check, or to wait for.
+
+DO waits for what should end by itself soon, and predicts that the head starts then only if no other queue wants the
+same servers. If holders of servers wait for a session, that session is checked first. A person decides whose work to
+lose, on the tab that lists it. `between` of a step are its words of medium length, the longest first.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from presman.analysis.advice.answers import NO_USE
+from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
+from presman.analysis.advice.ending import refusal, time_left
+from presman.analysis.advice.freeing import no_use
+from presman.analysis.advice.kept import keeps_idle, starts_no_head
+from presman.analysis.advice.step import Step, ToDo
+from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
+from presman.analysis.alerts.queue_alerts import session_words
+from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.forecast_readings import helps_none
+from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
+from presman.base.formats import as_of, counted, duration, in_about, instances_are, listed
+
+_NAMED = 2
+"""The most statements, enough together, that DO lists by name."""
+
+
+def head_step(found: Unblock, reading: Reading) -> ToDo:
+    """Return what to do about one head."""
+    head, name = found.head, queue_name(found.head)
+    if found.blocked:
+        step = look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+        return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
+    if found.doubt is not None and not found.unknown:
+        return _not_known(found.doubt, found, reading)
+    if found.by_forecast and not found.outdated:
+        text, short = (f"wait: {each} {found.by_forecast}" for each in (head_in_words(head), name))
+        return ToDo(Step.WAIT, text, short.partition(", by")[0], "parallel", subject=name)
+    if found.soon is not None and not found.outdated:
+        return _wait_for(found, "should start by itself")
+    if found.itself is not None:
+        text = queues_behind_itself(found.itself)
+        return ToDo(Step.CHANGE, text, f"close the open cursor of {found.itself.who}", "parallel", subject=name)
+    return _too_large(found, reading) if head.cause is Cause.NEVER_FITS else _patience(found, reading)
+
+
+def _not_known(doubt: NotKnown, found: Unblock, reading: Reading) -> ToDo:
+    """Return the step to wait while it is not known what a head is short of."""
+    slowed, who = _slowed_by_io(found, reading), head_in_words(found.head)
+    text = f"wait: {doubt}, so which session to end so that {who} starts is not known either{slowed}"
+    short = f"wait: {doubt.what} is not known"
+    return ToDo(Step.WAIT, text, short, "parallel", subject=queue_name(found.head))
+
+
+def _too_large(found: Unblock, reading: Reading) -> ToDo:
+    """Return what to do about a head that wants more than there is: wait if it is known when the others end.
+
+    A queued statement keeps its degree; only a new run can have a lower one. Limits are parts of the servers of the
+    open instances, so a gone instance comes first.
+    """
+    head = found.head
+    name, who = queue_name(head), head_in_words(head)
+    if head.is_too_large_for_target and found.by_itself:
+        return _wait_for(found, "may start")
+    without = _gone_instances(reading)
+    if head.fits_with:
+        back = f"{instances_are(head.fits_with)} back"
+        text = f"{who} fits again once {back}; else cancel it and run it with a lower DOP, or in another group"
+        short = f"run {name}'s head with a lower DOP, or wait until {back}"
+        return ToDo(Step.CHANGE, text, short, "parallel", subject=name)
+    helps, short = _cure_of_size(head, name, without)
+    of = f", which is that of the instances that are left{without}" if without else ""
+    return ToDo(Step.CHANGE, f"{who} is {head.why}{of}: {helps}", short, "parallel", subject=name)
+
+
+def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
+    """Return what lets a head start that is too large, in full and in short; `without` names gone instances."""
+    lower = f"run {name}'s head with a lower DOP"
+    if head.is_too_large_for_target and head.in_use == 0:
+        helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
+        return helps, f"{lower}: it is {head.why}{without}"
+    if head.is_too_large_for_target:
+        helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
+        return helps, f"{lower}, or wait until no servers are in use{without}"
+    if head.allowed == 0:
+        return "it allows none, so raise the limit", f"raise the limit of {name}: it allows no servers"
+    if head.as_large:
+        starts = f"it may start when {name} holds no servers"
+        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        return helps, f"{lower}, or wait until {name} holds no servers"
+    return "cancel it and run it with a lower DOP, or in another group", f"{lower}: it is {head.why}{without}"
+
+
+def _gone_instances(reading: Reading) -> str:
+    """Return which instances are gone, so that no limit counts their servers, "" without any."""
+    gone = instances_are([each.inst_id for each in reading.gone])
+    return f" without {gone.rpartition(' ')[0]}" if reading.gone else ""
+
+
+def queue_name(head: QueueHead) -> str:
+    """Return the name of a head's queue, that of its group."""
+    return group_title(head) if head.group else "the queue"
+
+
+def head_in_words(head: QueueHead) -> str:
+    """Return the head in words; if several have waited equally long, that it is one of them."""
+    return (
+        f"one of the first {head.equals + 1} of {queue_name(head)}"
+        if head.equals
+        else f"the head of {queue_name(head)}"
+    )
+
+
+def _wait_for(found: Unblock, starts: str) -> ToDo:
+    """Return the step to wait for statements that should end; it predicts a start only without rivals."""
+    name, who, last = queue_name(found.head), head_in_words(found.head), found.by_itself[-1]
+    about, when = in_about(time_left(last)), _when(found, last)
+    text, short = f"wait: {who} may start {about}, {when}", f"wait: {name} may start {about}"
+    if found.rivals:
+        text, short = f"{text}; {want_the_same(found.rivals)}", f"{short}; so may {listed(found.rivals)}"
+    elif found.unsure:
+        text = f"{text}; {found.unsure}"
+    elif found.head.cause is Cause.NEVER_FITS:  # it was seen to start once nothing else ran, but this is not predicted
+        text = f"wait: {who} may start only when no servers are in use, {about}, {when} ({found.head.why})"
+    else:
+        text, short = f"wait: {who} {starts} {about}, {when}", f"wait: {name} {starts.partition(' by ')[0]} {about}"
+    return ToDo(Step.WAIT, text, short, "parallel", subject=name)
+
+
+def _when(found: Unblock, last: RunningStatement) -> str:
+    """Return the end for which to wait."""
+    who = last.who
+    if last.idle is not None:
+        return f"when Oracle ends {who}, idle {last.idle_time} ({last.ended_by})"
+    of = "" if len(found.by_itself) == 1 else f", the last of {len(found.by_itself)},"
+    return f"when {who}{of} {'ends' if found.soon is not None else 'should be done'}"
+
+
+def lasting_cure(reading: Reading) -> str:
+    """Return the setting that would end such sessions in future, "" if it is set or not known to exist."""
+    off = reading.header.idle_blocker_minutes == 0
+    return "; MAX_IDLE_BLOCKER_TIME would end such sessions while statements queue" if off else ""
+
+
+def _patience(found: Unblock, reading: Reading) -> ToDo:
+    """Return the step to wait, with the time if known, or that a person must decide whose work to end."""
+    name, who, cause = queue_name(found.head), head_in_words(found.head), found.head.cause
+    step, text, short = Step.WAIT, "", ""
+    between: list[str] = []
+    if cause is Cause.UNEXPLAINED:
+        step, short = Step.LOOK, f"check what else limits {name}"
+        text = f"check what else limits {who}: the servers it wants are free, yet it is still queued"
+    elif cause in {Cause.BEHIND, Cause.NOT_CHOSEN}:
+        text, short = f"wait: {who} {found.head.sentence}", f"wait: {name}'s head is {cause.value}"
+    elif found.unknown:
+        step, short = Step.LOOK, f"who holds the servers that {name} wants is not known"
+        text = f"find out who holds the servers that {who} wants: {found.unknown}"
+    elif found.outdated:
+        text = f"wait: which session to end so that {who} starts is not known: {found.outdated} did not answer"
+        short = f"wait: {found.outdated} did not answer"
+    elif found.by_itself:
+        return _wait_for(found, "can start")
+    elif found.refused is not None:
+        text = short = f"wait: {refused_holder(found.refused)}"
+    elif (late := next((each.statement for each in found.candidates if each.statement.overdue), None)) is not None:
+        short = f"{late.who} should have ended by now but still runs"
+        text = f"{short}, so when {who} starts is not known: {_wait_or_decide(found, reading)}"
+        short = f"wait: {short}"
+    elif any(each.idle is not None for each in reading.running):
+        text, short, only_waits = _idle_holder(found, reading)
+        between = [] if short == _shortly(found) else [only_waits]
+    else:
+        text, short, *between = _nobody_idle(found, reading)
+    if short == _shortly(found):
+        between += _decided(found, reading)
+    return ToDo(step, text, short, "parallel", subject=name, between=tuple(between))
+
+
+def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
+    """Return the advice where all that hold servers work, in full, in short, and between."""
+    who, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
+    if found.may_end and not found.turns:
+        can = "may" if found.rivals or found.unsure else "can"
+        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
+        return f"{text}{slowed}", short, text, f"{short}, and then {queue_name(found.head)} {can} start"
+    text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
+    return f"{text}{slowed}", _shortly(found), text
+
+
+def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
+    """Yield shorter words than the full ones of a step to wait or to decide, the longest first."""
+    whole, ends, name = _wait_or_decide(found, reading), _ends_offered(found), queue_name(found.head)
+    if not ends:
+        yield f"{whole} for {name}"
+        return
+    yield whole
+    yield f"wait, or{whole.partition(', or')[2]}"
+    can = "may" if found.rivals else "can"
+    yield f"wait, or {ends} (you decide): {name} {can} start{_work_lost(_answer(found))}"
+
+
+def _wait_or_decide(found: Unblock, reading: Reading) -> str:
+    """Return the advice to wait, with the forecast time, or to decide about what TO START IT names, with the effect."""
+    starts, ends = found.head.statement.starts, _ends_offered(found)
+    has_forecast = starts is not None and reading.forecast is not None and not reading.forecast.record.is_poor()
+    low, high = (starts.low, starts.high) if starts is not None and has_forecast else (None, None)
+    wait = "wait" if low is None else f"wait (it should start in {duration(low)}-{duration(high)}, by its forecast)"
+    if not (ends := _ends_offered(found)):
+        return f"{wait}, or decide whose work to end"
+    can = "may" if found.rivals else "can"
+    then = f"then {head_in_words(found.head)} {can} start{_work_lost(_answer(found))}"
+    return f"{wait}, or decide whether to {ends}: {then}"
+
+
+def _answer(found: Unblock) -> list[Candidate]:
+    """Return the candidates that TO START IT names first, [] if it names none."""
+    first = next(iter(found.answers), ())
+    return [each for each in found.candidates if each.statement in first]
+
+
+def _ends_offered(found: Unblock) -> str:
+    """Return what the commands do to the candidates that TO START IT names first, "" if it names none.
+
+    A session is ended if it executes nothing that could be cancelled; otherwise its statement is cancelled.
+    """
+    answer = _answer(found)
+    words: list[str] = []
+    for before, each in zip([None, *answer], answer[:_NAMED], strict=False):
+        is_same = before is not None and before.verb == each.verb
+        words.append(each.statement.who if is_same else f"{each.verb} {each.statement.who}")
+    more = [counted(len(answer) - _NAMED, "other")] if len(answer) > _NAMED else []
+    return listed([*words, *more])
+
+
+def _work_lost(answer: Sequence[Candidate]) -> str:
+    """Return whose work is lost if they are ended: "" if all are users' idle sessions."""
+    busy = [each.statement.who for each in answer if each.statement.idle is None or each.statement.kind is not None]
+    if not busy:
+        return ""
+    of = busy[0] if len(busy) == 1 else f"{len(busy)} of them"
+    work = "that work" if len(busy) == len(answer) else f"the work of {of}"
+    return f", and {work} is lost"
+
+
+def _shortly(found: Unblock, otherwise: str = "") -> str:
+    """Return the advice in short, `otherwise` if TO START IT names none."""
+    otherwise = otherwise or f"wait, or decide whose work to end for {queue_name(found.head)}"
+    return f"wait, or {ends}: you decide" if (ends := _ends_offered(found)) else otherwise
+
+
+def _slowed_by_io(found: Unblock, reading: Reading) -> str:
+    """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
+    held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
+    pdb = next((each for each in held if each.con_id == found.head.con_id), None)
+    if pdb is None:
+        return ""
+    return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
+
+
+def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str, str]:
+    """Return why DO names no idle holder to be ended, in full, in short, and between.
+
+    The screen shows each idle holder, so DO mentions one and what its end would do.
+    """
+    name = group_title(found.head)
+    idle = [each for each in found.candidates if each.statement.idle is not None]
+    helping = [each for each in idle if name not in no_use(each.statement, reading)]
+    chosen = found.candidates[: found.needed]
+    if chosen and all(each in helping for each in chosen):
+        return _idle_answer(found, next((each for each in chosen if each.objection), chosen[0]), reading)
+    if helping:
+        return _idle_beside_others(found, helping[0], reading)
+    every = (each for each in reading.running if each.idle is not None)
+    return _idle_elsewhere(found, max(every, key=lambda each: (each.servers, each.idle or 0.0)), reading)
+
+
+def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str, str]:
+    """Return the advice to wait although the end of idle holders would let the head start, and why."""
+    each = candidate.statement
+    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
+    why = why or candidate.why_not
+    idle = f"idle {each.idle_time}"
+    text = f"wait: {keeps} that {head_in_words(found.head)} could use; {why}"
+    return f"{text}{lasting_cure(reading)}", f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}", text
+
+
+def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str, str]:
+    """Return what an idle holder keeps of what the head is short of, if its end alone is not enough.
+
+    What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
+    predicted.
+    """
+    each, name = candidate.statement, queue_name(found.head)
+    short = f"wait: ending {each.who} may not help {name}"
+    none_start = starts_no_head(each, [group_title(found.head)], reading)
+    if helps_none(candidate.effect):
+        why = f"{NO_USE}, so waiting is as good"
+    elif none_start and candidate.frees == candidate.perhaps:
+        lacking = none_start.partition(", so")[0]
+        why, short = none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
+    else:
+        why = "whether the queue counts its servers here is not known"
+    text = f"{keeps_idle(each)}; {why}"
+    return f"{text}; {_wait_or_decide(found, reading)}", _shortly(found, short), f"wait: {text}"
+
+
+def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str, str]:
+    """Return that the head could not use the servers of an idle holder."""
+    cause = no_use(each, reading).get(group_title(found.head), "")
+    useless = f"ending it would not let {head_in_words(found.head)} start"
+    why = refusal(each) or f"{useless}{f': {cause}' if cause else ''}"
+    text = f"{keeps_idle(each)}, but {why}; {_wait_or_decide(found, reading)}"
+    short = _shortly(found, f"wait: ending {each.who} does not let {queue_name(found.head)} start")
+    return text, short, f"wait: {keeps_idle(each)}, but {refusal(each) or useless}"
+
+
+def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
+    """Return the step to check first the session that a holder of servers waits for."""
+    who = session_words(held.blocker, reading) or f"session {held.blocker}"
+    age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
+    waits, holds = f"{held.who} waits for it", f" and holds {counted(held.servers, 'server')}"
+    text, short = (f"look at {who}: {as_of(words, age)}" for words in (waits + holds, waits))
+    return ToDo(Step.LOOK, text, short, "top", subject=name)
