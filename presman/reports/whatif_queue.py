@@ -92,8 +92,8 @@ class PresentLimits(Struct, frozen=True):
     def limits(self, first: Group | None) -> Iterator[PlanLimit]:
         """Yield the limits that can be changed: of the `first` group, the target, then of other groups by activity."""
         plan, target = self.load.plan, self.load.rules.target
-        places = {group: index for index, group in enumerate(self.titles)}
-        groups = sorted(plan.directives, key=lambda group: (group != first, places.get(group, len(places))))
+        ranks = {group: index for index, group in enumerate(self.titles)}
+        groups = sorted(plan.directives, key=lambda group: (group != first, ranks.get(group, len(ranks))))
         of_group = self._of_service if plan.autonomous else self._of_group
         limits = [limit for group in groups for limit in of_group(group)]
         yield from (limit for limit in limits if limit.knob[1] == first)
@@ -324,12 +324,12 @@ class QueueCourses:
         """
         model = self.forecast_basis.model
         pairs = self._pairs(under(model.now, load, choice))
-        places = {each.executing(): index for index, each in enumerate(model.waiting)}
+        indexes = {each.executing(): index for index, each in enumerate(model.waiting)}
         found: list[ChangedStart] = []
         for _, queue in groupby(sorted(reading.queue, key=forecaster.queue_of), forecaster.queue_of):
             first: ChangedStart | None = None
             for alike in forecaster.together(queue):
-                own = [_starts_at(pairs, places.get(row.executing())) for row in alike]
+                own = [_starts_at(pairs, indexes.get(row.executing())) for row in alike]
                 now, then = (self._starts([pair[way] for starts in own for pair in starts]) for way in (0, 1))
                 changed = [self._change(row, starts, now, then, first) for row, starts in zip(alike, own, strict=True)]
                 found, first = found + changed, changed[-1]

@@ -189,18 +189,18 @@ def _held(group: GroupReading) -> str:
 
 @once
 def in_order(reading: Reading) -> Mapping[tuple[int, str], int]:
-    """Return the places of the queues (container and group): that of DO comes first, then the most urgent."""
+    """Return the ranks of the queues (container and group): that of DO comes first, then the most urgent."""
     step = to_do(reading)
     about = step.subject if step is not None and step.tab == "parallel" else ""
     heads = sorted(reading.heads, key=lambda head: (group_title(head) != about, urgency(head)))
-    return {(head.con_id, head.group): place for place, head in enumerate(heads)}
+    return {(head.con_id, head.group): rank for rank, head in enumerate(heads)}
 
 
 @once
 def queue_rows(moment: Moment) -> tuple[QueuedStatement, ...]:
     """Return the queue, identical statements in one row unless they are unfolded."""
-    choices, places = moment.choices, in_order(moment.reading)
-    rows = sorted(moment.reading.queue, key=lambda row: places.get((row.con_id, row.group), len(places)))
+    choices, ranks = moment.choices, in_order(moment.reading)
+    rows = sorted(moment.reading.queue, key=lambda row: ranks.get((row.con_id, row.group), len(ranks)))
     return tuple(rows) if choices.plain or choices.unfolded else collapse_queue(rows)
 
 
