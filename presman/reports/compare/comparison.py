@@ -372,8 +372,8 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
 
 def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
     recording, playback, start, end, polls, twice, goals = found
-    window = figures.window_figures(playback, start, end, polls, sql_ids)
     newest = _last_reading(playback, start, end)
+    window = figures.window_figures(playback, start, end, polls, sql_ids, newest)
     name = figures.NOT_KNOWN if newest is None else plan_name(newest)
     plan = None if name == figures.NOT_KNOWN else name
     notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
