@@ -147,5 +147,5 @@ class _Progress:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _NOTE_EVERY
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
-            best_wait = f"{self._goal.percentile} of {self._goal.group} {wait}"
+            best_wait = f"{self._goal.percentile} wait {wait} of what the search sees of {self._goal.group}"
             console.note(f"{replayed} choices replayed, best so far: {best_wait}; Ctrl-C keeps it")
