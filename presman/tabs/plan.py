@@ -143,9 +143,9 @@ TAB = Tab(
     ),
     for_text=(Rows(PLAN, elsewhere),),
     notes=(
-        "`min` is the guaranteed minimum when all groups are busy, `now CPU` the entitlement among the groups with "
+        "`min` is the guaranteed minimum when all groups are busy, `entitled` the entitlement among the groups with "
         "demand since the last poll. Limits are in CPUs and in servers, the directive's percent in "
-        "brackets.",
+        "brackets: of all CPUs or the CPU limit above, and of the servers target.",
         "v shows the next plan and its differences from the active one; after the last it shows the active plan again.",
     ),
     keys=(Key("next_plan", "v", "v", "next plan", "Show the next plan, and what it would change."),),

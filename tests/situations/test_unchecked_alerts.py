@@ -187,7 +187,7 @@ def test_it_neither_ends_nor_rings_anew() -> None:
 
 
 def test_that_a_view_fell_silent_is_no_change_of_a_groups_state() -> None:
-    """Events had `BATCH: no share while others run → throttled, share not known`."""
+    """Events had `BATCH: no share while others run → throttled, cause not known`."""
     watch = EventWatch()
     for reading in read(dict.fromkeys(range(2, 10), (PLAN,)), number=10):
         events = watch.add(reading, polls("throttled", 10)[reading.number - 1])
