@@ -1,7 +1,7 @@
 """`presman advise`: searches, by replays, for the directives that would have met the goals of service."""
 
 import time
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from presman import __version__
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
-from presman.base.errors import InputError, did_you_mean
+from presman.base.errors import did_you_mean
 from presman.base.formats import duration
 from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
@@ -47,7 +47,7 @@ def arguments() -> Parser:
     )
     add_observed(parser)
     words = f"the goal to meet; may be repeated: {EXAMPLES}".replace("%", "%%")
-    option(parser, "--goal GOAL", words, type=_goal, action="append")
+    option(parser, "--goal GOAL", words, type=parse_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
     words = (
         f"which of {','.join(KINDS)} (default the first four); a lower degree makes statements run longer, a timeout "
@@ -60,23 +60,16 @@ def arguments() -> Parser:
     return parser
 
 
-def _goal(text: str) -> Goal:
-    try:
-        return parse_goal(text)
-    except InputError as error:
-        raise ArgumentTypeError(str(error)) from None
-
-
 def _kinds(text: str) -> tuple[str, ...]:
     words = [word.strip().lower() for word in text.split(",")]
     for word in words:
         if word in _CPU_LIMIT_NAMES:
-            raise ArgumentTypeError(
+            raise ValueError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
                 "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
             )
         if word not in EVERY_KIND:
-            raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, EVERY_KIND)}")
+            raise ValueError(f"unknown {word!r}, {did_you_mean(word, EVERY_KIND)}")
     return tuple(kind for kind in EVERY_KIND if kind in words)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -29,8 +29,8 @@ def _minutes(text: str) -> float:
     """Read a number of minutes, or a duration with its unit."""
     try:
         return some_seconds(text if text[-1:].isalpha() else f"{text}m") / 60
-    except ArgumentTypeError:
-        raise ArgumentTypeError(f"{text!r} is not a number of minutes above 0, three years at most") from None
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number of minutes above 0, three years at most") from None
 
 
 def arguments() -> Parser:

@@ -7,10 +7,11 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+from presman.base.errors import OneOf
 from presman.base.private_files import replace_private
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser, option
+from presman.cli.parser import Parser, command_parser, option
 
 SHELLS = Path(__file__).parents[1] / "shell"
 FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, Member, by_trouble, is_seen
-from presman.base.errors import InputError
+from presman.base.errors import InputError, OneOf
 from presman.base.formats import counted
 from presman.base.private_files import is_folder
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import make_room
-from presman.cli.parser import OneOf, Parser, add_allow_actions, command_parser, option, seconds, some_seconds
+from presman.cli.parser import Parser, add_allow_actions, command_parser, option, seconds, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config

@@ -1,7 +1,7 @@
 """One reading of a database, reported at once: `presman once`, `alerts`, `lint` and `why`."""
 
 import re
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from datetime import timedelta
 
 from presman.analysis.alerts.judge import Judge
@@ -188,7 +188,7 @@ def why_arguments() -> Parser:
 
 def _who(text: str) -> str:
     if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
-        raise ArgumentTypeError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
+        raise ValueError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
     return text
 
 

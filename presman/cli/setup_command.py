@@ -2,9 +2,10 @@
 
 from argparse import Namespace
 
+from presman.base.errors import OneOf
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser, option
+from presman.cli.parser import Parser, command_parser, option
 from presman.cli.settings import describe, load, resolve, sample
 
 

@@ -207,7 +207,7 @@ def _replaced(name: str) -> Iterator[TextIO]:
 def _event_name(text: str) -> str:
     name = " ".join(text.split())
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise argparse.ArgumentTypeError("an event name is 1 to 120 printable characters")
+        raise ValueError("an event name is 1 to 120 printable characters")
     return name
 
 

@@ -1,7 +1,7 @@
 """`presman whatif`: reads or collects arrivals, and replays them as observed and under other limits."""
 
 import math
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -67,13 +67,13 @@ def add_observed(parser: Parser) -> None:
 
 
 def _minutes(text: str) -> float:
-    """Read a number of minutes. Raises ArgumentTypeError unless it is above zero and at most a week."""
+    """Read a number of minutes. Raises ValueError unless it is above zero and at most a week."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0 < value <= 7 * 24 * 60:
-        raise ArgumentTypeError(f"{text!r} is not a number of minutes above 0, at most 10080 (a week)")
+        raise ValueError(f"{text!r} is not a number of minutes above 0, at most 10080 (a week)")
     return value
 
 

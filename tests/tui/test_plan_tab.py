@@ -23,7 +23,7 @@ from presman.tabs.io import io_source
 from presman.tabs.parts import Moment
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
-from presman.tui.panels.plan_panel import PlanPanel
+from presman.tui.panels.shared_panel import PlanPanel
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
