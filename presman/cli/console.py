@@ -1,19 +1,14 @@
 """Console: standard output for data, standard error for messages; no encoding, full disk or closed pipe crashes it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress
 from io import RawIOBase, TextIOWrapper
-from typing import TYPE_CHECKING, TextIO
+from typing import Protocol, TextIO
 
 from presman.base.log_event import Level, LogEvent
 from presman.base.text import clean
 from presman.cli.exit_codes import OUTPUT, Failure
-
-if TYPE_CHECKING:
-    from presman.cli.event_log import EventLog
 
 
 def prepare() -> None:
@@ -67,10 +62,20 @@ def show(text: str) -> None:
     put(text)
 
 
-_log: EventLog | None = None
+class Log(Protocol):
+    """A log that takes the messages instead of standard error."""
+
+    def write(self, event: LogEvent) -> bool:
+        """Write an event; return whether the log is enough, so that standard error need not have it."""
+
+    def close(self) -> None:
+        """Close the file. Never raises."""
 
 
-def log_to(log: EventLog | None) -> None:
+_log: Log | None = None
+
+
+def log_to(log: Log | None) -> None:
     """Send messages to a log from now on, or to standard error if it is None; the previous log is closed."""
     global _log
     before, _log = _log, log
