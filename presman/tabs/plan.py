@@ -145,7 +145,7 @@ TAB = Tab(
     notes=(
         "`min` is the guaranteed minimum when all groups are busy, `entitled` the entitlement among the groups with "
         "demand since the last poll. Limits are in CPUs and in servers, the directive's percent in "
-        "brackets: of all CPUs or the CPU limit above, and of the servers target.",
+        "brackets: of all CPUs or the limit above it, and of the servers target.",
         "v shows the next plan and its differences from the active one; after the last it shows the active plan again.",
     ),
     keys=(Key("next_plan", "v", "v", "next plan", "Show the next plan, and what it would change."),),

@@ -436,3 +436,13 @@ async def test_instances_side_by_side_are_for_a_database_that_has_several(base: 
         await acting.show(latencies(1, base), latencies(2, base))
         for key in "1278":
             assert ("Inst" in await acting.press(key)) is is_there, key
+
+
+@acted
+async def test_a_map_without_room_is_no_title_without_rows() -> None:
+    async with playing("mixed", (60, 15)) as (acting, polls):
+        await polls(3)
+        screen = await acting.press("7")
+        assert "Intensity has no room here: m gives it the whole tab" in screen
+        assert "Intensity: " not in screen
+        assert "Intensity: " in await acting.press("m")
