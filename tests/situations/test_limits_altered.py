@@ -13,6 +13,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import silent_views
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
@@ -158,3 +159,26 @@ def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path)
     readings = course(tmp_path, low.format(hold="12h", limit=50) + silence, 60)
     assert readings[0].heads[0].never_starts
     assert not any(head.never_starts for reading in readings[3:] for head in reading.heads)
+
+
+def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None:
+    """Without the directives V$RSRCMGRMETRIC shows the limit: DO said to end the idle holder by that of before."""
+    never = SILENT.replace("5s", "0s")
+    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + never, 120)
+    assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]
+    assert [ended(each) for each in readings] == [[]] * len(readings)
+    (found,) = unblock(readings[5])
+    why = "how many servers REP may hold since the last full minute is not known (GV$RSRCMGRMETRIC of 0:15 ago)"
+    assert found.sentence == f"ending one idle holder frees the 16 servers with which it may start; but {why}"
+    step = to_do(readings[5])
+    assert step is not None
+    assert step.text == f"wait: IDLER 1:201 keeps 16 servers that the head of REP could use; {why}"
+
+
+def test_too_large_for_the_limit_of_the_last_full_minute_is_not_never(tmp_path: Path) -> None:
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
+    low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
+    readings = course(tmp_path, low.format(hold="12h", limit=50) + SILENT.replace("5s", "0s"), 60)
+    assert readings[1].heads[0].cause is Cause.NEVER_FITS
+    assert not any(head.never_starts for reading in readings for head in reading.heads)

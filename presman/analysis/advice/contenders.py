@@ -87,7 +87,7 @@ class Unblock(Struct, frozen=True):
     `rivals` are the groups that want the same servers and may get them first, with as many servers as are free now.
     `turns` are the queues that take turns for the servers whatever is free, including the head's own; () without
     others. `order` says which of them is first, as far as presman knows. `unsure` says that another statement of its
-    own queue may be first and want more, "" if not. `itself` is a statement of the head's own session that holds
+    own queue may be first and want more, or that a limit is known for the last full minute only, "" if not. `itself` is a statement of the head's own session that holds
     servers which the head is short of: the session is queued behind itself. `unknown` is why the holders of servers are
     not known, "" if they are. `in_vain` are the rivals that may be served first and want more than becomes free, so
     that no statement would start. `effect` is what the ends of all needed statements together would do to the whole

@@ -27,6 +27,7 @@ from presman.analysis.parallel.server_pools import (
     budget_of,
     counts_servers,
     is_target_known,
+    limit_by_metric,
     old_limit,
     pools,
     together,
@@ -128,7 +129,7 @@ class Queues(NamedTuple):
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
         if view := why_limit_unknown(key, self.facts, inst_id):
             yield NotKnown(f"how many servers {group} may hold", view)
-        elif old := old_limit(key, self.facts, inst_id):
+        elif old := old_limit(key, self.facts, inst_id) or limit_by_metric(key, self.facts, self.budgets, inst_id):
             yield old
 
     def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
