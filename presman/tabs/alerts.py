@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, is_wrong, worst_first, wrong
 from presman.analysis.readings.reading import Alert, Evidence, Reading, UnansweredQuery
-from presman.base.formats import AS_OF, counted
+from presman.base.formats import counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState
@@ -86,7 +86,7 @@ _PLURAL = re.compile(r"\b(\w+?)s?\b")
 
 def kind_of(alert: Alert) -> tuple[str, str]:
     """Return the subject of an alert without its figures and its age; names that contain digits are kept."""
-    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short.partition(f" ({AS_OF}")[0]))
+    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.bare().short))
 
 
 class AlertNews:

@@ -59,12 +59,14 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
     facts += [("   in use ", "dim"), (in_use, "")]
     target, equals, parts = header.target.partition(" = ")
-    if in_queue == in_use == count(pool.in_use):
+    if pool.counted is None:
+        facts.append(("  target ", "dim"))
+    elif in_queue == in_use == count(pool.in_use):
         facts.append((" of target ", "dim"))
     else:
         facts += [("  against the target ", "dim"), (in_queue, ""), (" of ", "dim")]
     facts += [(target, ""), (f"{equals}{parts}", "dim")]
-    facts += [("  max ", "dim"), (count(pool.maximum), "")]
+    facts += [("  max ", "dim"), (as_of(count(pool.maximum), reading.age_of("V$SYSTEM_PARAMETER")), "")]
     if reading.unmanaged_servers:
         outside = f"   {count(reading.unmanaged_servers)} in use that no group counts"
         facts += [(outside, "note"), (_uncounted(reading), "note")]

@@ -1,5 +1,7 @@
 """Servers that an idle holder keeps while queues take turns: which queues want them, and what its end starts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +17,19 @@ NOT_ENOUGH_NOW = "ending it alone is not enough now"
 """What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
 
 
+class Told(NamedTuple):
+    """What the end of an idle holder is known to do: in full, beside the names of the queues, and in brief."""
+
+    full: str
+    beside: str
+    brief: str
+
+    @classmethod
+    def alike(cls, words: str) -> Told:
+        """Return the same words for all, "" if it is not known."""
+        return cls(words, words, words)
+
+
 class Kept(NamedTuple):
     """The queues taking turns that want what an idle holder keeps, as names and in words.
 
@@ -26,7 +41,7 @@ class Kept(NamedTuple):
     queues: list[str]
     words: str
     doubt: str
-    starts: str
+    starts: Told
 
 
 def keeps_idle(each: RunningStatement) -> str:
@@ -43,8 +58,8 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     useless = {*no_use(each, reading), *([own] if doubt else [])}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
-    starts = starts_no_head(each, queues, reading)
-    if not starts:
+    starts = Told.alike(starts_no_head(each, queues, reading))
+    if not starts.full:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
     return Kept(queues, words, doubt, starts)
 
@@ -80,7 +95,7 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
 
 def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
-    heads = [head for head in reading.heads if group_title(head) in names]
+    heads = [head for head in reading.heads if group_title(head) in names and head.not_known is None]
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
@@ -90,7 +105,7 @@ def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Readin
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
     """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
-    short = _still_short(held, head, reading) if held else 0
+    short = _still_short(held, head, reading) if held and head.not_known is None else 0
     return f"; {_lacks(group_title(head), short)}, so that alone is not enough now" if short else ""
 
 
@@ -98,7 +113,7 @@ def _lacks(name: str, servers: int) -> str:
     return f"{name} is short by {servers}"
 
 
-def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:
+def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> Told:
     """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
 
     It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
@@ -106,16 +121,19 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
     if not is_open or any(head.not_known for head in heads):
-        return ""
+        return Told.alike("")
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
     short = [(group_title(head), _still_short([each], head, reading)) for head in heads]
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
-        some = "ending it starts at least one of their heads, and the plan decides which"
-        return some if certain else "ending it is enough for one of them"
+        if not certain:
+            return Told.alike("ending it is enough for one of them")
+        one, which = "ending it starts at least one", "and the plan decides which"
+        return Told(f"{one} of their heads, {which}", f"{one} of the heads, {which}", f"{one} head")
     if not enough or len(enough) + len(lacking) < len(heads):
-        return ""
-    return f"ending it is enough for {listed(enough)}, but {listed(lacking)}; the plan decides which is first"
+        return Told.alike("")
+    some = f"ending it is enough for {listed(enough)}, but {listed(lacking)}"
+    return Told.alike(f"{some}; the plan decides which is first")._replace(brief=some)
 
 
 def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:

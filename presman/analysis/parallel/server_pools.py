@@ -56,7 +56,7 @@ class ServerLimit(NamedTuple):
 
     `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
     of the held servers the limit counts, if that view has no values: the limit may count none of them. `age` is how old
-    the number held is, None if it is of the poll.
+    the number held is, `limit_age` how old the limit is, None if it is of the poll or proves as much.
     """
 
     owner: str
@@ -67,6 +67,7 @@ class ServerLimit(NamedTuple):
     group: str = ""
     uncounted: str = ""
     age: float | None = None
+    limit_age: float | None = None
 
     @property
     def free(self) -> int:
@@ -75,9 +76,10 @@ class ServerLimit(NamedTuple):
 
     def __str__(self) -> str:
         if self.uncounted:
-            limit = f"the limit of {self.owner}, {self.allowed}{self.part},"
+            limit = f"the limit of {self.owner}, {as_of(str(self.allowed), self.limit_age)}{self.part},"
             return f"which of the {counted(self.held, 'server')} held {limit} counts is not known ({self.uncounted})"
-        return as_of(f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}", self.age)
+        allowed_then = as_of(f"{self.allowed} allowed", self.limit_age)
+        return as_of(f"{self.owner} holds {self.held} of {allowed_then}{self.part}", self.age)
 
 
 def pools(facts: Facts) -> dict[int, ServerPool]:
@@ -329,12 +331,30 @@ def old_limit(key: Key, facts: Facts, inst_id: int) -> NotKnown | None:
         return None
     of_container = [CdbPlanDirective] if key[0] > SEED and facts.plans.inside is None else []
     for record in (facts.plans.books.record_of(key[0]), *of_container):
-        section = facts.snapshot.section(record)
-        age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
-        if age > OLD_LIMIT or facts.snapshot.age_if_late(record):
-            view = view_of(facts.snapshot, record)
-            return NotKnown(f"how many servers {key[1]} may hold now", view, age)
+        if (age := _age_if_old(record, facts)) is not None:
+            return NotKnown(f"how many servers {key[1]} may hold now", view_of(facts.snapshot, record), age)
     return None
+
+
+def _age_if_old(record: RecordType, facts: Facts) -> float | None:
+    """Return how old the rows of a view of limits are if they prove nothing, else None."""
+    section = facts.snapshot.section(record)
+    age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
+    return age if age > OLD_LIMIT or facts.snapshot.age_if_late(record) else None
+
+
+def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBudget]) -> float | None:
+    """Return how old the limit of a container is if it may have changed since it was read, None if not."""
+    if _is_by_metric_only(facts, con_id, found[ROOT].target):
+        return _of_last_minute("", PdbMetric, facts).age
+    return None if facts.plans.inside is not None else _age_if_old(CdbPlanDirective, facts)
+
+
+def group_limit_age(key: Key, facts: Facts, inst_id: int) -> float | None:
+    """Return the same of the limit of a group."""
+    if not _has_directives(key, facts, inst_id):
+        return _of_last_minute("", GroupMetric, facts).age
+    return _age_if_old(facts.plans.books.record_of(key[0]), facts)
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:
