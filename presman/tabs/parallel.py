@@ -71,7 +71,8 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
         outside = f"   {count(reading.unmanaged_servers)} in use that no group counts"
         facts += [(outside, "note"), (_uncounted(reading), "note")]
     if reading.monitor_servers:
-        facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
+        monitors = as_of(counted(reading.monitor_servers, "server"), reading.age_of("V$PX_PROCESS"))
+        facts.append((f"   monitors: {monitors}", "dim"))
     if reading.statements_to_come:
         facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
     return (*facts, *_downgrades(reading, watch))
@@ -84,13 +85,14 @@ def _uncounted(reading: Reading) -> str:
     """
     counts = Counted.of(reading)
     outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
+    held_then = reading.age_of("V$PX_SESSION")
     if sum(each.servers for each in outside) == reading.unmanaged_servers:
-        return f": {_named(outside, 'and')}"
+        return as_of(f": {_named(outside, 'and')}", held_then)
     maybe = [each for each in reading.running if counts.of_statement(each, everybody=False) is None]
     maybe.sort(key=lambda each: each.idle is None)
     if not outside and not maybe:
         return " (statements that did not queue, GV$ queries)"
-    return f": perhaps {_named([*outside, *maybe], 'or')}"
+    return as_of(f": perhaps {_named([*outside, *maybe], 'or')}", held_then)
 
 
 def _named(statements: Sequence[RunningStatement], last: str) -> str:

@@ -13,6 +13,7 @@ from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.trends import Watch
 from presman.base.formats import duration
 from presman.figures.drawing.lines import plain
+from presman.output.text_report import servers
 from presman.tabs.parallel import queue_line
 from tests.situations.silence import Course, polls_without, silent
 
@@ -79,7 +80,7 @@ def test_who_waits_for_a_blocker_is_dated_like_what_he_holds(tmp_path: Path) -> 
     step, age = to_do(reading), duration(reading.late[0].age)
     assert step is not None
     assert f"ETL 1:205 waits for it and holds 10 servers (as of {age} ago)" in step.text
-    assert step.short.endswith(f"waits for it as of {age} ago")
+    assert step.short.endswith(f"waits for it (as of {age} ago)")
 
 
 def alert_of(key: str, reading: Reading) -> Alert:
@@ -139,3 +140,17 @@ def test_a_limit_inside_a_container_is_as_old_as_that_of_the_container(tmp_path:
     age = duration(reading.age_of("DBA_CDB_RSRC_PLAN_DIRECTIVES"))
     (head,) = reading.heads
     assert f" of 36 allowed as of {age} ago (75 % of 48); how many servers REPORTING may hold now " in head.sentence
+
+
+def test_the_gauge_of_servers_has_the_age_of_its_view(tmp_path: Path) -> None:
+    """`once` and the top line gave the last number of before; tab 4 had its age."""
+    _, reading = course(tmp_path, "holders", "V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER", polls=30)[-1]
+    used, most = (duration(reading.age_of(view)) for view in ("V$PX_PROCESS_SYSSTAT", "V$SYSTEM_PARAMETER"))
+    assert servers(reading) == f"servers 58 in use as of {used} ago of target 64, max 96 as of {most} ago"
+
+
+def test_who_held_what_no_group_counts_has_the_age_of_the_holders(tmp_path: Path) -> None:
+    _, reading = course(tmp_path, "storm", "V$PX_SESSION", polls=6)[-1]
+    line = plain(queue_line(reading, Watch()))
+    assert " in use that no group counts: " in line
+    assert line.partition("MARTIN 1:")[2].endswith(f" as of {duration(reading.age_of('V$PX_SESSION'))} ago")
