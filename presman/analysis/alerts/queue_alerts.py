@@ -123,8 +123,7 @@ def idle_holders(reading: Reading) -> list[Alert]:
     if not idle:
         return []
     held, (by_list, by_servers) = sum(statement.servers for statement in idle), _where_old(reading)
-    ago = AGO if by_list else ""
-    who = _first_three([f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {_idle(s)}{ago})" for s in idle])
+    who = _first_three([_idle_in_words(each, AGO if by_list else "") for each in idle])
     longest = max(statement.idle or 0.0 for statement in idle)
     keep = f"keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
     short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"
@@ -133,8 +132,9 @@ def idle_holders(reading: Reading) -> list[Alert]:
     return [Alert("warn", IDLE, text, short, "idle_holder", amount=longest)]
 
 
-def _idle(statement: RunningStatement) -> str:
-    return duration(statement.idle) if statement.idle_known else "an unknown time"
+def _idle_in_words(each: RunningStatement, ago: str) -> str:
+    time = f"{duration(each.idle)}{ago}" if each.idle_known else "an unknown time"
+    return f"{each.user} {each.inst_id}:{each.sid},{each.serial} ({each.servers}, idle {time})"
 
 
 def _where_old(reading: Reading) -> tuple[str, str]:

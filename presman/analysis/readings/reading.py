@@ -214,12 +214,13 @@ class Alert(NamedTuple):
     `key` names the rule that found it and stays the same across releases. `subject` is what it is about (a group, a
     container, an instance, "" for the database); key and subject identify it from poll to poll. `amount` is compared
     with thresholds, in the rule's unit; None if the rule has no amount. `between` are sentences for lines that are too
-    short for `text` or even `short`, longest first. `words`, `brief` and `others` are these three without the age. If
-    it cannot be checked, all of it is as old, and `silent` are the views that did not answer.
+    short for `text` or even `short`, longest first.
     """
 
     state: Severity
     glyph: str
+    # `text`, `short` and `between` without the age are `words`, `brief` and `others`. If it cannot be checked, all of
+    # it is as old, and `silent` are the views that did not answer.
     words: str
     brief: str
     key: str = ""
