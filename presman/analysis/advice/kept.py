@@ -13,16 +13,22 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
-NOT_ENOUGH_NOW = "ending it alone is not enough now"
-"""What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
+
+def not_enough_now(who: str = "it") -> str:
+    """Return what a DBA must know before deciding to end an idle holder: DO says it in short, too."""
+    return f"ending {who} alone is not enough now"
 
 
 class Told(NamedTuple):
-    """What the end of an idle holder is known to do: in full, beside the names of the queues, and in brief."""
+    """What the end of an idle holder is known to do: in full, beside the names of the queues, and in brief.
+
+    With `is_too_little` that is nothing: it frees too little for each head.
+    """
 
     full: str
     beside: str
     brief: str
+    is_too_little: bool = False
 
     @classmethod
     def alike(cls, words: str) -> Told:
@@ -58,7 +64,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     useless = {*no_use(each, reading), *([own] if doubt else [])}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
-    starts = Told.alike(starts_no_head(each, queues, reading))
+    starts = Told.alike(starts_no_head(each, queues, reading))._replace(is_too_little=True)
     if not starts.full:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
     return Kept(queues, words, doubt, starts)
@@ -99,7 +105,7 @@ def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Readin
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {NOT_ENOUGH_NOW}"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {not_enough_now()}"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:

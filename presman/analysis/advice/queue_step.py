@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, saves_enough
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
-from presman.analysis.advice.kept import NOT_ENOUGH_NOW, Kept, Told, keeps_idle, kept_by, who_wants
+from presman.analysis.advice.kept import Kept, Told, keeps_idle, kept_by, not_enough_now, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
@@ -111,26 +111,25 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if found.turns and idle:
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
-            ends, beside, brief = _of_its_end(idle[0], kept, reading)
+            told = _of_its_end(idle[0], kept, reading)
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
-            alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in ends else ""
             lead = f"wait, or decide: {keeps_idle(each)}"
-            short = f"{lead}{f'; {alone}' if alone else others}"
-            text = f"{kept.words}: {ends}; wait, or decide whether to end it"
+            short = f"{lead}{f'; {not_enough_now()}' if told.is_too_little else others}"
+            text = f"{kept.words}: {told.full}; wait, or decide whether to end it"
             between = (
                 text,
-                *(f"{lead}{others}; {more}" for more in (beside, brief)),
-                *_alone(each, alone),
+                *(f"{lead}{others}; {more}" for more in (told.beside, told.brief)),
+                *(_alone(each) if told.is_too_little else ()),
             )
             text = f"{text}{lasting_cure(reading)}"
             return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=between)
     return None
 
 
-def _alone(each: RunningStatement, alone: str) -> tuple[str, ...]:
-    """Return shorter words on an idle holder whose end `alone` is not enough; () where it may be."""
+def _alone(each: RunningStatement) -> tuple[str, str]:
+    """Return shorter words on an idle holder whose end alone is not enough."""
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    return (f"wait: {keeps}; {alone}", f"wait: {alone.replace('it', each.who, 1)}") if alone else ()
+    return f"wait: {keeps}; {not_enough_now()}", f"wait: {not_enough_now(each.who)}"
 
 
 def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> Told:
