@@ -118,7 +118,7 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     left |= {LIMITS[2]: system.free} if system.free is not None and by_system else {}
     not_known = [*uncounted, *map(str, state.not_known)]
     sentence = "; ".join([_want(wants, dop), *figures, *([_short(wants, left)] if left else []), *not_known])
-    short = wants.high - min(left.values()) if wants.low == wants.high and not not_known else None
+    short = wants.high - min(left.values()) if left and wants.low == wants.high and not not_known else None
     cause = Cause.SYSTEM if not known else Cause.GROUP if known[0].group else Cause.CONTAINER
     return cause, short, sentence
 

@@ -352,7 +352,7 @@ def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBud
 
 def group_limit_age(key: Key, facts: Facts, inst_id: int) -> float | None:
     """Return the same of the limit of a group."""
-    if not _has_directives(key, facts, inst_id):
+    if key not in facts.division.shares[inst_id].servers:
         return _of_last_minute("", GroupMetric, facts).age
     return _age_if_old(facts.plans.books.record_of(key[0]), facts)
 
