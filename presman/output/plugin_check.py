@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back, sees_all
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
@@ -157,7 +157,7 @@ class CheckedTarget(NamedTuple):
         if not self.command:
             return reported, []
         changes = AlertChanges(reported)
-        found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
+        found = changes.of(wrong(reading), reading)
         return changes.reported, found
 
     def _notify(self, changes: Sequence[AlertChange], reading: Reading, seconds: float) -> list[str]:

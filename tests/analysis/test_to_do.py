@@ -284,7 +284,7 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
         ),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
-            "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
+            "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that it is entitled to",
         ),
         (
             {"groups": (group("BATCH", pool=POOL),)},

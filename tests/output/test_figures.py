@@ -104,7 +104,7 @@ def test_screen_and_file_have_one_value() -> None:
     assert GROUPS["used_cpus"].value(row) == 2.94
     assert (GROUPS["used_cpus"].show(row), cell(GROUPS["used_cpus"].value(row))) == ("2.9", "2.94")
     assert (GROUPS["verdict"].show(row), cell(GROUPS["verdict"].value(row))) == (
-        "▬ contended, gets its share",
+        "▬ contended, entitlement met",
         "contended",
     )
 

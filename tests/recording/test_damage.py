@@ -67,7 +67,7 @@ from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.sources import SourceError
 from tests import thorough
 from tests.cli.run import Run
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import figures, polled, record
 from tests.sources import fakes
 from tests.torture.flips import damaged_copies, read_everything, read_polls
 
@@ -91,12 +91,7 @@ def readable(path: Path) -> tuple[int, list[str]]:
         with Recording(str(path)) as recording:
             for playback in recording.playbacks:
                 found += read_polls(playback)
-                (
-                    playback.figures("cpu"),
-                    playback.figures("arrivals"),
-                    playback.events(),
-                    playback.strip(9),
-                )
+                playback.events(), playback.strip(9)
                 told += playback.damage
             told += recording.damage
     except RecordingError as error:
@@ -223,7 +218,7 @@ def test_a_damaged_block_costs_its_own_polls(tmp_path: Path, monkeypatch: pytest
         assert read == [0, 1, 2, 3, 8, 9, 10, 11]
         assert len(playback.damage) == 1
         assert [playback.reading(place).at for place in read] == [moments[place][0].at for place in read]
-        assert len(playback.figures("cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
+        assert len(figures(playback, "cpu")) == sum(len(list(MEASURES["cpu"].rows(reading))) for _, reading in moments)
     early, late = (f"{moments[place][0].at.astimezone():%H:%M:%S}" for place in (5, 6))
     with pytest.raises(SourceError, match=f"every poll from .*{early} to .*{late} is damaged"):
         RecordingSource(str(path), name="a", start=early, end=late).open()

@@ -72,7 +72,7 @@ def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
-    """Return alerts with short-lived ones last: those of groups that get a little less than their due.
+    """Return alerts with short-lived ones last: those of groups that are a little below their entitlement.
 
     Instances that have been gone for a while are last, too: by then someone has found the reason, or stopped them.
     """
@@ -189,7 +189,7 @@ def _starved(alert: Alert, reading: Reading) -> ToDo | None:
     if row is None or row.used is None or row.entitled is None:
         return None
     where = f" on instance {row.inst_id}" if row.inst_id else ""
-    due = f"{number(row.used)} of {number(row.entitled)} CPUs that the plan gives it{where}"  # the figures of its alert
+    due = f"{number(row.used)} of {number(row.entitled)} CPUs that it is entitled to{where}"  # the figures of its alert
     text = f"check who uses the CPUs: {row.title} gets {due}"
     return ToDo(Step.LOOK, text, f"check who uses {row.title}'s CPUs", "cpu", subject=row.title)
 

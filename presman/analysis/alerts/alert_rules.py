@@ -46,7 +46,7 @@ _KEYS: Mapping[Verdict, str] = MappingProxyType(
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
-    """Return alerts about groups that get less than their due, nothing at all, or are held by a limit."""
+    """Return alerts about groups that are below their entitlement, nothing at all, or are held by a limit."""
     held_off = [row for row in reading.cluster_groups() if row.verdict in _KEYS]
     return [_group(reading.judged(row), row.verdict) for row in held_off]
 
@@ -74,7 +74,7 @@ def _words(group: GroupReading) -> str:
     words, cpus = str(group.verdict.value), f"{number(group.used)} of {number(most)} CPUs"
     if group.verdict is Verdict.SHORT:
         used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
-        words = f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+        words = f"is {'a little ' if lacks_little(used, due) else ''}below its entitlement"
     return f"{words}, {cpus}"
 
 
@@ -103,7 +103,7 @@ def is_plan_unknown(instance: InstanceReading, reading: Reading) -> bool:
 
 
 def _undivided(reading: Reading) -> list[GroupReading]:
-    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is due and has no other group in its plan."""
+    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is entitled to and has no other group."""
     groups = [row for row in reading.cluster_groups() if row.in_plan and row.container]
     named = Counter(row.con_id for row in groups)
     alone = (row for row in groups if row.name == OTHER_GROUPS and named[row.con_id] == 1 and not row.doubt)
@@ -117,7 +117,8 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     if not rows:
         return []
     names, one = listed([row.container for row in rows]), len(rows) == 1
-    short = f"no plan{AGE} divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} due"
+    use = f"use{'s' * one} all {'it is' if one else 'they are'} entitled to"
+    short = f"no plan{AGE} divides CPU inside {names}, which {use}"
     waited = number(sum(row.waiting or 0.0 for row in rows))
     text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
     return [Alert("note", "○", text, short, "cpu_without_plan", names)]

@@ -243,6 +243,11 @@ class AlertChanges:
         """Whether the next alerts are not reported."""
         self.reported: dict[str, ReportedAlert] = dict(reported or {})
 
+    def of(self, alerts: Iterable[Alert], reading: Reading) -> list[AlertChange]:
+        """Take the alerts of the next reading. Those that exist at first are complete only once there are rates."""
+        whole = sees_all(reading)
+        return [] if self.is_silent and not whole else self.take(alerts, reading.at.timestamp(), whole=whole)
+
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
         """Take the alerts of the next check and return the changes, worst first.
 
