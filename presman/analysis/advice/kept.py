@@ -19,7 +19,7 @@ def not_enough_now(who: str = "it") -> str:
     return f"ending {who} alone is not enough now"
 
 
-class Told(NamedTuple):
+class EndingWords(NamedTuple):
     """What the end of an idle holder is known to do: in full, beside the names of the queues, and in brief.
 
     With `is_too_little` that is nothing: it frees too little for each head.
@@ -31,7 +31,7 @@ class Told(NamedTuple):
     is_too_little: bool = False
 
     @classmethod
-    def alike(cls, words: str) -> Told:
+    def alike(cls, words: str) -> EndingWords:
         """Return the same words for all, "" if it is not known."""
         return cls(words, words, words)
 
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     queues: list[str]
     words: str
     doubt: str
-    starts: Told
+    starts: EndingWords
 
 
 def keeps_idle(each: RunningStatement) -> str:
@@ -64,7 +64,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     useless = {*no_use(each, reading), *([own] if doubt else [])}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
-    starts = Told.alike(starts_no_head(each, queues, reading))._replace(is_too_little=True)
+    starts = EndingWords.alike(starts_no_head(each, queues, reading))._replace(is_too_little=True)
     if not starts.full:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
     return Kept(queues, words, doubt, starts)
@@ -119,7 +119,7 @@ def _lacks(name: str, servers: int) -> str:
     return f"{name} is short by {servers}"
 
 
-def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> Told:
+def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> EndingWords:
     """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
 
     It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
@@ -127,19 +127,19 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
     if not is_open or any(head.not_known for head in heads):
-        return Told.alike("")
+        return EndingWords.alike("")
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
     short = [(group_title(head), _still_short([each], head, reading)) for head in heads]
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
         if not certain:
-            return Told.alike("ending it is enough for one of them")
+            return EndingWords.alike("ending it is enough for one of them")
         one, which = "ending it starts at least one", "and the plan decides which"
-        return Told(f"{one} of their heads, {which}", f"{one} of the heads, {which}", f"{one} head")
+        return EndingWords(f"{one} of their heads, {which}", f"{one} of the heads, {which}", f"{one} head")
     if not enough or len(enough) + len(lacking) < len(heads):
-        return Told.alike("")
+        return EndingWords.alike("")
     some = f"ending it is enough for {listed(enough)}, but {listed(lacking)}"
-    return Told.alike(f"{some}; the plan decides which is first")._replace(brief=some)
+    return EndingWords.alike(f"{some}; the plan decides which is first")._replace(brief=some)
 
 
 def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:

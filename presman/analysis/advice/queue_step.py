@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, saves_enough
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
-from presman.analysis.advice.kept import Kept, Told, keeps_idle, kept_by, not_enough_now, who_wants
+from presman.analysis.advice.kept import EndingWords, Kept, keeps_idle, kept_by, not_enough_now, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
@@ -132,18 +132,18 @@ def _alone(each: RunningStatement) -> tuple[str, str]:
     return f"wait: {keeps}; {not_enough_now()}", f"wait: {not_enough_now(each.who)}"
 
 
-def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> Told:
+def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> EndingWords:
     """Return what the forecast says of an end that it does not prove to help, or else the counts."""
     effect, doubt = candidate.effect, _why_no_effect(reading)
     if doubt or effect is None or effect.sooner is None:
-        return kept.starts if kept.starts.full else Told.alike(doubt or "what ending it would do is not known")
+        return kept.starts if kept.starts.full else EndingWords.alike(doubt or "what ending it would do is not known")
     if effect.sooner < NEARLY_DONE:
-        return Told.alike(f"ending it should save less than {duration(NEARLY_DONE)}")
+        return EndingWords.alike(f"ending it should save less than {duration(NEARLY_DONE)}")
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
     words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
     brief = f"ending it may start the last queued {effect.sooner_words()}"
-    return Told.alike(f"{words} {effect.sooner_then()}{doubt}")._replace(brief=brief)
+    return EndingWords.alike(f"{words} {effect.sooner_then()}{doubt}")._replace(brief=brief)
 
 
 def _why_no_effect(reading: Reading) -> str:
