@@ -58,11 +58,15 @@ def copy(folder: Path) -> None:
 
 
 def run(folder: Path, *command: str, **environment: str) -> str:
-    """Run a module of Python there and return what it said; it must succeed."""
+    """Run a module of Python there and return what it said; it must succeed.
+
+    Its tests are no part of those that run here: they share nothing with the other workers.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+        env={**own, "PYTHONPATH": str(folder), **environment},
         capture_output=True,
         text=True,
         timeout=300,
