@@ -34,9 +34,8 @@ def _limit(row: PlanRow) -> str:
 def _servers(row: PlanRow) -> str:
     if row.servers_limit is None:
         return ABSENT
-    if row.servers_percent is None or row.servers_target is None:
-        return f"{row.servers_limit}"
-    return f"{row.servers_limit} ({row.servers_percent} % of {row.servers_target})"
+    is_its_own = row.servers_percent is not None and row.servers_target is not None
+    return f"{row.servers_limit}" + (f" ({row.servers_percent} %)" if is_its_own else "")
 
 
 def _timeout(row: PlanRow) -> str:
@@ -87,7 +86,7 @@ PLAN: Table[PlanRow] = Table(
              "Guaranteed minimum: percent of all CPU it gets when everyone is busy, with subplans multiplied in: "
              "presman 1.x's `emphasis`, summed over the levels.", lambda row: 100 * row.share),
         Line("guaranteed_cpus", "min CPU", CPUS, "The guaranteed minimum in CPUs of all instances, never above the "
-             "limit.", "guaranteed"),
+             "limit.", "guaranteed", narrow=False),
         Line("entitled_cpus", "entitled", CPUS,
              "Entitlement now: its CPUs among the groups with demand since the last poll. - without demand.",
              "entitled"),
@@ -99,11 +98,11 @@ PLAN: Table[PlanRow] = Table(
              width=10, bar=cpu_bar, flexible=True, narrow=False),
         Line("limit_cpus", "CPU limit", CPUS,
              f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent, "
-             "of all CPUs or of the limit above it.", "limit", text=_limit, width=10, most=20),
-        Line("px_servers_limit", "PX limit", COUNT,
+             "of all CPUs or of the limit above it.", "limit", text=_limit, width=17),
+        Line("px_servers_limit", "PX of target", COUNT,
              f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; "
-             "without either what its pluggable database may hold.",
-             "servers_limit", text=_servers, width=10, most=20),
+             "without either what its pluggable database may hold. In brackets the percent of the target.",
+             "servers_limit", text=_servers, width=12),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
         Line("queue_timeout", "queue", TEXT,
              f"{_VIEW}.PARALLEL_QUEUE_TIMEOUT in seconds and PQ_TIMEOUT_ACTION (18 and later), then "

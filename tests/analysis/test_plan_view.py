@@ -64,9 +64,9 @@ def test_each_percentage_says_of_what_it_is() -> None:
     limits = [PLAN.column(key) for key in ("limit_cpus", "px_servers_limit")]
     told = {name: [limit.text(line) for limit in limits] for name, line in found.items()}
     assert told["MAIL"] == ["12.8 (80 % of 16)", "-"]
-    assert told["POSTMAN"] == ["6.4 (50 % of 12.8)", "64 (50 % of 128)"]
+    assert told["POSTMAN"] == ["6.4 (50 % of 12.8)", "64 (50 %)"]
     assert told["USERS"] == ["12.8", "-"]
-    assert told["OTHER_GROUPS"] == ["-", "32 (25 % of 128)"]
+    assert told["OTHER_GROUPS"] == ["-", "32 (25 %)"]
     lower = found["POSTMAN"]._replace(servers_limit=40, servers_target=None)
     assert PLAN.column("px_servers_limit").text(lower) == "40", "that of its container"
 

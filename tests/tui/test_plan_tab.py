@@ -23,7 +23,7 @@ from presman.tabs.io import io_source
 from presman.tabs.parts import Moment
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
-from presman.tui.panels.plan_panel import PlanPanel
+from presman.tui.panels.shared_panel import PlanPanel
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
@@ -69,7 +69,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
     async with playing("mixed") as acting:
         screen = await acting.press("6")
         for words in ("[6 Plan]", "DAYTIME_PLAN", "L2 50 %", "12.50", "zero-share", "ORACLE_USER", "user, parameter",
-                      "9.6 (60 % of 16)", "48 (75 % of 64)"):  # fmt: skip
+                      "9.6 (60 % of 16)", "PX of target", "48 (75 %)"):  # fmt: skip
             assert words in screen, words
         assert "BATCH_PLAN" not in screen
         await acting.keys("down", "down")
