@@ -21,7 +21,6 @@ from presman.polling.poll_events import (
     ActionResult,
     CarryOut,
     Event,
-    FirstLook,
     Polled,
     PreviewCame,
     SourceEnded,
@@ -467,7 +466,7 @@ class Sampler:
 
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_previewed):
-            self._post_to(FirstLook(snapshot))
+            self._post_to(PreviewCame(snapshot, time.monotonic() - snapshot.seconds))
 
     def _wait(self, event: Event, begun: float) -> None:
         """Wait for the next tick, for the time to reconnect, or to be woken."""
