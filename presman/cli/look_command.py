@@ -24,7 +24,7 @@ def once_arguments() -> Parser:
     """Return the parser of `presman once`."""
     parser = command_parser(
         "once",
-        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last sample).",
+        "Print one reading. Rates need two polls, so this takes --interval seconds. Of a spool it is the last sample.",
         """\
   presman once prod
   presman once demo:storm --format json | jq '.heads[].sentence'
