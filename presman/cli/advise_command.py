@@ -16,7 +16,7 @@ from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
-from presman.cli.parser import Parser, add_format, command_parser, option, output
+from presman.cli.parser import Parser, add_format, command, option, output
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import EVERY_KIND, KINDS, Scored, kinds_of
@@ -31,21 +31,20 @@ _NOTE_EVERY = 5.0
 """Seconds between two notes on the progress of the search."""
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman advise`."""
-    parser = command_parser(
-        "advise",
-        "Find plan directives under which a group's parallel statements would have started in time. It prints how\n"
-        "long they would have waited under other targets and limits, the best choices with what each group gains and\n"
-        "loses, a script that makes the first choice, and one that undoes it. presman runs neither. Ctrl-C ends the\n"
-        "search and keeps the best.",
-        """\
+@command(
+    "Find plan directives under which a group's parallel statements would have started in time. It prints how\n"
+    "long they would have waited under other targets and limits, the best choices with what each group gains and\n"
+    "loses, a script that makes the first choice, and one that undoes it. presman runs neither. Ctrl-C ends the\n"
+    "search and keeps the best.",
+    """\
   presman advise prod.presman --goal "REPORTS p95 wait <= 30s"
   presman advise arrivals.csv --goal "95 % of REPORTS start within 30 s" --keep ETL
   presman advise prod --live-minutes 60 --goal "REPORTS p95 <= 1m" --may-change limits,levels
   presman advise prod.presman --goal "REPORTS p90 wait <= 30s" --format html -o advice.html""",
-        "scope start end",
-    )
+    "scope start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman advise`."""
     add_observed(parser)
     words = f"the goal to meet; may be repeated: {EXAMPLES}".replace("%", "%%")
     option(parser, "--goal GOAL", words, type=parse_goal, action="append")
@@ -58,7 +57,6 @@ def arguments() -> Parser:
     add_format(parser, "text", "json", "html")
     output(parser, "-o --output FILE", "write the advice to FILE; a file that advise wrote is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
-    return parser
 
 
 def _kinds(text: str) -> tuple[str, ...]:

@@ -301,17 +301,25 @@ def hidden_options(fitting: str) -> frozenset[str]:
     return frozenset(action.dest for action in common()._actions) - frozenset(fitting.split())
 
 
-def command_parser(name: str, description: str, examples: str, fitting: str = "") -> Parser:
-    """Return the parser of a command, without its own options.
+def command(
+    description: str, examples: str, fitting: str | None = ""
+) -> Callable[[Callable[[Parser], None]], Callable[[str], Parser]]:
+    """Return a decorator of a function that adds a command's own options: then it returns the parser of that name.
 
     `fitting` are the common options that its help explains; it lists the others, and the parser refuses those that
-    choose a time.
+    choose a time. None: its help lists no common options.
     """
-    return Parser(
-        prog=f"presman {name}".strip(),
-        description=description,
-        epilog=f"examples:\n{examples}",
-        parents=[common()],
-        hidden=hidden_options(fitting),
-        times=_TIMES.keys() & fitting.split(),
-    )
+
+    def decorated(add: Callable[[Parser], None]) -> Callable[[str], Parser]:
+        def parser_of(name: str) -> Parser:
+            how: dict[str, Any] = {"prog": f"presman {name}", "description": description}
+            if fitting is not None:
+                how |= {"parents": [common()], "hidden": hidden_options(fitting)}
+                how["times"] = _TIMES.keys() & fitting.split()
+            parser = Parser(epilog=f"examples:\n{examples}", **how)
+            add(parser)
+            return parser
+
+        return parser_of
+
+    return decorated

@@ -220,16 +220,17 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("px_statements_active", "running", COUNT, f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). "
           "At the poll.", "px_active"),
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
-          f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). On "
+          f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT of "
+          "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, as percent of the target; without either what its PDB may "
+          "hold; ┊ marks the limit). On "
           "one instance of a cluster the limit is a percent of the target of all, and counts what all hold together. "
           "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
           "not in it. ≤: that view does not show it now; this is what all its statements hold.",
           "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar, state=_servers_state,
           narrow=False, vital=True),
-    Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
+    Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT of "
+          "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
     Group("px_servers_limit_percent", "limit %", COUNT, "Percent of the servers target that the plan lets the group "
           "hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT.", "servers_limit_percent", narrow=False),
     Group("px_statements_queued", "queued", COUNT, "Parallel statements that wait in the group's queue now "
@@ -401,7 +402,8 @@ PDBS: Table[PdbReading] = Table(
             f"Milliseconds each I/O was throttled on average in the last full minute ({_METRIC}.AVG_IO_THROTTLE).",
             "io_throttle_ms", narrow=False, state=lambda row: "warn" if row.io_throttle_ms else ""),
         Pdb("px_servers_active", "PX", COUNT,
-            f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
+            f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues "
+            "(DBA_CDB_RSRC_PLAN_DIRECTIVES).",
             "px_servers", text=lambda row: f"{count(row.px_servers)}/{count(row.servers_limit)}", width=8,
             narrow=False),
         Pdb("memory_bytes", "SGA/PGA", BYTES, f"SGA and PGA in use now ({_PDB}.SGA_BYTES, PGA_BYTES).", "sga_bytes",

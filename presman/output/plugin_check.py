@@ -22,7 +22,7 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
-from presman.base.formats import AS_OF, counted, duration
+from presman.base.formats import counted, duration
 from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.alerts import availability_notes, clear_now, untold
@@ -267,7 +267,7 @@ def _summary(
 def _once(alert: Alert, parts: Sequence[str]) -> Alert:
     """Return an alert without the reason at the end of its sentence if the line names it in brackets anyway."""
     before, _, why = alert.text.partition("): ")
-    return alert._replace(text=f"{before})") if why and any(f"({why})" in each for each in parts) else alert
+    return alert._replace(words=f"{before})", age=0.0) if why and any(f"({why})" in each for each in parts) else alert
 
 
 def _others(found: Sequence[Alert]) -> list[str]:
@@ -292,8 +292,7 @@ def _in_full(alert: Alert) -> str:
     """Return the sentence of an alert; for a queue, preceded by how many wait and how long."""
     if alert.key != "queue_waits" or alert.text.startswith(alert.short):
         return alert.text
-    many = alert.short.partition(f" ({AS_OF}")[0]  # the sentence has its age, too
-    return f"{many}: {alert.text.removeprefix(f'{alert.subject}: ')}"
+    return f"{alert.bare().short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:

@@ -59,17 +59,20 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
     facts += [("   in use ", "dim"), (in_use, "")]
     target, equals, parts = header.target.partition(" = ")
-    if in_queue == in_use == count(pool.in_use):
+    if pool.counted is None:
+        facts.append(("  target ", "dim"))
+    elif in_queue == in_use == count(pool.in_use):
         facts.append((" of target ", "dim"))
     else:
         facts += [("  against the target ", "dim"), (in_queue, ""), (" of ", "dim")]
     facts += [(target, ""), (f"{equals}{parts}", "dim")]
-    facts += [("  max ", "dim"), (count(pool.maximum), "")]
+    facts += [("  max ", "dim"), (as_of(count(pool.maximum), reading.age_of("V$SYSTEM_PARAMETER")), "")]
     if reading.unmanaged_servers:
         outside = f"   {count(reading.unmanaged_servers)} in use that no group counts"
         facts += [(outside, "note"), (_uncounted(reading), "note")]
     if reading.monitor_servers:
-        facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
+        monitors = as_of(counted(reading.monitor_servers, "server"), reading.age_of("V$PX_PROCESS"))
+        facts.append((f"   monitors: {monitors}", "dim"))
     if reading.statements_to_come:
         facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
     return (*facts, *_downgrades(reading, watch))
@@ -82,13 +85,14 @@ def _uncounted(reading: Reading) -> str:
     """
     counts = Counted.of(reading)
     outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
+    held_then = reading.age_of("V$PX_SESSION")
     if sum(each.servers for each in outside) == reading.unmanaged_servers:
-        return f": {_named(outside, 'and')}"
+        return as_of(f": {_named(outside, 'and')}", held_then)
     maybe = [each for each in reading.running if counts.of_statement(each, everybody=False) is None]
     maybe.sort(key=lambda each: each.idle is None)
     if not outside and not maybe:
         return " (statements that did not queue, GV$ queries)"
-    return f": perhaps {_named([*outside, *maybe], 'or')}"
+    return as_of(f": perhaps {_named([*outside, *maybe], 'or')}", held_then)
 
 
 def _named(statements: Sequence[RunningStatement], last: str) -> str:

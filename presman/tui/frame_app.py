@@ -73,6 +73,9 @@ class FrameApp(KeyedApp):
         self.begun = False
         self.take_theme(theme)
 
+    def put_back(self) -> None:
+        """Restore the saved view before anything is painted."""
+
     def csv_recording(self) -> CsvRecording:
         """Return the writer of the CSV file that a key starts."""
         return CsvRecording(self.folder)
@@ -127,11 +130,6 @@ class FrameApp(KeyedApp):
         self.recording.close()
         self.poll_recording.close()
         self.note_view()
-
-    def on_resize(self) -> None:
-        """Show a message if the terminal is too small."""
-        if self.begun:
-            self.call_after_refresh(self.repaint)
 
     # ---- events of the feed
 

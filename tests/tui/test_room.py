@@ -61,7 +61,7 @@ def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_coun
         "BATCH: 27 queued, short by 32 (group limit) and 24 (target)",
         "BATCH: short by 32 (group limit) and 24 (target)",
     )
-    bad = Alert("bad", "✕", f"{short}, and more", short, between=between)
+    bad = Alert("bad", "✕", f"{short}, and more", short, others=between)
     note = Alert("note", "·", "A note.", "a note")
     two = (bad, *FOUND[:1])
     assert on_the_line(two, 92) == f"✕ {short} 2 alerts, press 1"

@@ -12,14 +12,13 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
-from presman.analysis.alerts.rule_book import RULE_BOOK, aged, dated, silent_views
-from presman.analysis.alerts.unchecked import as_unchecked
+from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
 from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
-from presman.analysis.readings.reading import Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
+from presman.analysis.readings.reading import AGE, Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
@@ -92,7 +91,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
             or used < FULL * each.num_cpus
         ):
             continue
-        short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
+        short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan{AGE} divides them"
         text = f"CPU: {short}: sessions that ask for most get most"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
@@ -118,7 +117,8 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     if not rows:
         return []
     names, one = listed([row.container for row in rows]), len(rows) == 1
-    short = f"no plan divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} entitled to"
+    use = f"use{'s' * one} all {'it is' if one else 'they are'} entitled to"
+    short = f"no plan{AGE} divides CPU inside {names}, which {use}"
     waited = number(sum(row.waiting or 0.0 for row in rows))
     text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
     return [Alert("note", "○", text, short, "cpu_without_plan", names)]
@@ -194,7 +194,7 @@ def quiesced(reading: Reading) -> list[Alert]:
     short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
     whom = "them" if found.waiting else "other users"
     text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets {whom} in"
-    return [aged(Alert("bad", "✕", text, short, "quiesced"), _quiesce_age(found, reading))]
+    return [Alert("bad", "✕", text, short, "quiesced", age=_quiesce_age(found, reading))]
 
 
 def _quiesce_age(found: Quiesce, reading: Reading) -> float:
@@ -227,7 +227,9 @@ def _pool(group: GroupReading) -> Alert:
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
     amount = None if near else pool.longest  # close to the timeout it is bad whatever the threshold
-    return Alert("bad" if near else "warn", glyph, f"{short}{work}; {end}", short, "session_pool", group.title, amount)
+    return Alert(
+        "bad" if near else "warn", glyph, f"{short}{AGE}{work}; {end}", short, "session_pool", group.title, amount
+    )
 
 
 def io_limits(reading: Reading) -> list[Alert]:
@@ -346,13 +348,13 @@ def by_rules(reading: Reading) -> list[Alert]:
 
 @once
 def _found(reading: Reading) -> tuple[Alert, ...]:
-    kept = (as_unchecked(each, reading) for each in reading.unchecked)
+    kept = (each.shown(reading.at) for each in reading.unchecked)
     return (*(dated(each, reading) for each in found_now(reading)), *kept)
 
 
 @once
 def found_now(reading: Reading) -> tuple[Alert, ...]:
-    """Return the findings of the rules, without their age and without those that only earlier polls could make."""
+    """Return the findings of the rules, without those that only earlier polls could make."""
     return tuple(alert for rule in RULES for alert in rule(reading))
 
 
@@ -413,7 +415,7 @@ def all_clear(reading: Reading) -> list[Alert]:
         text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
         brief = short
     between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
-    return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, between=between)]
+    return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, others=between)]
 
 
 def _unchecked(reading: Reading) -> set[str]:

@@ -12,7 +12,7 @@ from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.latency.histograms import histogram_of, latency_percentile
 from presman.analysis.readings.reading import Alert, Reading, UnavailableView
 from presman.analysis.view_availability import listed
-from presman.base.formats import AS_OF, ago, counted, microseconds
+from presman.base.formats import counted, microseconds
 
 
 class Asked(NamedTuple):
@@ -179,19 +179,7 @@ def dated(alert: Alert, reading: Reading) -> Alert:
     what = RULE_BOOK[alert.key].rests_on
     views = () if what in _NEVER_OLDER else views_of(what)
     ages = (reading.age_of(view) or 0.0 for view in views if view not in _SELDOM_CHANGED)
-    return aged(alert, max(ages, default=0.0))
-
-
-def aged(alert: Alert, age: float) -> Alert:
-    """Return an alert with an age, 0 for that of the poll. A sentence that has one already does not get it again."""
-    if not age:
-        return alert
-    old = f" ({ago(age)})"
-    return alert._replace(
-        text=alert.text + old * (AS_OF not in alert.text),
-        short=alert.short + old,
-        between=tuple(text + old for text in alert.between),
-    )
+    return alert._replace(age=max(ages, default=alert.age))
 
 
 class AlertRule(NamedTuple):

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert, Header, Reading, ServerPool
-from presman.base.formats import ABSENT, count, counted, duration, retry
+from presman.base.formats import ABSENT, as_of, count, counted, duration, retry
 from presman.base.release import named
 from presman.figures.drawing.lines import Line, Run, bar_runs, cells, fit, length, merge
 from presman.tabs import tab_names
@@ -207,7 +207,8 @@ def _facts(top: TopLine) -> list[Part]:
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
-    parts.append(Part(1, _servers(header.servers, queued=_may_queue(reading))))
+    old = reading.age_of("V$PX_PROCESS_SYSSTAT")
+    parts.append(Part(1, _servers(header.servers, old, queued=_may_queue(reading))))
     parts.append(Part(8, _gauge(header.servers)))
     parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
     parts.append(Part(9, ((f"every {top.choices.refresh:g}s", "dim"),)))
@@ -240,10 +241,10 @@ def _may_queue(reading: Reading) -> bool:
     return not reading.part and bool(reading.queue or reading.why_unknown("queue"))
 
 
-def _servers(pool: ServerPool, *, queued: bool) -> Line:
-    """Return the servers in use, marked only if the target is reached and statements are queued."""
+def _servers(pool: ServerPool, old: float | None, *, queued: bool) -> Line:
+    """Return the servers in use, how old that is, and a mark only if they reach the target and statements queue."""
     over = queued and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
-    text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
+    text = as_of(f"PX servers {count(pool.in_use)}/{count(pool.target)}", old)
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 
 
