@@ -790,7 +790,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
-        "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
+        "only servers that BATCH's limit counts can start it, and ETL wants them, too",  # not all that come free next
         "BATCH and ETL want the next free servers",
     ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))
