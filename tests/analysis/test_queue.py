@@ -114,7 +114,7 @@ def test_too_large_for_the_target_is_one_judgement_everywhere() -> None:
     step = to_do(reading)
     assert step is not None
     assert step.text == (
-        "the head of Q is too large for the target: it may start only when no servers are in use; run with a lower DOP "
+        "the head of Q is too large for the target: it may start only when no servers are in use; with a lower DOP "
         "it starts sooner"
     )
 
@@ -439,7 +439,7 @@ def test_room_is_what_is_left_under_the_target_and_every_limit(found: QueueState
         (Servers(14, 14), state(rivals=("A", "B")), Cause.NOT_CHOSEN, 0,
          " and 14 are free; the plan chooses between it and A, B"),
         (Servers(14, 14), state(rivals=("A",), containers=("HR",)), Cause.NOT_CHOSEN, 0,
-         " and 14 are free; the CDB plan chooses between its container and HR, then the plan between it and A"),
+         " and 14 are free; the CDB plan chooses between its container and HR, then the plan chooses between it and A"),
         (Servers(14, 14), state(not_known=(HELD,)), Cause.UNKNOWN, None,
          " and 14 are free as far as is known; how many servers HR may hold is not known (V$X), so presman cannot say "
          "whether it starts"),

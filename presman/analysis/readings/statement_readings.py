@@ -44,12 +44,14 @@ class QueueReason(Enum):
 class NotKnown(NamedTuple):
     """A fact on which a start depends and that is not known, and the view that did not show it, or why none would.
 
-    `age` is the seconds since that view showed it, None if it did not.
+    `age` is the seconds since that view showed it, None if it did not. With `is_recent` that is good enough to say
+    what may help, but it proves nothing.
     """
 
     what: str
     view: str = ""
     age: float | None = None
+    is_recent: bool = False
 
     @property
     def source(self) -> str:
