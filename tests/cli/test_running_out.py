@@ -315,18 +315,16 @@ def test_another_user_with_few_processes_gets_a_line(
 ) -> None:
     os.chown(tmp_path, 54321, 54321)
     home = {"HOME": str(tmp_path), "TERM": "xterm-256color", "PYTHONDONTWRITEBYTECODE": "1"}
-    words = [
-        "prlimit",
-        f"--nproc={allowed}",
-        "setpriv",
-        *READER,
-        "--ambient-caps",
-        "+dac_read_search",
-        *command(*arguments),
-    ]
+    words = ["prlimit", f"--nproc={allowed}", "setpriv", *READER, "--ambient-caps", "+dac_read_search"]
     own, its = pty.openpty()
     process = subprocess.Popen(
-        words, cwd=tmp_path, env=environment(**home), stdin=its, stdout=its, stderr=its, start_new_session=True
+        [*words, *command(*arguments)],
+        cwd=tmp_path,
+        env=environment(**home),
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
     )
     os.close(its)
     with os.fdopen(own, "rb", buffering=0) as terminal:
