@@ -139,6 +139,7 @@ class _Connection:
             self.transport.abort()
         elif self.protocol is not None and self.making is not None:
             self.making.cancel()
+            self.making = None  # its traceback knows this connection: memory would be freed only by the collector
         else:
             self.line.close()
 
@@ -157,6 +158,10 @@ class _Shaken(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Pass on the first bytes."""
         self._hear(self._connection, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Free the transport and its buffers, which the connection and this otherwise keep until a collection."""
+        self._connection.transport = None
 
 
 class Connections:
@@ -255,7 +260,8 @@ class Connections:
             if self._hear(oldest):
                 return True
         else:
-            oldest, moment = next(iter(self._shaking)), HANDSHAKE
+            oldest = next(iter(self._shaking))
+            moment = MOMENT if oldest.making is None else HANDSHAKE
         if now - oldest.begun >= moment:
             self._leave(oldest)
             oldest.cut()

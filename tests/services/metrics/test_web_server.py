@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import gzip
 import http.client
 import os
@@ -12,6 +13,7 @@ import socket
 import ssl
 import sys
 import threading
+from asyncio import sslproto
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -419,6 +421,28 @@ def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monk
         assert _gets_the_page(first)
         monkeypatch.setattr(listener, "HANDSHAKE", 0.0)
         assert _gets_the_page(_shaken(encrypted, lines))
+
+
+def test_a_handshake_that_came_to_nothing_leaves_nothing_behind(
+    encrypted: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a quarter of a megabyte. A crowd that came again and again took a gigabyte in a minute."""
+    monkeypatch.setattr(listener, "SILENCE", 0.3)
+    gc.collect()
+    gc.disable()
+    try:
+        with ExitStack() as lines:
+            for sent in (b"\x16\x03\x01\0\5abcde", b"\x16\x03\x01\2\0\1"):
+                lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)).sendall(sent)
+            _shaken(encrypted, lines)
+            until(_handshakes_kept, "they begin")
+            until(lambda: not _handshakes_kept(), "nothing of them is left")
+    finally:
+        gc.enable()
+
+
+def _handshakes_kept() -> int:
+    return sum(isinstance(each, sslproto.SSLProtocol) for each in gc.get_objects())
 
 
 @acted
