@@ -22,7 +22,7 @@ from presman.cli.parser import (
     Parser,
     add_log_options,
     choice,
-    command_parser,
+    command,
     measure,
     option,
     output,
@@ -102,15 +102,12 @@ def _minutes(snapshot: Snapshot, measure: str) -> list[PastMinute]:
     return minutes
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman export`."""
-    parser = command_parser(
-        "export",
-        "Write each poll as CSV, JSON lines or Parquet. A rate needs two polls: the first poll of a live database is\n"
-        "not written; of a recording or a spool every poll is. If the file is there with the same columns, lines are\n"
-        "added to it; a Parquet file appears when it is complete. --from and --to of a live database write cpu,\n"
-        "session_io or parallel of the last hour, a line for each group and minute, from V$RSRCMGRMETRIC_HISTORY.",
-        """\
+@command(
+    "Write each poll as CSV, JSON lines or Parquet. A rate needs two polls, so the first poll of a live database\n"
+    "is not written; of a recording or a spool all are. If the file is there with the same columns, lines are\n"
+    "added to it; a Parquet file appears when it is complete. With --from and --to, a live database gives cpu,\n"
+    "session_io or parallel of the last hour: a line for each group and minute, from V$RSRCMGRMETRIC_HISTORY.",
+    """\
   presman export prod --measure cpu -o cpu.csv
   presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv
   presman export demo --measure cpu --layout wide --column throttled_percent --polls 5 -o -
@@ -118,8 +115,10 @@ def arguments() -> Parser:
   presman export prod --from '1h ago' -o last-hour.csv
   presman export prod.presman --from 03:00 --measure queue --format parquet -o queue.parquet
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
-        "refresh scope packs start end",
-    )
+    "refresh scope packs start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman export`."""
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     option(parser, "--measure M", f"{', '.join(MEASURES)} (default cpu)", type=measure)
     choice(parser, "--layout L", "tidy (default): a line per group; wide: a column per group", "tidy", "wide")
@@ -131,7 +130,6 @@ def arguments() -> Parser:
     option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
     option(parser, "--fsync", "wait for the disk at each poll")
     add_log_options(parser)
-    return parser
 
 
 def run(options: Namespace) -> None:

@@ -13,6 +13,10 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import silent_views
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
+from presman.base.formats import duration
+from presman.figures.figure import late_note
+from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
@@ -158,3 +162,50 @@ def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path)
     readings = course(tmp_path, low.format(hold="12h", limit=50) + silence, 60)
     assert readings[0].heads[0].never_starts
     assert not any(head.never_starts for reading in readings[3:] for head in reading.heads)
+
+
+def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None:
+    """Without the directives V$RSRCMGRMETRIC shows the limit: DO said to end the idle holder by that of before."""
+    never = SILENT.replace("5s", "0s")
+    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + never, 120)
+    assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]
+    assert [ended(each) for each in readings] == [[]] * len(readings)
+    (found,) = unblock(readings[5])
+    why = "how many servers REP may hold since the last full minute is not known (GV$RSRCMGRMETRIC of 0:15 ago)"
+    assert found.sentence == f"ending one idle holder frees the 16 servers with which it may start; but {why}"
+    step = to_do(readings[5])
+    assert step is not None
+    assert step.text == f"wait: IDLER 1:201 keeps 16 servers that the head of REP could use; {why}"
+
+
+def test_too_large_for_the_limit_of_the_last_full_minute_is_not_never(tmp_path: Path) -> None:
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
+    low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
+    readings = course(tmp_path, low.format(hold="12h", limit=50) + SILENT.replace("5s", "0s"), 60)
+    assert readings[1].heads[0].cause is Cause.NEVER_FITS
+    assert not any(head.never_starts for reading in readings for head in reading.heads)
+
+
+def test_a_limit_of_before_has_its_age_and_no_number_rests_on_it(silent: list[Reading]) -> None:
+    """It stood beside "how many servers REP may hold now is not known", as if it were of now."""
+    (head,) = silent[-1].heads
+    not_known = "how many servers REP may hold now is not known (DBA_RSRC_PLAN_DIRECTIVES of 1:57 ago)"
+    assert head.sentence.endswith(f"; REP holds 32 of 32 allowed as of 1:57 ago (50 % of 64); {not_known}")
+    assert head.why == "short of servers (group limit)"
+    assert late_note(PARALLEL_GROUPS, silent[-1]) == f"◌ plan {duration(117 + silent[-1].poll_seconds)} old"
+
+
+def test_what_is_short_under_the_limit_of_the_last_full_minute_is_not_told(tmp_path: Path) -> None:
+    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + SILENT.replace("5s", "0s"), 120)
+    (head,), step = readings[-1].heads, to_do(readings[-1])
+    assert "; REP holds 32 of 16 allowed as of 0:57 ago; how many servers REP may hold since " in head.sentence
+    assert step is not None
+    assert not any("short by" in words for words in (head.sentence, step.text, step.short, *step.between))
+
+
+def test_a_limit_that_is_too_small_has_its_age(tmp_path: Path) -> None:
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
+    readings = course(tmp_path, low.format(hold="12h", limit=20) + SILENT, 60)
+    assert "more than the 12 that REP is allowed as of 0:57 ago (20 % of 64), 16 held" in readings[-1].heads[0].sentence
