@@ -32,9 +32,10 @@ _NOTE_EVERY = 5.0
 
 
 @command(
-    "Search for the directives under which a group's parallel statements would have started in time: the waits\n"
-    "against the target and the group's limit, choices with what each group gains and loses, the best one as a\n"
-    "script with the script that undoes it. presman runs neither. Ctrl-C ends the search and keeps the best.",
+    "Find plan directives under which a group's parallel statements would have started in time. It prints how\n"
+    "long they would have waited under other targets and limits, the best choices with what each group gains and\n"
+    "loses, a script that makes the first choice, and one that undoes it. presman runs neither. Ctrl-C ends the\n"
+    "search and keeps the best.",
     """\
   presman advise prod.presman --goal "REPORTS p95 wait <= 30s"
   presman advise arrivals.csv --goal "95 % of REPORTS start within 30 s" --keep ETL
@@ -54,7 +55,7 @@ def arguments(parser: Parser) -> None:
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=())
     add_format(parser, "text", "json", "html")
-    output(parser, "-o --output FILE", "write the advice to FILE; an advice of presman is replaced")
+    output(parser, "-o --output FILE", "write the advice to FILE; a file that advise wrote is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
 
 

@@ -93,10 +93,10 @@ def _minutes(snapshot: Snapshot, measure: str) -> list[PastMinute]:
 
 
 @cli.command(
-    "Write each poll as CSV, JSON lines or Parquet. A rate needs two polls: the first poll of a live database is\n"
-    "not written; of a recording or a spool every poll is. If the file is there with the same columns, lines are\n"
-    "added to it; a Parquet file appears when it is complete. --from and --to of a live database write cpu,\n"
-    "session_io or parallel of the last hour, a line for each group and minute, from V$RSRCMGRMETRIC_HISTORY.",
+    "Write each poll as CSV, JSON lines or Parquet. A rate needs two polls, so the first poll of a live database\n"
+    "is not written; of a recording or a spool all are. If the file is there with the same columns, lines are\n"
+    "added to it; a Parquet file appears when it is complete. With --from and --to, a live database gives cpu,\n"
+    "session_io or parallel of the last hour: a line for each group and minute, from V$RSRCMGRMETRIC_HISTORY.",
     """\
   presman export prod --measure cpu -o cpu.csv
   presman export prod --measure queue --duration 15m --refresh 5 -o queue.csv

@@ -43,9 +43,9 @@ CHECK_INTERVAL = 0.02
 
 
 @command(
-    "Many databases, one line each, the worst first; Enter opens one, Esc comes back. All sections of config.ini,\n"
-    "those named or matched, or what recorders write to a central store, which needs no connection to\n"
-    "them. Without a terminal, or with --format, the list is printed once.",
+    "Many databases, one line each, the worst first; Enter opens one, Esc comes back. Without a TARGET\n"
+    "these are all sections of config.ini. A central store that recorders write to needs no connection to the\n"
+    "databases. Without a terminal, or with --format, the list is printed once.",
     """\
   presman fleet
   presman fleet 'prod-*' test
@@ -57,7 +57,8 @@ exit codes of a printed fleet:
 )
 def arguments(parser: Parser) -> None:
     """Add the options of `presman fleet`."""
-    option(parser, "targets TARGET", "sections of config.ini, globs of them, other targets; or a store", nargs="*")
+    words = "sections of config.ini ('prod-*' names several), other targets, or a central store"
+    option(parser, "targets TARGET", words, nargs="*")
     option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
     option(parser, "--interval S", "seconds between polls of each (default 5; when printed: 1)", type=seconds)
     words = "when printed: seconds to wait for databases that do not answer (default 30)"

@@ -21,7 +21,7 @@ from presman.rows.snapshot import Snapshot
 
 
 @command(
-    "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last sample).",
+    "Print one reading. Rates need two polls, so this takes --interval seconds. Of a spool it is the last sample.",
     """\
   presman once prod
   presman once demo:storm --format json | jq '.heads[].sentence'

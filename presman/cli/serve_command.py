@@ -70,8 +70,8 @@ def arguments(parser: Parser) -> None:
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     add_listen(parser, "address for browsers (default 127.0.0.1:8000: this machine only)", "127.0.0.1:8000")
     words = (
-        "ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
-        "this machine that authenticates)"
+        "ask for a token, or not (default: ask if other machines can connect); --no-token is for a reverse proxy on "
+        "this machine that authenticates its users"
     )
     option(parser, "--token", words, action=argparse.BooleanOptionalAction)
     option(parser, "--token-file FILE", "the token, on its first line (default: a random one)")

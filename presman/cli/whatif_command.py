@@ -48,7 +48,11 @@ def arguments(parser: Parser) -> None:
     option(parser, "--target --servers-target N", words, dest="servers_target", type=positive)
     for name, number, text in (
         ("limit", of_group(0, 100, whole=True), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        ("level", of_group(1, 8, whole=True), "level (1 to 8) of a group in the plan; of CSV also the one it had"),
+        (
+            "level",
+            of_group(1, 8, whole=True),
+            "level (1 to 8) of a group in the plan; with a CSV file also the level it had",
+        ),
         ("timeout", of_group(0, 1e7, whole=True), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
         ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
         ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),

@@ -88,5 +88,5 @@ class ActionResult(Struct, frozen=True):
 
 Event = Polled | PreviewCame | SourceLost | SourceEnded | ActionResult
 
-CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
-"""Carries out a command on an open source; returns the command, whether it was done, and a line that describes it."""
+CarryOut = Callable[[Command, Source, Release], ActionResult]
+"""Carries out a command on an open source."""

@@ -100,7 +100,7 @@ class CommandQueue:
                 text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
                 self._post(ActionResult(command, False, text, tried=False))
             elif self.carry_out is not None and poller.release is not None:
-                self._post(ActionResult(*self.carry_out(command, poller.source, poller.release)))
+                self._post(self.carry_out(command, poller.source, poller.release))
 
     def drop(self) -> None:
         """Drop the waiting commands after a connection loss: the user does not expect them to run minutes later."""

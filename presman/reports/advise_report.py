@@ -286,7 +286,7 @@ def _script_and_notes(
     """Return the scripts of the first choice, None if there are none, and notes about the advice."""
     script, notes = written(load, best)
     more = (*_on_no_more_cpu(load, best), *_beyond_maximum(load.plan, peaks), *_notes(load, kinds))
-    return script, (*notes, *more, "who must not lose by a choice is named with --keep")
+    return script, (*notes, *more, "with --keep you name a group that must not wait longer")
 
 
 def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
@@ -424,8 +424,8 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         )
     yield (
         "the degree that a concurrency limit sets is taken to be the target divided by twice the limit, from 2 to a "
-        "sixth of the target: so it was measured on 19c; the manual has no rule, so look at what the query at the end "
-        "of the script shows"
+        "sixth of the target, as was measured on 19c; the manual has no rule, so check it with the query at the end of "
+        "the script"
     )
     yield "no other service's concurrency limit can be changed, and the target follows the ECPUs (or OCPUs)"
 
@@ -457,7 +457,7 @@ def _beyond_maximum(plan: ObservedPlan, peaks: Iterable[int]) -> Iterable[str]:
     if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
         yield (
             f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: where a peak is above "
-            "it, statements were seen to start without room for them, and every replay lets them"
+            "it, statements were seen to start although no servers were free, and the replay lets them"
         )
 
 

@@ -123,7 +123,7 @@ def closing(advice: Advice) -> Iterable[str]:
     elif advice.verdict == "unmet" and not advice.interrupted and not _why_unreliable(advice):
         yield "No target alone would do."
     if advice.choices and (why := _why_unreliable(advice)):
-        yield f"{why}: take the waits under other directives as rough."
+        yield f"{why}: the waits under other directives are only rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"What the first choice costs: {'; '.join(losers)}."
     if advice.cpu:

@@ -280,12 +280,12 @@ TAB = Tab(
         Rows(GOALS, lambda moment: moment.reading.goals),
     ),
     notes=(
-        "WHY says why the head of a queue waits. TO START IT names what is proven to let it start: statements that "
-        "should end by themselves within 30 seconds (or may, with the step at work), else idle holders, else up to "
-        "three that lose least work (in hours of a server) and hold fewest servers. Statements joined by + must end "
-        "together. If ending a session is not proven to help, as when several queues want the same servers, it says "
-        "so. The queue that DO is about comes first, then the most urgent, here and in the table; once the cursor is "
-        "moved, that of its row.",
+        "WHY says why the head of a queue waits. TO START IT names what is proven to let it start: first "
+        "statements that should end by themselves within 30 seconds (or may, when the present step is done), then idle "
+        "holders, then up to three statements that lose the least work (in hours of a server) and hold the fewest "
+        "servers. Statements joined by + must end together. Where it is not proven that ending a session helps, as "
+        "when several queues want the same servers, it says so. The queue of DO comes first, then the most urgent "
+        "one, here and in the table. Once you move the cursor, it is the queue of its row.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
         "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
         "start or cancel the waiting statement, and the other sessions that hold servers, with the reason why there "
@@ -293,11 +293,10 @@ TAB = Tab(
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are for the head of the row's queue, folded or not.",
-        "Starts in is the range in which a statement should start, in 8 cases of 10; half of the possible "
-        "courses of the queue start it before the middle, which its page names, half later. `41 of 50 started in the "
-        "range forecast, half within 0:22 of its middle`: 41 of the last 50 statements started in the range "
-        "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md says what "
-        "is assumed.",
+        "Starts in is the range in which a statement should start, in 8 cases of 10. Its page has the middle, too: in "
+        "half of the possible courses of the queue it starts earlier, in half later. `41 of 50 started in the range "
+        "forecast, half within 0:22 of its middle`: of the last 50 statements 41 started in the range first shown for "
+        "them, and 25 within 0:22 of its middle. docs/forecast.md says what is assumed.",
         "W tries other limits of the plan, first the one that holds back the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "

@@ -63,7 +63,7 @@ SENTENCES = {
             "8 queued 7:52",
             "PX servers 20/32",
         ),
-        ("20 servers elsewhere still held for what it ran", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
+        ("20 servers still held on other instances for its statements", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
         ("REPORTS: 8 queued",),
     ),
     "mixed": Sentence(

@@ -82,13 +82,13 @@ def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
         return helps, f"{lower}: it is {head.why}{without}"
     if head.is_too_large_for_target:
-        helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
+        helps = "it may start only when no servers are in use; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until no servers are in use{without}"
     if head.allowed == 0:
         return "it allows none, so raise the limit", f"raise the limit of {name}: it allows no servers"
     if head.as_large:
         starts = f"it may start when {name} holds no servers"
-        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        helps = f"one as large runs now, so {starts}; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until {name} holds no servers"
     return "cancel it and run it with a lower DOP, or in another group", f"{lower}: it is {head.why}{without}"
 

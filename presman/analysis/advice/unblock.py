@@ -47,8 +47,8 @@ def why_none_named(head: QueueHead) -> str:
     """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
-        run = "a run with a lower DOP or in another group may"
-        return f"{back}it is too large for its limit: ending others may not help, {run}"
+        run = "run it with a lower DOP or in another group"
+        return f"{back}it is too large for its limit: ending others may not help; {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER}:
@@ -134,7 +134,9 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     if not own:
         return who_wants(found.turns, reading, " the next free servers")
     others = [name for name in found.turns if name != group_title(found.head)]
-    return f"only servers that {whose_limit(own[0])} counts help it, and {who_wants(others, reading, ' them, too')}"
+    return (
+        f"only servers that {whose_limit(own[0])} counts can start it, and {who_wants(others, reading, ' them, too')}"
+    )
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:

@@ -274,9 +274,9 @@ def instances_gone(reading: Reading) -> list[Alert]:
         if (last := seen.get(inst_id)) is not None:
             ago = duration((reading.at - last.last_seen).total_seconds())
             short = f"{instance_name(inst_id, last.instance_name)} is gone, last seen {ago} ago"
-            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are away with it"]
+            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are gone with it"]
         if held[inst_id]:
-            away.append(f"{counted(held[inst_id], 'server')} elsewhere still held for what it ran")
+            away.append(f"{counted(held[inst_id], 'server')} still held on other instances for its statements")
         text = f"I{short[1:]}{at}: {'; '.join(away)}"
         found.append(Alert("warn", "▲", text, short, "instance_gone", str(inst_id)))
     return found
@@ -288,7 +288,7 @@ def instances_started(reading: Reading) -> list[Alert]:
     for each in reading.header.instances:
         if each.started is not None and each.uptime is not None and each.uptime < STARTED_LATELY:
             short = f"{instance_name(each.inst_id, each.name)} was started {duration(each.uptime)} ago"
-            text = f"I{short[1:]}, at {clock(each.started)}: what it counts since startup begins there"
+            text = f"I{short[1:]}, at {clock(each.started)}: its counters since startup begin there"
             found.append(Alert("note", "┆", text, short, "instance_started", str(each.inst_id)))
     return found
 

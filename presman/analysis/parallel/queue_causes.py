@@ -177,7 +177,7 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     if state.passed_over:
         return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
     if state.containers:
-        last = f", then the plan between it and {', '.join(state.rivals)}" if state.rivals else ""
+        last = f", then the plan chooses between it and {', '.join(state.rivals)}" if state.rivals else ""
         others = ", ".join(state.containers)
         return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
     if state.rivals:

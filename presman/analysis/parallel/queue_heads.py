@@ -222,7 +222,7 @@ def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | No
 
 
 def _while_gone(inst_ids: Sequence[int]) -> str:
-    return f"that is so while {instances_are(inst_ids)} gone" if inst_ids else ""
+    return f"this lasts while {instances_are(inst_ids)} gone" if inst_ids else ""
 
 
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:

@@ -173,7 +173,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert "25 %       now" in text
     assert "presman never runs" in text
     assert "run times do not depend on what else runs" in " ".join(text.split())
-    assert "who must not lose by a choice is named with --keep" in text
+    assert "with --keep you name a group that must not wait longer" in text
     assert text == as_text(given(LIMITED)), "the same seed says the same"
 
 

@@ -175,7 +175,7 @@ def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
     assert rough not in as_text(advice(choices=(NONE,), replay_error=30.0))
     assert rough not in as_text(advice(replay_error=30.1))
     unknown = as_text(advice(choices=(NONE,), replay_error=None))
-    assert "No wait had ended to be compared: take the waits under other directives as rough." in unknown
+    assert "No wait had ended to be compared: the waits under other directives are only rough." in unknown
     assert "replayed under the plan of that time, no wait had ended to be compared; seed" in " ".join(unknown.split())
 
 
