@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from presman.base.errors import OneOf
 from presman.base.measure_names import MEASURES
 from presman.base.release import SUPPORTED
 from presman.cli.command_line import COMMANDS, parser_of
-from presman.cli.parser import OneOf, Parser, common, measure
+from presman.cli.parser import Parser, common, measure
 from presman.config.target import scenarios
 from presman.figures.measures import MEASURES as EXPORTED
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -27,6 +27,7 @@ from presman.base.private_files import open_private, state_folder
 from presman.base.release import Release
 from presman.base.text import clean, one_line
 from presman.polling.named_sessions import requests
+from presman.polling.poll_events import ActionResult
 from presman.rows.commands import Command, CommandKind, Victim, switch
 from presman.rows.queries import load
 from presman.rows.session_rows import NamedSession, Session
@@ -176,14 +177,6 @@ MARKED = "ORA-00031"
 UNKNOWN = "sent; its result is not known"
 
 
-class Outcome(NamedTuple):
-    """The outcome of a command: whether it was done, and one line about it."""
-
-    command: Command
-    done: bool
-    text: str
-
-
 class ActionRunner:
     """Carries out commands on a source that can `perform`, one at a time, and logs each.
 
@@ -202,7 +195,7 @@ class ActionRunner:
             return f"{self.log} cannot be written: {error.strerror or error}"
         return ""
 
-    def carry_out(self, command: Command, source: Any, release: Release) -> Outcome:
+    def carry_out(self, command: Command, source: Any, release: Release) -> ActionResult:
         """Carry out one command. Nothing is sent if the victim has changed or the log cannot be written.
 
         Raises nothing: the outcome says what went wrong.
@@ -211,7 +204,7 @@ class ActionRunner:
             self._write(source.name, command, "asked for")
             done, text = self._attempt(command, source, release)
         except OSError as error:
-            return Outcome(command, False, f"not sent: {self.log} cannot be written: {error.strerror or error}")
+            return ActionResult(command, False, f"not sent: {self.log} cannot be written: {error.strerror or error}")
         return self._end(source, command, done, text)
 
     def _attempt(self, command: Command, source: Any, release: Release) -> tuple[bool, str]:
@@ -254,13 +247,13 @@ class ActionRunner:
         rows = (row for row in section.rows if (row.inst_id, row.sid, row.serial) == victim[:3])
         return next(rows, None)
 
-    def _end(self, source: Any, command: Command, done: bool, text: str) -> Outcome:
+    def _end(self, source: Any, command: Command, done: bool, text: str) -> ActionResult:
         line = one_line(clean(text), _LONGEST)
         try:
             self._write(source.name, command, line)
         except OSError as error:
             line += f"; the log could not be written: {error.strerror or error}"
-        return Outcome(command, done, line)
+        return ActionResult(command, done, line)
 
     def _write(self, database: str, command: Command, outcome: str) -> None:
         """Append one line to the log, which only the user can read. Raises OSError."""

@@ -40,3 +40,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = list(known)
     found = nearest(word, known)
     return f"did you mean {found!r}?" if found else f"known: {', '.join(known)}"
+
+
+class OneOf:
+    """Reads one of a few words, and suggests the nearest; completions offer `known`."""
+
+    def __init__(self, *known: str) -> None:
+        self.known = known
+
+    def __call__(self, text: str) -> str:
+        """Return the word in lower case. Raises ValueError."""
+        if text.lower() not in self.known:
+            raise ValueError(f"unknown value {text!r}, {did_you_mean(text, self.known)}")
+        return text.lower()

@@ -39,17 +39,13 @@ def duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-AS_OF = "as of "
-"""How the age of what is older than its poll begins."""
-
-
 def ago(age: float) -> str:
     """Return how old something is, in words.
 
     >>> ago(146.0)
     'as of 2:26 ago'
     """
-    return f"{AS_OF}{duration(age)} ago"
+    return f"as of {duration(age)} ago"
 
 
 def as_of(words: str, age: float | None) -> str:
@@ -59,19 +55,6 @@ def as_of(words: str, age: float | None) -> str:
     ('8:52 as of 2:26 ago', '8:52', '-')
     """
     return f"{words} {ago(age)}" if age and words != ABSENT else words
-
-
-_OLD = rf"{AS_OF}(?:\d+d )?[\d:]+ ago"
-_AGE = re.compile(rf"(?<=:) {_OLD},| \({_OLD}\)| {_OLD}")
-
-
-def undated(words: str) -> str:
-    """Return words without the ages in them.
-
-    >>> undated("BATCH: as of 2:26 ago, 7 wait (as of 2:26 ago)"), undated("16 (idle 8:52 as of 1d 02:26 ago), none")
-    ('BATCH: 7 wait', '16 (idle 8:52), none')
-    """
-    return _AGE.sub("", words)
 
 
 def retry(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """`presman advise`: searches, by replays, for the directives that would have met the goals of service."""
 
 import time
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,13 +10,13 @@ from presman import __version__
 from presman.analysis.caches import RowCache
 from presman.analysis.facts.facts import Facts
 from presman.analysis.goals import EXAMPLES, Goal, parse_goal
-from presman.base.errors import InputError, did_you_mean
+from presman.base.errors import did_you_mean
 from presman.base.formats import duration
 from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import ADVICE, JSON, PAGE, output_path, write_whole
-from presman.cli.parser import Parser, add_format, command_parser, option, output
+from presman.cli.parser import Parser, add_format, command, option, output
 from presman.cli.whatif_command import WatchedPlan, add_observed, arrivals_of, refuse_unknown
 from presman.reports.advise_report import AdviceWanted, advise
 from presman.reports.advise_search import EVERY_KIND, KINDS, Scored, kinds_of
@@ -31,23 +31,23 @@ _NOTE_EVERY = 5.0
 """Seconds between two notes on the progress of the search."""
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman advise`."""
-    parser = command_parser(
-        "advise",
-        "Search for the directives under which a group's parallel statements would have started in time: the waits\n"
-        "against the target and the group's limit, choices with what each group gains and loses, the best one as a\n"
-        "script with the script that undoes it. presman runs neither. Ctrl-C ends the search and keeps the best.",
-        """\
+@command(
+    "Find plan directives under which a group's parallel statements would have started in time. It prints how\n"
+    "long they would have waited under other targets and limits, the best choices with what each group gains and\n"
+    "loses, a script that makes the first choice, and one that undoes it. presman runs neither. Ctrl-C ends the\n"
+    "search and keeps the best.",
+    """\
   presman advise prod.presman --goal "REPORTS p95 wait <= 30s"
   presman advise arrivals.csv --goal "95 % of REPORTS start within 30 s" --keep ETL
   presman advise prod --live-minutes 60 --goal "REPORTS p95 <= 1m" --may-change limits,levels
   presman advise prod.presman --goal "REPORTS p90 wait <= 30s" --format html -o advice.html""",
-        "scope start end",
-    )
+    "scope start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman advise`."""
     add_observed(parser)
     words = f"the goal to meet; may be repeated: {EXAMPLES}".replace("%", "%%")
-    option(parser, "--goal GOAL", words, type=_goal, action="append")
+    option(parser, "--goal GOAL", words, type=parse_goal, action="append")
     option(parser, "--keep GROUP", "a group that must not wait longer; may be repeated", action="append", default=[])
     words = (
         f"which of {','.join(KINDS)} (default the first four); a lower degree makes statements run longer, a timeout "
@@ -55,28 +55,20 @@ def arguments() -> Parser:
     )
     option(parser, "--may-change LIST", words, type=_kinds, default=())
     add_format(parser, "text", "json", "html")
-    output(parser, "-o --output FILE", "write the advice to FILE; an advice of presman is replaced")
+    output(parser, "-o --output FILE", "write the advice to FILE; a file that advise wrote is replaced")
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
-    return parser
-
-
-def _goal(text: str) -> Goal:
-    try:
-        return parse_goal(text)
-    except InputError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def _kinds(text: str) -> tuple[str, ...]:
     words = [word.strip().lower() for word in text.split(",")]
     for word in words:
         if word in _CPU_LIMIT_NAMES:
-            raise ArgumentTypeError(
+            raise ValueError(
                 f"{word!r}: under another UTILIZATION_LIMIT statements run for a longer or shorter time, which no view "
                 "shows, so none is advised; presman whatif --cpu-limit GROUP=N shows what CPU groups would lack"
             )
         if word not in EVERY_KIND:
-            raise ArgumentTypeError(f"unknown {word!r}, {did_you_mean(word, EVERY_KIND)}")
+            raise ValueError(f"unknown {word!r}, {did_you_mean(word, EVERY_KIND)}")
     return tuple(kind for kind in EVERY_KIND if kind in words)
 
 
@@ -154,5 +146,5 @@ class _Progress:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _NOTE_EVERY
             wait = duration(best.waits[0]) if best.waits[0] < 1e9 else "timed out"
-            best_wait = f"{self._goal.percentile} of {self._goal.group} {wait}"
+            best_wait = f"{self._goal.percentile} wait {wait} of what the search sees of {self._goal.group}"
             console.note(f"{replayed} choices replayed, best so far: {best_wait}; Ctrl-C keeps it")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from presman.base.log_event import LogEvent
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import RECORDING, output_path
-from presman.cli.parser import Parser, command_parser, option, output, some_seconds
+from presman.cli.parser import Parser, command, option, output, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.recording.redaction import Redactor, as_of
 from presman.recording.sqlite_files import remove_recording
@@ -29,25 +29,23 @@ def _minutes(text: str) -> float:
     """Read a number of minutes, or a duration with its unit."""
     try:
         return some_seconds(text if text[-1:].isalpha() else f"{text}m") / 60
-    except ArgumentTypeError:
-        raise ArgumentTypeError(f"{text!r} is not a number of minutes above 0, three years at most") from None
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number of minutes above 0, three years at most") from None
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman bundle`."""
-    parser = command_parser(
-        "bundle",
-        "A short recording for a bug report, without SQL texts, binds, users, machines or programs: of a database\n"
-        "the next minutes; of a recording its last minutes, or those from --from to --to.",
-        """\
+@command(
+    "A short recording for a bug report, without SQL texts, binds, users, machines or programs: of a database\n"
+    "the next minutes; of a recording its last minutes, or those from --from to --to.",
+    """\
   presman bundle prod --minutes 10
   presman bundle prod.presman --from 03:05 --to 03:20 -o incident.presman""",
-        "scope packs start end",
-    )
+    "scope packs start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman bundle`."""
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     option(parser, "--minutes N", "how long (default 10)", type=_minutes, default=10.0)
     output(parser, "-o --output FILE", "where to write it (default presman-bundle-TIME.presman)")
-    return parser
 
 
 def run(options: Namespace) -> None:

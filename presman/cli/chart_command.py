@@ -10,30 +10,28 @@ from presman.base.text import clean
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import PAGE, PICTURE, PNG, output_path, write_whole
-from presman.cli.parser import Parser, command_parser, option, output
+from presman.cli.parser import Parser, command, option, output
 from presman.reports.file_series import FileSeries, read_series
 from presman.reports.series_chart import chart_page, chart_svg, chart_text
 
 _KINDS = {".svg": PICTURE, ".png": PNG, ".html": PAGE}
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman chart`."""
-    parser = command_parser(
-        "chart",
-        "Draw a file that presman wrote: CSV (1.x, too), tidy or wide, JSON lines or Parquet. Each group or event is\n"
-        "a line. Without -o it draws in the terminal. COLUMN is a column of numbers (of a wide file: a group); each\n"
-        "is a chart of its own.",
-        """\
+@command(
+    "Draw a file that presman wrote: CSV (1.x, too), tidy or wide, JSON lines or Parquet. Each group or event is\n"
+    "a line. Without -o it draws in the terminal. COLUMN is a column of numbers (of a wide file: a group); each\n"
+    "is a chart of its own.",
+    """\
   presman chart cpu.csv
   presman chart cpu.csv throttled_percent used_cpus
   presman chart cpu.csv throttled_percent -o throttled.svg
   presman chart cpu.csv throttled_percent used_cpus -o cpu.html""",
-    )
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman chart`."""
     option(parser, "file FILE", "what `presman export`, key e or presman 1.x wrote")
     option(parser, "columns COLUMN", "what to draw (default: the usual columns of the measure)", nargs="*")
     output(parser, "-o --output FILE", "FILE.html: a page; a picture: FILE.svg, or FILE.png with presman[png]")
-    return parser
 
 
 def run(options: Namespace) -> None:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_poll_times, command_parser, option
+from presman.cli.parser import Parser, add_poll_times, command, option
 
 DATABASE_SHARE = 0.6
 """The share of the time limit that may go to the database; the rest is for starting, judging and reporting."""
@@ -18,28 +18,26 @@ ALERT_SHARE = 0.25
 UNKNOWN = 3
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman check`."""
-    parser = command_parser(
-        "check",
-        "A plug-in for Nagios, Icinga or cron: one line with performance data. It uses the same alerts as the monitor\n"
-        "and `presman once`; set thresholds in config.ini, or here.",
-        """\
+@command(
+    "A plug-in for Nagios, Icinga or cron: one line with performance data. It uses the same alerts as the monitor\n"
+    "and `presman once`; set thresholds in config.ini, or here.",
+    """\
   presman check prod
   presman check prod --warning queue_waits=5m --critical queue_waits=30m
   presman check prod --warning queue_waits:ETL=1h --critical 'latency:log file sync=50ms' -v
 exit codes of check:
   0 OK: nothing is wrong, and the line names the views that show it   1 WARNING   2 CRITICAL
   3 UNKNOWN: something could not be seen, or nothing could be checked""",
-        "scope packs at start end",
-    )
+    "scope packs at start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman check`."""
     option(parser, "target TARGET", "what to check (default: the one in config.ini)", nargs="?")
     for name in ("warning", "critical"):
         words = f"from this amount on the alert is {name}; `presman alerts` lists the keys"
         option(parser, f"--{name} KEY[:SUBJECT]=N", words, action="append", default=[])
     add_poll_times(parser, "give up with UNKNOWN after S seconds (default 30)")
     option(parser, "-v --verbose", "more lines: every alert, what to do, what was not seen")
-    return parser
 
 
 def run(options: Namespace) -> int:

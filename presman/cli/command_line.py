@@ -1,7 +1,7 @@
 """The commands by name, and the choice of one by a command line: only argparse and the chosen command are imported.
 
-Each command has a file, `NAME_command.py`; some files have several. `arguments` makes the parser of its options, and
-`run` runs it. The one-line summaries of all commands are here, because the front page of the help lists them.
+Each command has a file, `NAME_command.py`; some files have several. `arguments` makes the parser of its name, and `run`
+runs it. The one-line summaries of all commands are here, because the front page of the help lists them.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def _part(command: str, name: str) -> Any:
 
 def parser_of(command: str) -> Parser:
     """Return the parser of a command's options."""
-    parser: Parser = _part(command, "arguments")()
+    parser: Parser = _part(command, "arguments")(command)
     return parser
 
 

@@ -3,34 +3,31 @@
 from argparse import Namespace
 from datetime import UTC, datetime
 
-from presman.cli import console, exit_codes
+from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, command_parser, option
+from presman.cli.parser import Parser, add_format, command, option
 from presman.cli.settings import load, resolve
 from presman.config.config_file import Config
 from presman.config.target import named_recording
 from presman.output.json_document import plain, written
-from presman.recording.store_errors import RecordingError
 from presman.reports.compare.compare_text import compare_text
 from presman.reports.compare.comparison import FORM, RecordingWindow, WindowWords, compare, window_words
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman compare`."""
-    parser = command_parser(
-        "compare",
-        "Two windows of one recording, or of two, side by side: plan, CPU, I/O, parallel servers, queue, latency,\n"
-        "statements; each figure with the difference in percent and whether it is more than noise. A window is\n"
-        "TARGET@FROM..TO; either end may be left out, and @FROM..TO alone means the same recording.",
-        """\
+@command(
+    "Two windows of one recording, or of two, side by side: plan, CPU, I/O, parallel servers, queue, latency,\n"
+    "statements; each figure with the difference in percent and whether it is more than noise. A window is\n"
+    "TARGET@FROM..TO; either end may be left out, and @FROM..TO alone means the same recording.",
+    """\
   presman compare prod.presman@03:00..03:30 @04:00..04:30
   presman compare monday.presman tuesday.presman --format html > tuesday.html
   presman compare prod.presman@first..'-1h' @'1h ago'..last""",
-    )
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman compare`."""
     option(parser, "first A", "FILE.presman@FROM..TO, or any other recording")
     option(parser, "second B", "the same, or @FROM..TO: another window of A's recording")
     add_format(parser, "text", "json", "html")
-    return parser
 
 
 def run(options: Namespace) -> None:
@@ -40,10 +37,7 @@ def run(options: Namespace) -> None:
     if not first.target:
         raise Failure(f"the first window has to name its recording: {FORM}")
     windows = [_window(each._replace(target=each.target or first.target), config, options) for each in (first, second)]
-    try:
-        found = compare(*windows)
-    except RecordingError as error:
-        raise Failure(str(error), exit_codes.SOURCE) from error
+    found = compare(*windows)
     if options.format == "json":
         console.put(written({"format": 1, **plain(found)}, ascii_only=console.wants_ascii()))
     elif options.format == "html":

@@ -7,10 +7,11 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
+from presman.base.errors import OneOf
 from presman.base.private_files import replace_private
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser, option
+from presman.cli.parser import Parser, command, option
 
 SHELLS = Path(__file__).parents[1] / "shell"
 FILES = {"bash": "presman.bash", "zsh": "_presman", "fish": "presman.fish", "man": "presman.1"}
@@ -18,22 +19,20 @@ MARK = "from presman's own options"
 """The phrase that each of these files contains; a file without it is someone else's and stays as it is."""
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman completions`."""
-    parser = command_parser(
-        "completions",
-        "Print the shell completions of presman's commands, options and targets; `man` prints the manual page.\n"
-        "--install puts both where your shell and man look for them, for your user only.",
-        """\
+@command(
+    "Print the shell completions of presman's commands, options and targets; `man` prints the manual page.\n"
+    "--install puts both where your shell and man look for them, for your user only.",
+    """\
   presman completions --install
   presman completions zsh --install
   presman completions bash > /etc/bash_completion.d/presman
   presman completions man | man -l -""",
-    )
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman completions`."""
     words = "bash, zsh, fish or man (with --install: the shell of $SHELL if none is named)"
     option(parser, "shell SHELL", words, nargs="?", type=OneOf("bash", "zsh", "fish", "man"))
     option(parser, "--install", "write it, and the manual page, into your home folder")
-    return parser
 
 
 def run(options: Namespace) -> None:

@@ -22,7 +22,7 @@ from presman.cli.command_line import COMMANDS
 from presman.cli.exit_codes import Failure
 from presman.cli.interruption import ending_reads
 from presman.cli.limits import bound_memory
-from presman.cli.parser import Parser, command_parser, option
+from presman.cli.parser import Parser, command, option
 from presman.cli.settings import load
 from presman.config import connect_answers
 from presman.config.config_file import NAME, Config, PasswordCommand, locations
@@ -45,20 +45,18 @@ RESERVED = ("demo", "spool")
 """Words that mean something else as a TARGET."""
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman connect`."""
-    parser = command_parser(
-        "connect",
-        "Ask for a database and who logs in, try it, explain what fails, and write a section of config.ini.\n"
-        "Nothing is written before the last question; Ctrl-C leaves everything as it was.",
-        """\
+@command(
+    "Ask for a database and who logs in, try it, explain what fails, and write a section of config.ini.\n"
+    "Nothing is written before the last question; Ctrl-C leaves everything as it was.",
+    """\
   presman connect
   presman connect prod
   presman connect prod --config ~/dba/config.ini""",
-        "config scope thick",
-    )
+    "config scope thick",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman connect`."""
     option(parser, "section NAME", "the section to write (default: asks)", nargs="?")
-    return parser
 
 
 def run(options: Namespace) -> None:

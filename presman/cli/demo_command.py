@@ -5,22 +5,21 @@ from argparse import Namespace
 
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure, ending_at_once
-from presman.cli.parser import Parser, add_screen_options, command_parser, option
+from presman.cli.parser import Parser, add_screen_options, command, option
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman demo`."""
-    parser = command_parser(
-        "demo",
-        "The monitor on a simulated database. Without a terminal a few readings are printed as text.",
-        """\
+@command(
+    "The monitor on a simulated database. Without a terminal a few readings are printed as text.",
+    """\
   presman demo
   presman demo storm --speed 10
   presman demo:my-plan.toml
   presman demo --list
   presman demo --polls 1 | less""",
-        "refresh packs theme",
-    )
+    "refresh packs theme",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman demo`."""
     option(parser, "scenario SCENARIO", "name or FILE.toml (default: mixed)", nargs="?")
     option(parser, "--list", "list the scenarios")
     option(parser, "--seed N", "seed of the random events", type=int)
@@ -30,7 +29,6 @@ def arguments() -> Parser:
     add_screen_options(parser)
     words = "show the tour, or not (default: until you have finished it once)"
     option(parser, "--tour", words, action=argparse.BooleanOptionalAction)
-    return parser
 
 
 def run(options: Namespace) -> int:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from presman.analysis.fleet import ConnectionState, Member, by_trouble, is_seen
-from presman.base.errors import InputError
+from presman.base.errors import InputError, OneOf
 from presman.base.formats import counted
 from presman.base.private_files import is_folder
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.limits import make_room
-from presman.cli.parser import OneOf, Parser, add_allow_actions, command_parser, option, seconds, some_seconds
+from presman.cli.parser import Parser, add_allow_actions, command, option, seconds, some_seconds
 from presman.cli.settings import Resolved, load, resolve
 from presman.cli.start import acting
 from presman.config.config_file import DEFAULTS, Config
@@ -42,29 +42,28 @@ CHECK_INTERVAL = 0.02
 """Seconds between two checks whether all databases have answered."""
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman fleet`."""
-    parser = command_parser(
-        "fleet",
-        "Many databases, one line each, the worst first; Enter opens one, Esc comes back. All sections of config.ini,\n"
-        "those named or matched, or what recorders write to a central store, which needs no connection to\n"
-        "them. Without a terminal, or with --format, the list is printed once.",
-        """\
+@command(
+    "Many databases, one line each, the worst first; Enter opens one, Esc comes back. Without a TARGET\n"
+    "these are all sections of config.ini. A central store that recorders write to needs no connection to the\n"
+    "databases. Without a terminal, or with --format, the list is printed once.",
+    """\
   presman fleet
   presman fleet 'prod-*' test
   presman fleet postgresql+psycopg://presman@dbhost/presman
   presman fleet --format json | jq -r '.databases[] | select(.alerts > 0) | .target'
 exit codes of a printed fleet:
   0 all databases answered   7 some did not, or not all of their views   3 none did, or the store cannot be read""",
-        "scope packs theme",
-    )
-    option(parser, "targets TARGET", "sections of config.ini, globs of them, other targets; or a store", nargs="*")
+    "scope packs theme",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman fleet`."""
+    words = "sections of config.ini ('prod-*' names several), other targets, or a central store"
+    option(parser, "targets TARGET", words, nargs="*")
     option(parser, "--format F", "print it once: text, json, csv", type=OneOf("text", "json", "csv"))
     option(parser, "--interval S", "seconds between polls of each (default 5; when printed: 1)", type=seconds)
     words = "when printed: seconds to wait for databases that do not answer (default 30)"
     option(parser, "--timeout S", words, type=some_seconds, default=30.0)
     add_allow_actions(parser, " in an opened database")
-    return parser
 
 
 def run(options: Namespace) -> int:

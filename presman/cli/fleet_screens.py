@@ -13,8 +13,7 @@ from presman.services.live_fleet import Fleet, LiveFleet
 from presman.tui import saved_view
 from presman.tui.app import MonitorEnd, run_monitor
 from presman.tui.feed import ActionGateway, WatchedFeed
-from presman.tui.fleet_app import run_fleet
-from presman.tui.fleet_frame import FleetView
+from presman.tui.fleet_app import FleetView, run_fleet
 
 Open = Callable[[str, FleetView], MonitorEnd]
 """Shows the monitor on a database of the fleet, given its name. Raises Failure if that is impossible."""

@@ -1,7 +1,7 @@
 """One reading of a database, reported at once: `presman once`, `alerts`, `lint` and `why`."""
 
 import re
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from datetime import timedelta
 
 from presman.analysis.alerts.judge import Judge
@@ -12,7 +12,7 @@ from presman.analysis.readings.statement_readings import QueuedStatement, QueueR
 from presman.base.measure_names import MEASURES
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, add_poll_times, choice, command_parser, measure, option, some_seconds
+from presman.cli.parser import Parser, add_format, add_poll_times, choice, command, measure, option, some_seconds
 from presman.cli.polling import OUTLIERS, Polling, late_views
 from presman.cli.settings import load, resolve
 from presman.forecast.forecaster import LEADING_POLLS
@@ -20,18 +20,17 @@ from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
 
 
-def once_arguments() -> Parser:
-    """Return the parser of `presman once`."""
-    parser = command_parser(
-        "once",
-        "Print one reading. Rates need two polls, so it takes --interval seconds (a spool: its last sample).",
-        """\
+@command(
+    "Print one reading. Rates need two polls, so this takes --interval seconds. Of a spool it is the last sample.",
+    """\
   presman once prod
   presman once demo:storm --format json | jq '.heads[].sentence'
   presman once prod --format csv --measure queue
   presman once spool:/tmp/spool --format text""",
-        "scope packs at start end",
-    )
+    "scope packs at start end",
+)
+def once_arguments(parser: Parser) -> None:
+    """Add the options of `presman once`."""
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json", "csv")
     option(parser, "--measure M", f"what CSV is about: {', '.join(MEASURES)}", type=measure)
@@ -39,7 +38,6 @@ def once_arguments() -> Parser:
         parser, "seconds on top of the interval (default 30); exit code 7 if a view has not answered by then"
     )
     option(parser, "--outliers", "read I/O outliers too (12.1 and later)")
-    return parser
 
 
 def once_run(options: Namespace) -> int:
@@ -75,20 +73,18 @@ def once_run(options: Namespace) -> int:
     return exit_codes.PARTIAL if late else exit_codes.OK
 
 
-def alerts_arguments() -> Parser:
-    """Return the parser of `presman alerts`."""
-    parser = command_parser(
-        "alerts",
-        "The rules behind the alerts: key, severity, the amount that thresholds are for, and what config.ini sets.\n"
-        "With a TARGET also their state now, and why.",
-        """\
+@command(
+    "The rules behind the alerts: key, severity, the amount that thresholds are for, and what config.ini sets.\n"
+    "With a TARGET also their state now, and why.",
+    """\
   presman alerts
   presman alerts prod""",
-        "scope packs at",
-    )
+    "scope packs at",
+)
+def alerts_arguments(parser: Parser) -> None:
+    """Add the options of `presman alerts`."""
     option(parser, "target TARGET", "what to read (default: none)", nargs="?")
     add_poll_times(parser, "seconds on top of that (default 30)")
-    return parser
 
 
 def alerts_run(options: Namespace) -> int:
@@ -113,22 +109,20 @@ def alerts_run(options: Namespace) -> int:
 NEVER = "never"
 
 
-def lint_arguments() -> Parser:
-    """Return the parser of `presman lint`."""
-    parser = command_parser(
-        "lint",
-        "Print the problems of the active plans: severity, reason, and the manual that describes each.",
-        """\
+@command(
+    "Print the problems of the active plans: severity, reason, and the manual that describes each.",
+    """\
   presman lint prod
   presman lint prod --format json | jq '.findings[].rule'
   presman lint spool:/tmp/spool --fail-on warning""",
-        "scope at",
-    )
+    "scope at",
+)
+def lint_arguments(parser: Parser) -> None:
+    """Add the options of `presman lint`."""
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     add_format(parser, "text", "json")
     words = "end with code 5 if there is a finding this severe: error (default), warning, note, never"
     choice(parser, "--fail-on SEVERITY", words, "error", "warning", "note", NEVER)
-    return parser
 
 
 def lint_run(options: Namespace) -> int:
@@ -164,31 +158,29 @@ _MOST_BEFORE = 200
 """Polls of a recording that are read before those of the forecast, for the reasons why a statement waited."""
 
 
-def why_arguments() -> Parser:
-    """Return the parser of `presman why`."""
-    parser = command_parser(
-        "why",
-        "Say why a parallel statement has not started, when it should, and what would let it start. The reason\n"
-        "is one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan,\n"
-        "quiesced, unknown. When it should start is known once presman has seen statements end: --duration, or a\n"
-        "recording.",
-        """\
+@command(
+    "Say why a parallel statement has not started, when it should, and what would let it start. The reason\n"
+    "is one of never_fits, group_limit, container_limit, target, behind_in_queue, other_queue, order_of_plan,\n"
+    "quiesced, unknown. When it should start is known once presman has seen statements end: --duration, or a\n"
+    "recording.",
+    """\
   presman why prod 507
   presman why prod 2:507 --duration 5m
   presman why prod 7xq3hjskd0abc --format json | jq -r .reason
   presman why prod.presman 507 --at 03:12""",
-        "refresh scope at",
-    )
+    "refresh scope at",
+)
+def why_arguments(parser: Parser) -> None:
+    """Add the options of `presman why`."""
     option(parser, "target TARGET", "what to read")
     option(parser, "who SID|SQL_ID", "the statement: its SID, INSTANCE:SID or SQL_ID", type=_who)
     add_format(parser, "text", "json")
     option(parser, "--duration S", "watch for this long before answering", type=some_seconds)
-    return parser
 
 
 def _who(text: str) -> str:
     if not re.fullmatch(r"(\d{1,4}:)?\d{1,6}|[0-9a-z]{13}", text, re.ASCII | re.IGNORECASE):
-        raise ArgumentTypeError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
+        raise ValueError(f"{text!r} is neither a SID, INSTANCE:SID nor a SQL_ID of 13 letters and digits")
     return text
 
 

@@ -38,20 +38,19 @@ LISTEN = "127.0.0.1:9730"
 """The address that `presman metrics` listens on: reachable from this machine alone."""
 
 
-def arguments() -> cli.Parser:
-    """Return the parser of `presman metrics`."""
-    parser = cli.command_parser(
-        "metrics",
-        "Poll databases and serve their figures at /metrics for Prometheus and other readers of OpenMetrics;\n"
-        "/-/healthy says whether presman works. A scrape returns the last poll and sends no query. config.ini says\n"
-        "who may scrape: metrics_user, and metrics_password or metrics_password_command. In the checkout\n"
-        "contrib/grafana/presman.json is a dashboard for Grafana, and contrib/prometheus/ has rules.",
-        """\
+@cli.command(
+    "Poll databases and serve their figures at /metrics for Prometheus and other readers of OpenMetrics;\n"
+    "/-/healthy says whether presman works. A scrape returns the last poll and sends no query. config.ini says\n"
+    "who may scrape: metrics_user, and metrics_password or metrics_password_command. In the checkout\n"
+    "contrib/grafana/presman.json is a dashboard for Grafana, and contrib/prometheus/ has rules.",
+    """\
   presman metrics prod test
   presman metrics prod test --listen 0.0.0.0:9730 --certificate tls.crt --key tls.key
   presman metrics prod --otlp http://collector:4318""",
-        "refresh scope packs",
-    )
+    "refresh scope packs",
+)
+def arguments(parser: cli.Parser) -> None:
+    """Add the options of `presman metrics`."""
     cli.option(parser, "targets TARGET", "what to watch (default: the one in config.ini)", nargs="*")
     words = f"address to listen on (default {LISTEN}); for other machines only with a certificate and a user"
     cli.add_listen(parser, words, LISTEN)
@@ -62,7 +61,6 @@ def arguments() -> cli.Parser:
     cli.option(parser, "--otlp URL", "push to this collector, too (OTLP over HTTP)")
     cli.option(parser, "--push-interval S", "seconds between pushes (default 60)", type=cli.some_seconds, default=60.0)
     cli.add_log_options(parser)
-    return parser
 
 
 def run(options: Namespace) -> None:

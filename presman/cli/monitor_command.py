@@ -12,7 +12,7 @@ from presman.cli.parser import TARGET_HELP, Parser, add_screen_options, common, 
 _VERSION = f"presman {__version__}\n"
 
 
-def arguments() -> Parser:
+def arguments(_command: str) -> Parser:
     """Return the parser of `presman [TARGET]`, which is also the front page of the help."""
     parser = Parser(
         prog="presman",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from presman.base.errors import InputError, OneOf, nearest
 from presman.base.formats import listed, seconds_of
 from presman.base.group_names import as_named
 from presman.cli import console, exit_codes
@@ -65,6 +65,15 @@ class Parser(argparse.ArgumentParser):
         if message:
             console.put(message)
 
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        """Return the value of an option; its reader says what is wrong with it, argparse if it is `int` or `float`."""
+        if not callable(action.type) or action.type in {int, float}:
+            return super()._get_value(action, text)
+        try:
+            return action.type(text)
+        except (ValueError, InputError) as error:
+            raise argparse.ArgumentError(action, str(error)) from None
+
     def read(self, arguments: Sequence[str], known: argparse.Namespace) -> argparse.Namespace:
         """Return the options of `arguments` added to those in `known`. Raises Failure."""
         if {"-h", "--help"} & set(arguments) and "all" not in arguments:
@@ -82,8 +91,6 @@ class Parser(argparse.ArgumentParser):
         """Return what is wrong with a word that is neither an option nor a positional argument."""
         if not word.startswith("-"):
             return f"too many arguments: {'user/***@...' if {'@', '/'} & set(word) else repr(word)}"
-        from presman.base.errors import nearest
-
         name = word.partition("=")[0]
         guess = nearest(name, [option for option in self._option_string_actions if option.startswith("--")])
         return f"unknown option {name}" + (f", did you mean {guess}?" if guess else "")
@@ -110,7 +117,7 @@ def output(parser: argparse._ActionsContainer, names: str, words: str, **how: An
 
 def _file_name(text: str) -> str:
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty, and a name is needed")
+        raise ValueError("it is empty, and a name is needed")
     return text
 
 
@@ -123,29 +130,29 @@ def seconds(text: str) -> float:
     """Read a refresh interval by the rules of config.ini."""
     from presman.config.config_file import refresh_seconds
 
-    return float(_read(refresh_seconds, text))
+    return refresh_seconds(text)
 
 
 def measure(text: str) -> str:
     """Read the name of a measure."""
     from presman.config.config_file import measure_named
 
-    return str(_read(measure_named, text))
+    return measure_named(text)
 
 
 def some_seconds(text: str) -> float:
     """Read a duration: seconds, or 90s, 15m, 2h."""
-    value = float(_read(seconds_of, text))
+    value = seconds_of(text)
     if not 0 < value < 1e8:
-        raise argparse.ArgumentTypeError(f"{text!r} is {'longer than three years' if value else 'not above 0'}")
+        raise ValueError(f"{text!r} is {'longer than three years' if value else 'not above 0'}")
     return value
 
 
 def age(text: str) -> float:
     """Read an age in seconds: 90m, 12h, 14d. The unit is required: older polls are removed, and 14 might mean days."""
-    value = float(_read(partial(seconds_of, bare=False), text))
+    value = seconds_of(text, bare=False)
     if not 60 <= value < 1e10:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an age of at least a minute, such as 90m, 12h or 14d")
+        raise ValueError(f"{text!r} is not an age of at least a minute, such as 90m, 12h or 14d")
     return value
 
 
@@ -157,7 +164,7 @@ def size(text: str) -> int:
     except ValueError:
         value = 0.0
     if not 1 << 20 <= value < 1 << 60:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size of at least 1M, such as 500M or 2G")
+        raise ValueError(f"{text!r} is not a size of at least 1M, such as 500M or 2G")
     return int(value)
 
 
@@ -167,37 +174,15 @@ def listening(text: str) -> tuple[str, int]:
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     usable = colon and port.isascii() and port.isdigit() and int(port) < 65536
     if not usable or not host or (":" in host and not text.startswith("[")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:9730 or [::1]:9730")
+        raise ValueError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:9730 or [::1]:9730")
     return host, int(port)
 
 
 def positive(text: str) -> int:
     """Read a count of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        raise ValueError(f"{text!r} is not a whole number of at least 1")
     return int(text)
-
-
-class OneOf:
-    """Reads one of a few words, and suggests the nearest; completions offer `known`."""
-
-    def __init__(self, *known: str) -> None:
-        self.known = known
-
-    def __call__(self, text: str) -> str:
-        """Return the word in lower case. Raises ArgumentTypeError."""
-        if text.lower() in self.known:
-            return text.lower()
-        from presman.base.errors import did_you_mean
-
-        raise argparse.ArgumentTypeError(f"unknown value {text!r}, {did_you_mean(text, self.known)}")
-
-
-def _read(read: Callable[[str], Any], text: str) -> Any:
-    try:
-        return read(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str], tuple[str, float]]:
@@ -210,11 +195,11 @@ def of_group(least: float, most: float, *, whole: bool = False) -> Callable[[str
         except ValueError:
             value = nan
         if not mark or not name or isnan(value):
-            raise argparse.ArgumentTypeError(f"{text!r} is not GROUP=NUMBER")
+            raise ValueError(f"{text!r} is not GROUP=NUMBER")
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r}: the number must be from {least:.0f} to {most:.0f}")
+            raise ValueError(f"{text!r}: the number must be from {least:.0f} to {most:.0f}")
         if whole and value != int(value):
-            raise argparse.ArgumentTypeError(f"{text!r}: the number must be whole")
+            raise ValueError(f"{text!r}: the number must be whole")
         return as_named(name), value
 
     return read
@@ -316,17 +301,25 @@ def hidden_options(fitting: str) -> frozenset[str]:
     return frozenset(action.dest for action in common()._actions) - frozenset(fitting.split())
 
 
-def command_parser(name: str, description: str, examples: str, fitting: str = "") -> Parser:
-    """Return the parser of a command, without its own options.
+def command(
+    description: str, examples: str, fitting: str | None = ""
+) -> Callable[[Callable[[Parser], None]], Callable[[str], Parser]]:
+    """Return a decorator of a function that adds a command's own options: then it returns the parser of that name.
 
     `fitting` are the common options that its help explains; it lists the others, and the parser refuses those that
-    choose a time.
+    choose a time. None: its help lists no common options.
     """
-    return Parser(
-        prog=f"presman {name}".strip(),
-        description=description,
-        epilog=f"examples:\n{examples}",
-        parents=[common()],
-        hidden=hidden_options(fitting),
-        times=_TIMES.keys() & fitting.split(),
-    )
+
+    def decorated(add: Callable[[Parser], None]) -> Callable[[str], Parser]:
+        def parser_of(name: str) -> Parser:
+            how: dict[str, Any] = {"prog": f"presman {name}", "description": description}
+            if fitting is not None:
+                how |= {"parents": [common()], "hidden": hidden_options(fitting)}
+                how["times"] = _TIMES.keys() & fitting.split()
+            parser = Parser(epilog=f"examples:\n{examples}", **how)
+            add(parser)
+            return parser
+
+        return parser_of
+
+    return decorated

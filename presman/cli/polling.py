@@ -159,25 +159,24 @@ class Polling:
         finally:
             source.close()
 
-    def _forecaster(self, previous: Snapshot | None) -> Forecaster:
-        """Return the forecaster for the queue after a poll: for a recording, it has learned from earlier polls."""
-        if self._resolved.target.kind != "recording":
-            return Forecaster()
-        from presman.recording.recording_source import RecordingSource
-        from presman.recording.statement_lives import forecaster_before
-
-        source = self._source
-        if not isinstance(source, RecordingSource):
-            return Forecaster()
-        return forecaster_before(source.playback, previous, ONE_LOOK)
-
-    def _reading_before(self) -> "Reading | None":
-        """Return the reading with the alerts that the first poll of a recording may be unable to check."""
+    def _played(self) -> "RecordingSource | None":
+        """Return the source that is polled if it is a recording: it also knows what came before its first poll."""
         if self._resolved.target.kind != "recording":
             return None
         from presman.recording.recording_source import RecordingSource
 
-        return self._source.reading_before() if isinstance(self._source, RecordingSource) else None
+        return self._source if isinstance(self._source, RecordingSource) else None
+
+    def _readings(self, previous: Snapshot | None) -> Readings:
+        """Return what reads the first poll and later ones; of a recording it has learned from earlier polls."""
+        readings, played = Readings(with_forecasts=self._with_forecasts), self._played()
+        if played is not None:
+            readings.remember(played.reading_before())
+        if played is not None and self._with_forecasts:
+            from presman.recording.statement_lives import forecaster_before
+
+            readings.forecaster = forecaster_before(played.playback, previous, ONE_LOOK)
+        return readings
 
     @property
     def endless(self) -> bool:
@@ -195,11 +194,9 @@ class Polling:
 
     def moments(self, **limits: Unpack[PollLimits]) -> Iterator[ReadingCame]:
         """Yield the reading of each poll until the limits are reached or the source ends."""
-        readings = Readings(with_forecasts=self._with_forecasts)
-        for number, (previous, snapshot) in enumerate(self.pairs(**limits)):
-            if not number:
-                readings.forecaster = self._forecaster(previous) if self._with_forecasts else None
-                readings.remember(self._reading_before())
+        readings: Readings | None = None
+        for previous, snapshot in self.pairs(**limits):
+            readings = readings or self._readings(previous)
             readings.previous = previous
             yield readings.read(snapshot)
 

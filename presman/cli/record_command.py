@@ -26,19 +26,18 @@ from presman.recording.store_errors import RecordingError
 from presman.services.recorder import DatabaseRecorder, Recorder
 
 
-def arguments() -> cli.Parser:
-    """Return the parser of `presman record`."""
-    parser = cli.command_parser(
-        "record",
-        "Keep every poll: figures as SQL tables, and all rows for replay. One file, a folder with one file a day, or\n"
-        "a PostgreSQL database that many recorders write to. A recording is a TARGET. An existing one is continued.",
-        """\
+@cli.command(
+    "Keep every poll: figures as SQL tables, and all rows for replay. One file, a folder with one file a day, or\n"
+    "a PostgreSQL database that many recorders write to. A recording is a TARGET. An existing one is continued.",
+    """\
   presman record prod -o prod.presman
   presman record prod test --interval 5 --retain 14d --max-size 2G -o /var/lib/presman/
   presman record prod -o postgresql+psycopg://presman@dbhost/presman
   presman once prod.presman --at 03:12""",
-        "refresh scope packs start end",
-    )
+    "refresh scope packs start end",
+)
+def arguments(parser: cli.Parser) -> None:
+    """Add the options of `presman record`."""
     cli.option(parser, "targets TARGET", "what to record (default: the one in config.ini)", nargs="*")
     cli.output(parser, "-o --output PLACE", "FILE.presman, a FOLDER/ (one file a day) or a URL", required=True)
     cli.option(parser, "--interval S", "seconds between polls (default: --refresh)", type=cli.seconds)
@@ -48,7 +47,6 @@ def arguments() -> cli.Parser:
     cli.option(parser, "--retain AGE", "remove older polls (12h, 14d)", type=cli.age)
     cli.option(parser, "--max-size SIZE", "remove the oldest polls above this size (500M, 2G)", type=cli.size)
     cli.add_log_options(parser)
-    return parser
 
 
 _TEXTS = frozenset({".csv", ".html", ".json", ".txt"})

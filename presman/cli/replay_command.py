@@ -3,25 +3,23 @@
 from argparse import Namespace
 
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, option, positive
+from presman.cli.parser import Parser, command, option, positive
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman replay`."""
-    parser = command_parser(
-        "replay",
-        "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
-        "goes to a time, n and p to the next and the previous event. --at begins there, stopped.",
-        """\
+@command(
+    "A recording on the screens of the monitor: Space plays and stops, + and - change the speed, arrows step, J\n"
+    "goes to a time, n and p to the next and the previous event. --at begins there, stopped.",
+    """\
   presman replay prod.presman
   presman replay prod.presman --from 03:00 --to 04:00
   presman replay postgresql+psycopg://presman@dbhost/presman?database=prod""",
-        "at start end theme",
-    )
+    "at start end theme",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman replay`."""
     option(parser, "target FILE|FOLDER|URL", "what `presman record` wrote")
     option(parser, "--polls N", "without a terminal: how many readings to print", type=positive, default=3)
     parser.set_defaults(allow_actions=False)
-    return parser
 
 
 def run(options: Namespace) -> int:

@@ -24,7 +24,7 @@ from presman.base.listeners import is_loopback
 from presman.base.secret import PASSWORD, Secret, of_environment
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_certificate, add_listen, certificates_of, command_parser, option, positive
+from presman.cli.parser import Parser, add_certificate, add_listen, certificates_of, command, option, positive
 from presman.cli.settings import default_target, load, resolve, terminal_prompt
 from presman.cli.start import check_theme
 from presman.config.target import Target
@@ -54,32 +54,30 @@ class _Listening(Struct):
     only_loopback: bool
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman serve`."""
-    parser = command_parser(
-        "serve",
-        "The monitor in a browser, on this machine only unless --listen says otherwise. Each page is a separate\n"
-        "monitor with its own database session and the login that presman was started with. Viewers cannot act,\n"
-        "write a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
-        """\
+@command(
+    "The monitor in a browser, on this machine only unless --listen says otherwise. Each page is a separate\n"
+    "monitor with its own database session and the login that presman was started with. Viewers cannot act,\n"
+    "write a file where presman runs, or go to another target. Needs the extra web: pip install 'presman[web]'.",
+    """\
   presman serve prod
   presman serve prod --listen 0.0.0.0:8443 --certificate tls.crt --key tls.key
   presman serve prod --public https://dba.example.com/prod/ --token-file token
   ssh -t -L 8000:localhost:8000 dbhost presman serve prod""",
-        "refresh scope packs theme at start end",
-    )
+    "refresh scope packs theme at start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman serve`."""
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     add_listen(parser, "address for browsers (default 127.0.0.1:8000: this machine only)", "127.0.0.1:8000")
     words = (
-        "ask for a token (default: unless only this machine can connect; --no-token is for a reverse proxy on "
-        "this machine that authenticates)"
+        "ask for a token, or not (default: ask if other machines can connect); --no-token is for a reverse proxy on "
+        "this machine that authenticates its users"
     )
     option(parser, "--token", words, action=argparse.BooleanOptionalAction)
     option(parser, "--token-file FILE", "the token, on its first line (default: a random one)")
     add_certificate(parser)
     option(parser, "--public URL", "its URL for browsers, behind a reverse proxy or by another name")
     option(parser, "--viewers N", "pages open at the same time (default 4)", type=positive, default=4)
-    return parser
 
 
 def run(options: Namespace) -> int:

@@ -2,27 +2,26 @@
 
 from argparse import Namespace
 
+from presman.base.errors import OneOf
 from presman.cli import console
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import OneOf, Parser, command_parser, option
+from presman.cli.parser import Parser, command, option
 from presman.cli.settings import describe, load, resolve, sample
 
 
-def doctor_arguments() -> Parser:
-    """Return the parser of `presman doctor`."""
-    parser = command_parser(
-        "doctor",
-        "What presman can see in a database, line by line: release, containers, each query, and the missing grants.",
-        """\
+@command(
+    "What presman can see in a database, line by line: release, containers, each query, and the missing grants.",
+    """\
   presman doctor prod
   presman doctor monitor@dbhost/orcl --scope instance
   presman doctor --assumptions prod""",
-        "scope thick packs",
-    )
+    "scope thick packs",
+)
+def doctor_arguments(parser: Parser) -> None:
+    """Add the options of `presman doctor`."""
     option(parser, "target TARGET", "what to examine (default: the one in config.ini)", nargs="?")
     words = "what presman assumes where Oracle's manuals do not say, the SELECT that checks it, and its result here"
     option(parser, "--assumptions", words)
-    return parser
 
 
 def doctor_run(options: Namespace) -> None:
@@ -39,22 +38,20 @@ def doctor_run(options: Namespace) -> None:
         console.show(line + "\n")
 
 
-def grants_arguments() -> Parser:
-    """Return the parser of `presman grants`."""
-    parser = command_parser(
-        "grants",
-        "A script for SQL*Plus or SQLcl that creates a user who can read what presman reads, and nothing more.",
-        """\
+@command(
+    "A script for SQL*Plus or SQLcl that creates a user who can read what presman reads, and nothing more.",
+    """\
   presman grants > grants.sql
   presman grants --account common --user C##MONITOR
   presman grants --pdb ORCLPDB1 --release 12.2""",
-    )
+)
+def grants_arguments(parser: Parser) -> None:
+    """Add the options of `presman grants`."""
     words = "local (default; a database without containers), common (the root of a CDB) or pdb"
     option(parser, "--account KIND", words, type=OneOf("local", "common", "pdb"))
     option(parser, "--user NAME", "the user's name (default PRESMAN, common: C##PRESMAN)")
     option(parser, "--pdb NAME", "the pluggable database (default: the script asks)")
     option(parser, "--release R", "grants for release R and later (default 19)")
-    return parser
 
 
 def grants_run(options: Namespace) -> None:
@@ -72,19 +69,17 @@ def grants_run(options: Namespace) -> None:
         raise Failure(str(error)) from None
 
 
-def collect_arguments() -> Parser:
-    """Return the parser of `presman collect`."""
-    parser = command_parser(
-        "collect",
-        "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
-        "The folder it fills is a target: spool:FOLDER.",
-        """\
+@command(
+    "Print a read-only script for SQL*Plus or SQLcl that spools what presman reads, one CSV file per view.\n"
+    "The folder it fills is a target: spool:FOLDER.",
+    """\
   presman collect --sql > presman_collect.sql
   presman collect --sql --release 12.1 > presman_collect.sql""",
-    )
+)
+def collect_arguments(parser: Parser) -> None:
+    """Add the options of `presman collect`."""
     option(parser, "--sql", "print the script")
     option(parser, "--release R", "the database's release (default: 19)")
-    return parser
 
 
 def collect_run(options: Namespace) -> None:
@@ -98,20 +93,18 @@ def collect_run(options: Namespace) -> None:
     console.put(collect_script(release_of(options.release or "19", "--release ")))
 
 
-def config_arguments() -> Parser:
-    """Return the parser of `presman config`."""
-    parser = command_parser(
-        "config",
-        "Print each setting and where it comes from; passwords are masked.",
-        """\
+@command(
+    "Print each setting and where it comes from; passwords are masked.",
+    """\
   presman config
   presman config prod
   presman config --sample > config.ini""",
-        "config",
-    )
+    "config",
+)
+def config_arguments(parser: Parser) -> None:
+    """Add the options of `presman config`."""
     option(parser, "target TARGET", "the target whose settings to show", nargs="?")
     option(parser, "--sample", "print a commented config.ini to start from")
-    return parser
 
 
 def config_run(options: Namespace) -> None:

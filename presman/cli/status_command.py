@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from presman.base.run_status import FORMAT, RunLine, RunState, found_runs, lines_of
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, add_format, command_parser
+from presman.cli.parser import Parser, add_format, command
 from presman.figures.status_figures import RUNS
 from presman.output.cells import Cell, lines, table
 from presman.output.json_document import plain, written
@@ -15,21 +15,19 @@ from presman.output.json_document import plain, written
 WELL = frozenset({RunState.RUNNING, RunState.STARTING})
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman status`."""
-    parser = command_parser(
-        "status",
-        "Your running presman commands (record, export, metrics): since when, polls, age of the newest poll, what is\n"
-        "wrong, CPU and memory. A killed one is listed for a day, or until another replaces it.",
-        """\
+@command(
+    "Your running presman commands (record, export, metrics): since when, polls, age of the newest poll, what is\n"
+    "wrong, CPU and memory. A killed one is listed for a day, or until another replaces it.",
+    """\
   presman status
   presman status --format json | jq '.runs[] | select(.state != "running")'
   sudo -u presman presman status || systemctl status presman-record
 exit codes of status:
   0 no problem   3 nothing runs   7 something is late, lost, not written, hangs or died""",
-    )
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman status`."""
     add_format(parser, "text", "json", "csv")
-    return parser
 
 
 def run(options: Namespace) -> int:

@@ -16,7 +16,7 @@ from presman.base.text import clean, one_line
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import PICTURE, PNG, WAITS, output_path, replaced, write_whole
-from presman.cli.parser import Parser, option, output
+from presman.cli.parser import Parser, command, option, output
 from presman.trace import trace_report
 from presman.trace.survey import Survey
 from presman.trace.tally import histogram
@@ -29,8 +29,19 @@ MOST_CHARTED = 4
 """Events drawn, those with the most time; more could not be distinguished."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `presman trace`."""
+@command(
+    "Summarise the waits in 10046 trace files: the redo writer's writes, or any event's.",
+    """\
+  presman trace orcl_lgwr_2001.trc
+  presman trace --list *.trc
+  presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
+  presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
+exit codes: 0 done, 2 a file was refused or cut short (the others are counted), 4 an output cannot be written,
+5 no wait of what was asked for was found, or no WAIT line was understood""",
+    None,
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman trace`."""
     option(parser, "files FILE", "10046 trace, may be gzipped; - reads standard input", nargs="+")
     which = parser.add_argument_group("which waits")
     words = f"event, or pattern with * and ?; may be repeated (default: {REDO_WRITE})"
@@ -43,24 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output(group, "--csv FILE", words)
     option(group, "--chart", "draw in the terminal; may be repeated", action="append", choices=CHARTS)
     output(group, "--image FILE", "draw the charts (default: both) into a .svg or .png file")
-
-
-def arguments() -> Parser:
-    """Return the parser of `presman trace`."""
-    parser = Parser(
-        prog="presman trace",
-        description="Summarise the waits in 10046 trace files: the redo writer's writes, or any event's.",
-        epilog="""\
-examples:
-  presman trace orcl_lgwr_2001.trc
-  presman trace --list *.trc
-  presman trace --event 'db file*' --chart histogram orcl_ora_4711.trc.gz
-  presman trace --csv waits.csv --image waits.svg orcl_lgwr_2001.trc
-exit codes: 0 done, 2 a file was refused or cut short (the others are counted), 4 an output cannot be written,
-5 no wait of what was asked for was found, or no WAIT line was understood""",
-    )
-    add_arguments(parser)
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -207,7 +200,7 @@ def _replaced(name: str) -> Iterator[TextIO]:
 def _event_name(text: str) -> str:
     name = " ".join(text.split())
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-        raise argparse.ArgumentTypeError("an event name is 1 to 120 printable characters")
+        raise ValueError("an event name is 1 to 120 printable characters")
     return name
 
 

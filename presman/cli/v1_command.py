@@ -6,7 +6,7 @@ from argparse import Namespace
 from presman.cli import console
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import MEASURED, output_path
-from presman.cli.parser import Parser, command_parser, measure, option, output, positive
+from presman.cli.parser import Parser, command, measure, option, output, positive
 from presman.cli.polling import Polling
 from presman.cli.settings import Resolved, load, resolve
 from presman.output import v1_tables
@@ -16,17 +16,17 @@ from presman.output.v1_tables import V1Table
 _CLEAR = "\x1b[H\x1b[2J"
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman -m ...`, the command line of presman 1.x."""
-    parser = command_parser(
-        "-m",
-        "The tables of presman 1.x, refreshed until Ctrl-C.",
-        """\
+@command(
+    "The tables of presman 1.x, refreshed until Ctrl-C.",
+    """\
   presman -m cpu
   presman -m cpu -c 4 -p -o cpu.csv
   presman -m session_io -c TOTAL_IO_PERCT -p demo --polls 3""",
-        "refresh scope start end",
-    )
+    "refresh scope start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman -m ...`, the command line of presman 1.x."""
+    parser.prog = "presman -m"
     parser.usage = "presman -m MEASURE [-c COLUMN] [-p] [-o FILE] [--polls N] [TARGET]"
     option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
     option(parser, "-m MEASURE", "cpu, session_io, parallel, emphasis", dest="measure", type=measure)
@@ -34,7 +34,6 @@ def arguments() -> Parser:
     option(parser, "-p", "a bar per group for that column", dest="plot")
     output(parser, "-o FILE", "write that column to a CSV file, poll by poll", dest="output")
     option(parser, "--polls N", "stop after N polls", type=positive)
-    return parser
 
 
 def run(options: Namespace) -> None:

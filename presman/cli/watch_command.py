@@ -4,32 +4,30 @@ from argparse import Namespace
 
 from presman.analysis.alerts.judge import Judge
 from presman.cli import console
-from presman.cli.parser import Parser, command_parser, option, positive, some_seconds
+from presman.cli.parser import Parser, command, option, positive, some_seconds
 from presman.cli.polling import Polling
 from presman.cli.settings import load, resolve
 from presman.output.narration import Narration
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman watch`."""
-    parser = command_parser(
-        "watch",
-        "Print one line of text for each change: alerts that begin, get worse or better and end, plans, downgrades,\n"
-        "timeouts, and what to do. Nothing moves on the screen: for screen readers, pipes and logs.\n"
-        "on_alert is not run.",
-        """\
+@command(
+    "Print one line of text for each change: alerts that begin, get worse or better and end, plans, downgrades,\n"
+    "timeouts, and what to do. Nothing moves on the screen: for screen readers, pipes and logs.\n"
+    "on_alert is not run.",
+    """\
   presman watch prod --plain
   presman watch prod --summary 1h >> prod.log
   presman watch demo:storm --duration 1m""",
-        "refresh scope packs start end",
-    )
+    "refresh scope packs start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman watch`."""
     option(parser, "target TARGET", "what to watch (default: the one in config.ini)", nargs="?")
     option(parser, "--plain", "ASCII only, with words instead of signs")
     words = "time between summaries while nothing changes (default 5m)"
     option(parser, "--summary S", words, type=some_seconds, default=300.0)
     option(parser, "--polls N", "stop after N readings", type=positive)
     option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
-    return parser
 
 
 def run(options: Namespace) -> None:

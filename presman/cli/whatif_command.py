@@ -1,7 +1,7 @@
 """`presman whatif`: reads or collects arrivals, and replays them as observed and under other limits."""
 
 import math
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,13 +15,13 @@ from presman.base.errors import did_you_mean
 from presman.base.private_files import is_file
 from presman.cli import console, exit_codes
 from presman.cli.exit_codes import Failure
-from presman.cli.parser import Parser, command_parser, of_group, option, positive
+from presman.cli.parser import Parser, command, of_group, option, positive
 from presman.forecast.scheduler import Group
 from presman.reports.advise_load import PRESENT, Change, Choice, ObservedLoad, ObservedPlan, observed_plan
 from presman.reports.advise_report import in_words
 from presman.reports.advise_services import most_limit
 from presman.reports.whatif_cpu import CpuDemands, cpu_report, groups_with_cpu
-from presman.reports.whatif_replay import COURSES, ArrivalsError, Replayed, changed, observed, read_arrivals
+from presman.reports.whatif_replay import COURSES, Replayed, changed, observed, read_arrivals
 from presman.reports.whatif_text import BY_PLAN, ON_ONE_LEVEL, ReplayBasis, beyond_maximum, report
 from presman.rows.queries import DetailLevel
 from presman.services.live import ReadingCame
@@ -29,27 +29,30 @@ from presman.services.live import ReadingCame
 NEEDED = "name what to replay: a CSV of arrivals, a recording, a spool, or a TARGET with --live-minutes N (see --help)"
 
 
-def arguments() -> Parser:
-    """Return the parser of `presman whatif`."""
-    parser = command_parser(
-        "whatif",
-        "Replay observed parallel statements under another target, other group limits, levels or timeouts. First it\n"
-        "replays what it observed, unchanged, and prints how far off that is. Nothing is changed on the database.",
-        """\
+@command(
+    "Replay observed parallel statements under another target, other group limits, levels or timeouts. First it\n"
+    "replays what it observed, unchanged, and prints how far off that is. Nothing is changed on the database.",
+    """\
   presman export prod --measure arrivals --duration 2h -o arrivals.csv
   presman whatif arrivals.csv --target 320
   presman whatif arrivals.csv --limit BATCH=50 --limit ETL=25 --timeout REPORTS=600
   presman whatif prod.presman --from 03:00 --to 04:00 --target 320
   presman whatif prod --live-minutes 15 --limit BATCH=50
   presman whatif prod.presman --share REPORTS=60 --cpu-limit BATCH=40""",
-        "scope start end",
-    )
+    "scope start end",
+)
+def arguments(parser: Parser) -> None:
+    """Add the options of `presman whatif`."""
     add_observed(parser)
     words = "PARALLEL_SERVERS_TARGET of all instances"
     option(parser, "--target --servers-target N", words, dest="servers_target", type=positive)
     for name, number, text in (
         ("limit", of_group(0, 100, whole=True), "percent of the target a group may hold (PARALLEL_SERVER_LIMIT)"),
-        ("level", of_group(1, 8, whole=True), "level (1 to 8) of a group in the plan; of CSV also the one it had"),
+        (
+            "level",
+            of_group(1, 8, whole=True),
+            "level (1 to 8) of a group in the plan; with a CSV file also the level it had",
+        ),
         ("timeout", of_group(0, 1e7, whole=True), "seconds a group's statements may queue (PARALLEL_QUEUE_TIMEOUT)"),
         ("share", of_group(0, 1e6), "CPU: percent or shares of a group on its level (MGMT_P1 to MGMT_P8)"),
         ("cpu-limit", of_group(1, 100), "CPU: percent that a group may use at most (UTILIZATION_LIMIT)"),
@@ -57,7 +60,6 @@ def arguments() -> Parser:
         option(parser, f"--{name} GROUP=N", text, type=number, action="append", default=[])
     option(parser, "--concurrency N", "concurrency limit of MEDIUM on an Autonomous Database", type=positive)
     option(parser, "--seed N", "seed of the random order of the groups", type=int, default=1)
-    return parser
 
 
 def add_observed(parser: Parser) -> None:
@@ -67,13 +69,13 @@ def add_observed(parser: Parser) -> None:
 
 
 def _minutes(text: str) -> float:
-    """Read a number of minutes. Raises ArgumentTypeError unless it is above zero and at most a week."""
+    """Read a number of minutes. Raises ValueError unless it is above zero and at most a week."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0 < value <= 7 * 24 * 60:
-        raise ArgumentTypeError(f"{text!r} is not a number of minutes above 0, at most 10080 (a week)")
+        raise ValueError(f"{text!r} is not a number of minutes above 0, at most 10080 (a week)")
     return value
 
 
@@ -179,10 +181,7 @@ def arrivals_of(options: Namespace, on_poll: Callable[[ReadingCame], None] = lam
 
     text = options.target or ""
     if text.endswith(".csv") or (options.live_minutes is None and is_file(Path(text)) and not is_recording(text)):
-        try:
-            return read_arrivals(Path(text))
-        except ArrivalsError as error:
-            raise Failure(str(error)) from error
+        return read_arrivals(Path(text))
     if options.live_minutes is None and not text:
         raise Failure(NEEDED)
     return _watched(options, on_poll)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSettings, merged
 from presman.analysis.goals import Goal, parse_goal
-from presman.base.errors import InputError, did_you_mean
+from presman.base.errors import InputError, OneOf, did_you_mean
 from presman.base.formats import seconds_of
 from presman.base.measure_names import MEASURES
 from presman.base.private_files import expanded, read_small
@@ -107,17 +107,8 @@ def _seconds(value: str) -> float:
     return seconds
 
 
-def _one_of(*known: str) -> Callable[[str], str]:
-    def read(value: str) -> str:
-        if value.lower() not in known:
-            raise ValueError(f"unknown value {value!r}, {did_you_mean(value, known)}")
-        return value.lower()
-
-    return read
-
-
 def _scope(value: str) -> Scope:
-    return Scope(_one_of(*(scope.value for scope in Scope))(value))
+    return Scope(OneOf(*(scope.value for scope in Scope))(value))
 
 
 def _flag(value: str) -> bool:
@@ -134,17 +125,11 @@ def _port(value: str) -> int:
 
 
 def _goals(value: str) -> tuple[Goal, ...]:
-    try:
-        return tuple(dict.fromkeys(parse_goal(line) for line in value.splitlines() if line.strip()))
-    except InputError as error:
-        raise ValueError(str(error)) from None
+    return tuple(dict.fromkeys(parse_goal(line) for line in value.splitlines() if line.strip()))
 
 
 def _folder(value: str) -> str:
-    try:
-        return str(expanded(value))
-    except InputError as error:
-        raise ValueError(error) from None
+    return str(expanded(value))
 
 
 class Option(NamedTuple):
@@ -169,8 +154,8 @@ class Settings(Struct, frozen=True):
     refresh: Annotated[float | None, Option(refresh_seconds, ("refresh_rate",))] = None
     scope: Annotated[Scope | None, Option(_scope)] = None
     theme: Annotated[str | None, Option(str)] = None
-    packs: Annotated[str | None, Option(_one_of(*PACKS))] = None
-    mode: Annotated[str | None, Option(_one_of(*MODES))] = None
+    packs: Annotated[str | None, Option(OneOf(*PACKS))] = None
+    mode: Annotated[str | None, Option(OneOf(*MODES))] = None
     wallet_location: Annotated[str | None, Option(_folder)] = None
     wallet_password: Annotated[Secret | None, Option(Secret)] = None
     config_dir: Annotated[str | None, Option(_folder)] = None
@@ -331,7 +316,7 @@ def _setting(path: Path, text: str, section: str, option: str, value: str | None
         return name, None
     try:
         return name, read(value)
-    except ValueError as error:
+    except (ValueError, InputError) as error:
         raise ConfigError(f"{where}: {error}") from None
 
 

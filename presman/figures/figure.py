@@ -227,10 +227,18 @@ def late_among(figures: Sequence[Figure[Any]], reading: Reading) -> tuple[LateVi
     return tuple(each for each in reading.late if each.view.removeprefix("G") in views)
 
 
+_DIRECTIVES = "PLAN_DIRECTIVES"
+
+
 def late_note(table: Table[Any], reading: Reading) -> str:
-    """Return a note of how old the oldest rows behind a table were at the poll, "" if none is late."""
-    found = late_among(table.columns, reading)
+    """Return a note of how old the oldest rows behind a table were at the poll, "" if none is late.
+
+    Shares and limits come from the directives: if nothing else is older than the poll, the note says so.
+    """
+    found, what = late_among(table.columns, reading), ""
+    if not found and reading.late and any(_DIRECTIVES in figure.help for figure in table.columns):
+        found, what = tuple(each for each in reading.late if each.view.endswith(_DIRECTIVES)), "plan "
     ages = [each.age for each in found if each.age is not None]
     if ages:
-        return f"◌ {duration(max(ages) + reading.poll_seconds)} old"
-    return "◌ no answer" if found else ""
+        return f"◌ {what}{duration(max(ages) + reading.poll_seconds)} old"
+    return f"◌ {what}no answer" if found else ""

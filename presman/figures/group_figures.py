@@ -148,14 +148,15 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("verdict", "CPU state", WORD, "The group's CPU since the last poll. ✕ held, database quiesced: its "
           "sessions wait until the quiesce ends. ● not throttled: it hardly waits for CPU. ▬ at its limit: "
           "UTILIZATION_LIMIT caps it, even if CPU is free (▬ HR at its limit: that of HR, which it is in). ▬ near its "
-          "limit: it uses 90 to 95 % of it, which may be why it waits. ▬ contended part of the time: not all its "
-          "sessions were there all the time, so whether it got its share is not known. ▬ contended, gets its share: "
-          "all CPUs are busy and it gets what it is entitled to. ✕ starved: it waits and gets much less than that, and"
-          " other groups have the rest. ▲ less than its due: the same by a little, or while not all CPUs were used. ▲ "
-          "host used by others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: "
-          "CPUs were left over. ✕ no share while others run: the plan gives it nothing under contention. ○ CPU not "
-          "managed: the operating system schedules CPU, not the plan.", "verdict", text=verdict_text,
-          width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
+          "limit: it uses 90 to 95 % of it, which may be why it waits. ▬ contended, entitlement met: all CPUs are busy "
+          "and it gets what it is entitled to. ▬ caged, entitlement met: the same, and the host has CPU to spare. ▬ "
+          "contended part of the time: not all its sessions were there all the time, so whether it got what it is "
+          "entitled to is not known. ✕ starved: it waits and is far below its entitlement, and other groups have the "
+          "rest. ▲ below its entitlement: the same by a little, or while not all CPUs were used. ▲ host used by "
+          "others: the host is full, and it is not the groups that use it. ▬ waits, CPUs not exhausted: CPUs were left "
+          "over. ✕ no share while others run: the plan gives it nothing under contention. ▬ throttled, cause not "
+          "known: a plan above it cannot be read. ○ CPU not managed: the operating system schedules CPU, not the plan.",
+          "verdict", text=verdict_text, width=18, most=28, narrow=False, state=lambda row: row.verdict.level),
     Group("limit_cpus", "limit", CPUS, "CPUs at the group's UTILIZATION_LIMIT, limits of the subplans above it "
           "multiplied in; empty without one.", "limit"),
     Group("guaranteed_cpus", "min", CPUS, "CPUs the group is guaranteed when every group wants all it can get "
@@ -163,8 +164,8 @@ GROUPS: Figures[GroupReading] = Figures(
           "server (RESOURCE_MANAGER_CPU_SCOPE).", "guaranteed", narrow=False),
     Group("guaranteed_share", "share", SHARE, "Part of all CPU the group is guaranteed when every group wants all it "
           "can get, 0 to 1: levels or shares, nested plans multiplied in.", "share"),
-    Group("entitled_cpus", "entitled", CPUS, "CPUs the group is due now: the plan's levels or shares, applied to what "
-          "each group wants, never above its limit. A group that gets all it wants is entitled to what it is "
+    Group("entitled_cpus", "entitled", CPUS, "CPUs the group is entitled to now: the plan's levels or shares, applied "
+          "to what each group wants, never above its limit. For a group that gets all it wants: what it is "
           "guaranteed.", "entitled"),
     Group("in_plan", "in plan", FLAG, "Whether the active plan has a directive for the group.", "in_plan"),
     Group("used_percent", "use %", PERCENT, "Percent of all CPUs that the group used since the last poll: 100 x used / "
@@ -219,16 +220,17 @@ GROUPS: Figures[GroupReading] = Figures(
     Group("px_statements_active", "running", COUNT, f"Parallel statements that run now ({_VIEW}.CURRENT_PQS_ACTIVE). "
           "At the poll.", "px_active"),
     Group("px_servers_active", "PX servers", COUNT, "Parallel servers the group holds now "
-          f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, as percent of the target; without either what its PDB may hold; ┊ marks the limit). On "
+          f"({_VIEW}.CURRENT_PQ_SERVERS_ACTIVE) of those the plan lets it hold (PARALLEL_SERVER_LIMIT of "
+          "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, as percent of the target; without either what its PDB may "
+          "hold; ┊ marks the limit). On "
           "one instance of a cluster the limit is a percent of the target of all, and counts what all hold together. "
           "The whole width of the bar is "
           "PARALLEL_SERVERS_TARGET, or what is held if that is more. At the poll. Statements that bypass the queue are "
           "not in it. ≤: that view does not show it now; this is what all its statements hold.",
           "px_servers", text=_servers, side="left", width=18, most=26, bar=_servers_bar, state=_servers_state,
           narrow=False, vital=True),
-    Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT, else "
-          "UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
+    Group("px_servers_limit", "PX limit", COUNT, "Servers the plan lets the group hold: PARALLEL_SERVER_LIMIT of "
+          "DBA_RSRC_PLAN_DIRECTIVES, else UTILIZATION_LIMIT, of the target; empty without a limit.", "servers_limit"),
     Group("px_servers_limit_percent", "limit %", COUNT, "Percent of the servers target that the plan lets the group "
           "hold: PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT.", "servers_limit_percent", narrow=False),
     Group("px_statements_queued", "queued", COUNT, "Parallel statements that wait in the group's queue now "
@@ -376,8 +378,8 @@ PDBS: Table[PdbReading] = Table(
             "that throttles its I/O, or that it gets less than its CPU_MIN_COUNT. Files have the state of the CPU.",
             "verdict", text=lambda row: _pdb_state(row)[0], width=22, most=28, state=lambda row: _pdb_state(row)[1]),
         Pdb("entitled_cpus", "entitled", CPUS,
-            "CPUs it is due now: shares applied to what each container wants, never above its limit. Where the CDB "
-            "plan sets neither SHARES nor UTILIZATION_LIMIT, by CPU_MIN_COUNT (18: CPU_COUNT).", "entitled"),
+            "CPUs it is entitled to now: shares applied to what each container wants, never above its limit. Where the "
+            "CDB plan sets neither SHARES nor UTILIZATION_LIMIT, by CPU_MIN_COUNT (18: CPU_COUNT).", "entitled"),
         Pdb("limit_cpus", "limit", CPUS,
             "CPUs at its UTILIZATION_LIMIT in the CDB plan, or its own CPU_COUNT if that is less.", "limit"),
         Pdb("shares", "shares", COUNT, "DBA_CDB_RSRC_PLAN_DIRECTIVES.SHARES.", "shares"),
@@ -400,7 +402,8 @@ PDBS: Table[PdbReading] = Table(
             f"Milliseconds each I/O was throttled on average in the last full minute ({_METRIC}.AVG_IO_THROTTLE).",
             "io_throttle_ms", narrow=False, state=lambda row: "warn" if row.io_throttle_ms else ""),
         Pdb("px_servers_active", "PX", COUNT,
-            f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues.",
+            f"Parallel servers held now ({_PDB}.CURRENT_PQ_SERVERS_ACTIVE) of those it may hold before it queues "
+            "(DBA_CDB_RSRC_PLAN_DIRECTIVES).",
             "px_servers", text=lambda row: f"{count(row.px_servers)}/{count(row.servers_limit)}", width=8,
             narrow=False),
         Pdb("memory_bytes", "SGA/PGA", BYTES, f"SGA and PGA in use now ({_PDB}.SGA_BYTES, PGA_BYTES).", "sga_bytes",

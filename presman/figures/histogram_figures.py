@@ -240,7 +240,7 @@ EVENTS: Table[EventLatency] = Table(
     ),
     lambda row: (row.inst_id, row.event),
     "No waits, and no histogram could be read.", order="waiting_sessions", descending=True,
-    json="latency_events",
+    worst_first=True, json="latency_events",
 )
 FACTS: Table[SpanFacts] = Table(
     "figures", "Latency",

@@ -25,15 +25,17 @@ def _name(row: PlanRow) -> str:
 def _limit(row: PlanRow) -> str:
     if row.limit is None:
         return ABSENT
-    percent = "" if row.limit_percent is None else f" ({row.limit_percent} %)"
-    return f"{number(row.limit)}{percent}"
+    if not row.limit_percent:
+        return number(row.limit)
+    above = row.limit * 100 / min(100, row.limit_percent)  # all CPUs, or the limit of what it is in
+    return f"{number(row.limit)} ({row.limit_percent} % of {above:.3g})"
 
 
 def _servers(row: PlanRow) -> str:
     if row.servers_limit is None:
         return ABSENT
-    percent = "" if row.servers_percent is None else f" ({row.servers_percent} %)"
-    return f"{row.servers_limit}{percent}"
+    is_its_own = row.servers_percent is not None and row.servers_target is not None
+    return f"{row.servers_limit}" + (f" ({row.servers_percent} %)" if is_its_own else "")
 
 
 def _timeout(row: PlanRow) -> str:
@@ -84,8 +86,8 @@ PLAN: Table[PlanRow] = Table(
              "Guaranteed minimum: percent of all CPU it gets when everyone is busy, with subplans multiplied in: "
              "presman 1.x's `emphasis`, summed over the levels.", lambda row: 100 * row.share),
         Line("guaranteed_cpus", "min CPU", CPUS, "The guaranteed minimum in CPUs of all instances, never above the "
-             "limit.", "guaranteed"),
-        Line("entitled_cpus", "now CPU", CPUS,
+             "limit.", "guaranteed", narrow=False),
+        Line("entitled_cpus", "entitled", CPUS,
              "Entitlement now: its CPUs among the groups with demand since the last poll. - without demand.",
              "entitled"),
         Line("used_cpus", "use CPU", CPUS,
@@ -95,12 +97,12 @@ PLAN: Table[PlanRow] = Table(
         Line("cpu_bar", "CPU", CPUS, "█ CPUs used, ▒ waited for, │ entitlement now, ┊ limit.", "used", side="left",
              width=10, bar=cpu_bar, flexible=True, narrow=False),
         Line("limit_cpus", "CPU limit", CPUS,
-             f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent.",
-             "limit", text=_limit, width=10),
-        Line("px_servers_limit", "PX limit", COUNT,
+             f"CPUs at {_VIEW}.UTILIZATION_LIMIT, limits above multiplied in; in brackets the directive's percent, "
+             "of all CPUs or of the limit above it.", "limit", text=_limit, width=17),
+        Line("px_servers_limit", "PX of target", COUNT,
              f"Parallel servers it may hold: {_VIEW}.PARALLEL_SERVER_LIMIT, else UTILIZATION_LIMIT, of the target; "
-             "without either what its pluggable database may hold.",
-             "servers_limit", text=_servers, width=10),
+             "without either what its pluggable database may hold. In brackets the percent of the target.",
+             "servers_limit", text=_servers, width=12),
         Line("degree_limit", "DOP", COUNT, f"{_VIEW}.PARALLEL_DEGREE_LIMIT_P1.", "degree_limit"),
         Line("queue_timeout", "queue", TEXT,
              f"{_VIEW}.PARALLEL_QUEUE_TIMEOUT in seconds and PQ_TIMEOUT_ACTION (18 and later), then "

@@ -139,12 +139,16 @@ def starts_in(row: QueuedStatement) -> str:
         found = [each.starts for each in row.same]
         lows = [each.low for each in found if each is not None and each.low is not None]
         highs = [each.high for each in found if each is not None and each.high is not None]
-        alike = set(map(starts_in, row.same))
+        alike = set(map(_range, set(found)))
         if len(alike) == 1 or row.starts is None or row.starts.low is None:
             return alike.pop() if len(alike) == 1 else ABSENT
         return f"{duration(min(lows))}-{duration(max(highs)) if len(highs) == len(found) else '?'}"
-    low, _, high = between(row.starts).partition("-")
-    return when(row.starts) if low in {high, ""} else f"{low}-{high}"
+    return _range(row.starts)
+
+
+def _range(starts: StartForecast | None) -> str:
+    low, _, high = between(starts).partition("-")
+    return when(starts) if low in {high, ""} else f"{low}-{high}"
 
 
 def forecast_record(reading: Reading, *, since: bool = False) -> str:
@@ -264,12 +268,12 @@ QUEUED: Figures[QueuedStatement] = Figures(
     Queued("waited_s", "Waited", SECONDS, "How long it has been queued: the age of the wait `resmgr:pq queued` in "
            "V$SESSION, or V$RSRC_SESSION_INFO.CURRENT_PQ_QUEUED_TIME where that is longer. At the poll.", "waited",
            text=_time_of("waited"), most=11, vital=True),
-    Queued("starts_in_s", "Starts in", SECONDS, "How soon it should start, by what was seen here: of 40 possible "
-           "courses of the queue half start it earlier and half later. They are played through its own rules (target, "
-           "limits, order of the plan) from who runs now, how long such statements last (V$SESSION_LONGOPS, those of "
-           "the same SQL_ID that ended, else of its group, else all) and what came in the last hour. `timeout`: it "
-           "reaches its timeout first. Shown is the range of 8 cases of 10; the statement's page has both. Empty where "
-           "it is not known; the page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
+    Queued("starts_in_s", "Starts in", SECONDS, "How soon it should start, as a range that holds in 8 cases of 10. "
+           "presman plays 40 possible courses of the queue by its rules (target, limits, order of the plan). They "
+           "begin with the statements that run now, and go by how long such statements last (V$SESSION_LONGOPS, those "
+           "of the same SQL_ID that ended, else of its group, else all) and by what came in the last hour. The "
+           "statement's page has the middle, too. `timeout`: it reaches its timeout first. Empty where it is not "
+           "known; the page says why. Of V$SESSION, V$PX_SESSION. At the poll.",
            "starts.median", text=starts_in, width=9, most=15, narrow=False),
     Queued("starts_low_s", "at least", SECONDS, "The earliest start: in 8 cases of 10 it starts between this and "
            "the latest.", "starts.low"),

@@ -68,7 +68,7 @@ _RESTS_ON = ("V$SESSION", "V$PX_SESSION", "V$RSRC_PLAN", "V$RSRC_CONSUMER_GROUP"
 
 _QUIESCED = "the database is quiesced, for how long is not known"
 _BEHIND_BROKEN = StartForecast(why_none="a statement ahead of it should have started by now and has not")
-_NEVER_KNOWN = "and whether that ever starts is not known"
+_NEVER_KNOWN = "and it is not known whether such a statement ever starts"
 _BEHIND_TOO_LARGE = StartForecast(why_none=f"a statement ahead of it wants more than its limit allows, {_NEVER_KNOWN}")
 PENDING = StartForecast(why_none="it is being calculated")
 """A start that is not known yet."""

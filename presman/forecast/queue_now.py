@@ -201,7 +201,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
         one_queue=_one_queue(facts, reading),
         plan=shares.root if shares.shares else None,
         limits={key: tuple(queues.limits(key, facts.system.inst_ids[0])) for key in groups},
-        unknown_limits={key: str(limit) for key, limit in unknown if limit is not None},
+        unknown_limits={key: str(limit) for key, limit in unknown if limit is not None and not limit.is_recent},
         confined=frozenset(
             (each.inst_id, each.sid)
             for each, placed in zip(reading.queue, elsewhere, strict=True)

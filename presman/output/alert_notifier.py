@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from presman import __version__
 from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.alerts.alert_settings import AlertSettings
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, sees_all
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge
 from presman.analysis.goals import Goal
 from presman.analysis.readings.reading import SEVERITY_WORDS, Alert, Reading
 from presman.analysis.trends.goal_counts import GoalCounts
@@ -226,9 +226,7 @@ class AlertCommand:
         """Take the alerts of a reading, and have the command run for each change."""
         self._database = reading.header.database
         self._known = tuple(alerts)
-        whole = sees_all(reading)
-        if whole or not self._changes.is_silent:  # the initial alerts are complete only once there are rates
-            self._report(self._changes.take(self._known, reading.at.timestamp(), whole=whole))
+        self._report(self._changes.of(self._known, reading))
 
     def lost(self, text: str, at: datetime) -> None:
         """Report that the database cannot be reached; no alert ends because of that."""

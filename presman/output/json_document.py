@@ -1,7 +1,7 @@
 """A Reading as a JSON document: each figure has its name in :mod:`presman.analysis.readings.reading`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -175,4 +175,8 @@ def names(kind: type[Any]) -> tuple[str, ...]:
     """Return the names of a record's values: its fields, then its properties."""
     fields = tuple(kind.__struct_fields__ if issubclass(kind, Struct) else kind._fields)
     derived = tuple(sorted(name for name, member in vars(kind).items() if isinstance(member, property)))
-    return fields + derived
+    return tuple(name for name in fields + derived if name not in _SHOWN_OTHERWISE.get(kind, ()))
+
+
+_SHOWN_OTHERWISE: Mapping[type[Any], Collection[str]] = {Alert: ("words", "brief", "others", "age", "silent")}
+"""What a record has in its own words for other fields of it."""

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.alert_settings import AlertSettings, setting_for
-from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back, sees_all
+from presman.analysis.alerts.judge import AlertChange, AlertChanges, Judge, Mark, ReportedAlert, put_back
 from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked
 from presman.analysis.readings.reading import Alert, Reading
 from presman.analysis.totals import totals
-from presman.base.formats import AS_OF, counted, duration
+from presman.base.formats import counted, duration
 from presman.base.private_files import open_private, read_private, replace_private, state_folder
 from presman.base.text import one_line
 from presman.tabs.alerts import availability_notes, clear_now, untold
@@ -157,7 +157,7 @@ class CheckedTarget(NamedTuple):
         if not self.command:
             return reported, []
         changes = AlertChanges(reported)
-        found = changes.take(wrong(reading), reading.at.timestamp(), whole=sees_all(reading))
+        found = changes.of(wrong(reading), reading)
         return changes.reported, found
 
     def _notify(self, changes: Sequence[AlertChange], reading: Reading, seconds: float) -> list[str]:
@@ -267,7 +267,7 @@ def _summary(
 def _once(alert: Alert, parts: Sequence[str]) -> Alert:
     """Return an alert without the reason at the end of its sentence if the line names it in brackets anyway."""
     before, _, why = alert.text.partition("): ")
-    return alert._replace(text=f"{before})") if why and any(f"({why})" in each for each in parts) else alert
+    return alert._replace(words=f"{before})", age=0.0) if why and any(f"({why})" in each for each in parts) else alert
 
 
 def _others(found: Sequence[Alert]) -> list[str]:
@@ -292,8 +292,7 @@ def _in_full(alert: Alert) -> str:
     """Return the sentence of an alert; for a queue, preceded by how many wait and how long."""
     if alert.key != "queue_waits" or alert.text.startswith(alert.short):
         return alert.text
-    many = alert.short.partition(f" ({AS_OF}")[0]  # the sentence has its age, too
-    return f"{many}: {alert.text.removeprefix(f'{alert.subject}: ')}"
+    return f"{alert.bare().short}: {alert.text.removeprefix(f'{alert.subject}: ')}"
 
 
 def _more(found: tuple[Alert, ...], unavailable: tuple[str, ...], reading: Reading) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from presman.analysis.readings.reading import CLUSTER, Header, Reading
 from presman.analysis.readings.wait_readings import OutlierReading
 from presman.analysis.trends import Watch
 from presman.analysis.trends.database_events import before_first
-from presman.base.formats import ABSENT, count, counted, duration, number
+from presman.base.formats import ABSENT, as_of, count, counted, duration, number
 from presman.base.release import named
 from presman.figures.figure import Table, late_note
 from presman.figures.group_figures import OVERVIEW
@@ -152,7 +152,7 @@ def _head(reading: Reading, width: int | None) -> list[str]:
     lines = [
         f"{header.database or reading.target} {named(header.version)}  {instant(reading.at)}  poll {reading.number}, "
         f"{since} since the one before, took {1000 * reading.poll_seconds:.0f} ms",
-        _plan(header, plan_name(reading)) + f"  {servers(header)}",
+        _plan(header, plan_name(reading)) + f"  {servers(reading)}",
     ]
     lines += [
         f"redo writes{f' of instance {each.inst_id}' if each.inst_id else ''}: {redo_text(each)}"
@@ -176,10 +176,12 @@ def _plan(header: Header, name: str) -> str:
     )
 
 
-def servers(header: Header) -> str:
+def servers(reading: Reading) -> str:
     """Return the gauge of parallel servers in words."""
-    pool = header.servers
-    return f"servers {count(pool.in_use)} in use of target {header.target}, max {count(pool.maximum)}"
+    header, pool = reading.header, reading.header.servers
+    in_use = as_of(f"{count(pool.in_use)} in use", reading.age_of("V$PX_PROCESS_SYSSTAT"))
+    most = as_of(count(pool.maximum), reading.age_of("V$SYSTEM_PARAMETER"))
+    return f"servers {in_use} of target {header.target}, max {most}"
 
 
 def _wrapped(line: str, width: int | None) -> list[str]:

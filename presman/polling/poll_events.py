@@ -20,16 +20,11 @@ class Polled(Struct, frozen=True):
     snapshot: Snapshot
 
 
-class FirstLook(Struct, frozen=True):
-    """A partial snapshot, posted while the first poll is still reading. Polled follows, or SourceLost."""
-
-    snapshot: Snapshot
-
-
 class PreviewCame(Struct, frozen=True):
-    """A preview arrived, which the source's process made ahead of the first poll. Polled follows, or SourceLost.
+    """What the first poll will show, as far as it is known. Polled follows, or SourceLost.
 
-    `begun` is when reading began, in seconds of the monotonic clock.
+    `seen` is a partial snapshot, or a reading which the source's process made ahead of the poll; `begun` is when
+    reading began, in seconds of the monotonic clock.
     """
 
     seen: Any
@@ -91,7 +86,7 @@ class ActionResult(Struct, frozen=True):
     tried: bool = True
 
 
-Event = Polled | FirstLook | PreviewCame | SourceLost | SourceEnded | ActionResult
+Event = Polled | PreviewCame | SourceLost | SourceEnded | ActionResult
 
-CarryOut = Callable[[Command, Source, Release], tuple[Command, bool, str]]
-"""Carries out a command on an open source; returns the command, whether it was done, and a line that describes it."""
+CarryOut = Callable[[Command, Source, Release], ActionResult]
+"""Carries out a command on an open source."""

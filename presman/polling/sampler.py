@@ -21,7 +21,6 @@ from presman.polling.poll_events import (
     ActionResult,
     CarryOut,
     Event,
-    FirstLook,
     Polled,
     PreviewCame,
     SourceEnded,
@@ -101,7 +100,7 @@ class CommandQueue:
                 text = f"not sent: it waited {spelled(waited)}, and the database may have changed since"
                 self._post(ActionResult(command, False, text, tried=False))
             elif self.carry_out is not None and poller.release is not None:
-                self._post(ActionResult(*self.carry_out(command, poller.source, poller.release)))
+                self._post(self.carry_out(command, poller.source, poller.release))
 
     def drop(self) -> None:
         """Drop the waiting commands after a connection loss: the user does not expect them to run minutes later."""
@@ -467,7 +466,7 @@ class Sampler:
 
     def _look(self, snapshot: Snapshot) -> None:
         if not (self._stopping or self._has_previewed):
-            self._post_to(FirstLook(snapshot))
+            self._post_to(PreviewCame(snapshot, time.monotonic() - snapshot.seconds))
 
     def _wait(self, event: Event, begun: float) -> None:
         """Wait for the next tick, for the time to reconnect, or to be woken."""

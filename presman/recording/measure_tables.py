@@ -201,20 +201,6 @@ INSTANTS: dict[str, Instant] = {
 """ISO 8601 in UTC, or a time with zone, by SQLAlchemy's name of the kind of database."""
 
 
-def selects(kind: str) -> dict[str, str]:
-    """Return the SELECT of each view by name, for a kind of database."""
-    return _selects(INSTANTS[kind], "")
-
-
-def window_selects() -> dict[str, str]:
-    """Return a SELECT for each measure of polls `:first` to `:last` of `:database_id`, instants in microseconds."""
-    where = (
-        f" WHERE {{rows}}.database_id = :database_id AND {{rows}}.span BETWEEN :first / {SPAN} AND :last / {SPAN}"
-        " AND p.poll BETWEEN :first AND :last"
-    )
-    return _selects(lambda column: column, where)
-
-
 _JOIN_POLLS = (
     f"JOIN polls p ON p.database_id = {{rows}}.database_id AND "
     f"p.poll BETWEEN {{rows}}.span * {SPAN} + {{rows}}.first AND {{rows}}.span * {SPAN} + {{rows}}.last"
@@ -231,10 +217,11 @@ STRIP = (
 """Queue and CPU of all polls, in intervals of `:width` microseconds from `:start` on."""
 
 
-def _selects(instant: Instant, where: str) -> dict[str, str]:
-    found = {name: _of_rows(name, table, instant, where) for table in ROW_TABLES for name in table.measures}
-    found["latency"] = _latency(instant, where)
-    found["arrivals"] = _arrivals(instant, bool(where))
+def selects(kind: str) -> dict[str, str]:
+    """Return the SELECT of each view by name, for a kind of database."""
+    instant = INSTANTS[kind]
+    found = {name: _of_rows(name, table, instant) for table in ROW_TABLES for name in table.measures}
+    found |= {"latency": _latency(instant), "arrivals": _arrivals(instant)}
     return {name: found[name] for name, measure in MEASURES.items() if measure.is_kept}
 
 
@@ -259,7 +246,7 @@ def _expression(each: KeptFigure, place: str, instant: Instant) -> str:
     return f'{column} / {SCALE}.0 AS "{each.key}"' if each.is_scaled else column
 
 
-def _of_rows(name: str, table: RowTable, instant: Instant, where: str) -> str:
+def _of_rows(name: str, table: RowTable, instant: Instant) -> str:
     kept = {each.key: each for each in table.figures}
     columns = [
         f'{table.derived[figure.key]} AS "{figure.key}"'
@@ -272,11 +259,11 @@ def _of_rows(name: str, table: RowTable, instant: Instant, where: str) -> str:
         f"{table.name}_rows r",
         f"JOIN {table.name}_cases c ON c.database_id = r.database_id AND c.case_id = r.case_id",
         _JOIN_POLLS.format(rows="r"),
-        "JOIN databases d ON d.database_id = r.database_id" + where.format(rows="r"),
+        "JOIN databases d ON d.database_id = r.database_id",
     )
 
 
-def _latency(instant: Instant, where: str) -> str:
+def _latency(instant: Instant) -> str:
     place = f"(p.poll - w.span * {SPAN})"
     waits = f"CASE WHEN w.known = 0 AND {place} = w.first THEN NULL ELSE COALESCE(CASE {place} {{}} END, 0) END".format(
         " ".join(f"WHEN {each} THEN w.waits_{each}" for each in range(SPAN))
@@ -294,7 +281,7 @@ def _latency(instant: Instant, where: str) -> str:
         "bucket_waits w",
         "JOIN buckets b ON b.database_id = w.database_id AND b.bucket_id = w.bucket_id",
         _JOIN_POLLS.format(rows="w"),
-        "JOIN databases d ON d.database_id = w.database_id" + where.format(rows="w"),
+        "JOIN databases d ON d.database_id = w.database_id",
     )
     derived = [
         f'{_ESTIMATOR} * "upper_us" * "waits_total" AS "estimated_us_total"',
@@ -303,14 +290,13 @@ def _latency(instant: Instant, where: str) -> str:
     return f"SELECT e.*, {', '.join(derived)} FROM ({inner}) e"
 
 
-def _arrivals(instant: Instant, within: bool) -> str:
-    where = " WHERE a.database_id = :database_id AND a.poll BETWEEN :first AND :last" if within else ""
+def _arrivals(instant: Instant) -> str:
     return _select(
         [*_common(instant), *(_expression(each, "a", instant) for each in ARRIVALS)],
         "arrived a",
         # The unary plus makes SQLite look up polls by key instead of scanning them.
         "JOIN polls p ON p.database_id = a.database_id AND p.poll = +a.poll",
-        "JOIN databases d ON d.database_id = a.database_id" + where,
+        "JOIN databases d ON d.database_id = a.database_id",
     )
 
 

@@ -19,7 +19,7 @@ from presman.recording import playback_values as stored
 from presman.recording.chain_reader import Chain, ChainIndex, ChainReader, instant_of, polls_until
 from presman.recording.codec.shapes import DamagedError, instant, microseconds
 from presman.recording.earlier_alerts import LOOKED_BACK, remembered, silent, since_answered
-from presman.recording.measure_tables import STRIP, window_selects
+from presman.recording.measure_tables import STRIP
 from presman.recording.playback_values import THERE, PlaybackPart, Row, a_number, life_of, lives, whole
 from presman.recording.schema import EVENTS
 from presman.recording.store import Store
@@ -125,11 +125,6 @@ class StoredRows:
         low, high = _bounds(start, end)
         binds |= {"start": low, "end": high}
         return [each for part in self.parts(start, end) for each in self.made(make, part, statement, **binds)]
-
-    def figures(self, measure: str, start: datetime | None = None, end: datetime | None = None) -> list[Row]:
-        """Return the rows of a measure between two instants, with the names of CSV. Raises KeyError."""
-        statement = text(window_selects()[measure] + " ORDER BY p.poll" * (measure != "latency"))
-        return self.each(lambda row: stored.figure_row(measure, row), statement, start, end)
 
     def events(self, start: datetime | None = None, end: datetime | None = None) -> list[DatabaseEvent]:
         """Return the events between two instants, in order of time: the newest `MOST_EVENTS` of each store."""

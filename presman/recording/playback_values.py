@@ -8,21 +8,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import TextClause, text
 
 from presman.analysis.trends.database_events import DatabaseEvent
-from presman.base.text import clean, clean_lines
-from presman.figures.figure import FLAG, INSTANT, NAME, TEXT, WORD
-from presman.figures.measures import COMMON, MEASURES
+from presman.base.text import clean
 from presman.recording.codec.shapes import instant
 from presman.recording.store import Store
 
 Row = dict[str, Any]
-"""A row by column: as stored, or as in a measure, with the names of CSV and aware datetimes in UTC."""
+"""A row by column, as stored."""
 
-
-_TEXTUAL = (NAME, TEXT, WORD)
-_OTHER = (*_TEXTUAL, INSTANT, FLAG)
-
-_ALWAYS = frozenset({"arrived", "consumer_group"})
-"""Figures that each row must have: rows are sorted and joined by them."""
 
 NUMBERS, LARGEST = (int, float, Decimal), 1 << 63
 """The types of numbers, including PostgreSQL's, and the limit of what a column can store."""
@@ -136,24 +128,6 @@ def a_number(value: Any) -> Any:
     if value is not None and not is_number(value):
         raise TypeError("no number that a recorder writes")
     return value
-
-
-def figure_row(measure: str, values: Row) -> Row:
-    """Return a row of a measure as in CSV. Raises TypeError if a value has the wrong type."""
-    found: Row = {}
-    for figure in (*COMMON, *MEASURES[measure].figures):
-        value = values[figure.key]
-        if value is None and figure.key in _ALWAYS:
-            raise TypeError("no recorder leaves it out")
-        if value is None or (type(value) is int and figure.unit not in _OTHER):
-            found[figure.key] = value
-        elif figure.unit in _TEXTUAL:
-            found[figure.key] = clean_lines(value) if figure.key == "sql_text" else clean(value)
-        elif figure.unit is INSTANT:
-            found[figure.key] = instant(value)
-        else:
-            found[figure.key] = bool(value) if figure.unit is FLAG else float(a_number(value))
-    return found
 
 
 def event_of(row: Row) -> DatabaseEvent:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import text
 
-from presman.analysis.trends.database_events import QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
+from presman.analysis.trends.database_events import PLAN_CHANGED, QUEUE_BEGAN, QUEUE_ENDED, DatabaseEvent
 from presman.base.text import clean
 from presman.recording import playback_values as stored
 from presman.recording.codec.shapes import instant, microseconds
@@ -252,9 +252,9 @@ _LAST_OF_PART = text("SELECT at FROM polls WHERE database_id = :database_id AND 
 _EVENTS = (
     f"SELECT at, kind, consumer_group, sql_id, text FROM events WHERE {_IN_TIME}{{others}} ORDER BY at LIMIT :most"
 )
-_OF_KIND = text(_EVENTS.format(others=" AND kind = :kind"))
-_COUNTED = text(f"SELECT COUNT(*) AS many FROM events WHERE {_IN_TIME} AND kind = :kind")
-_CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
+CALM = f" AND kind NOT IN ('{QUEUE_BEGAN}', '{QUEUE_ENDED}')"
+CHANGES = f" AND kind = '{PLAN_CHANGED}'"
+"""SQL for some events: those that are not the beginning or end of a queue, and changes of the plan."""
 
 
 def _within(start: str, end: str) -> str:
@@ -317,20 +317,10 @@ def _mark(row: Row) -> EventMark:
     return EventMark(clean(row["kind"]), first, last, row["many"], clean(row["text"]))
 
 
-def first_events(playback: Playback, start: datetime, end: datetime, most: int, *, calm: bool) -> list[DatabaseEvent]:
-    """Return the first events between two instants, at most `most`; `calm` omits beginnings and ends of queues."""
-    statement = text(_EVENTS.format(others=_CALM if calm else ""))
+def first_events(playback: Playback, start: datetime, end: datetime, most: int, which: str = "") -> list[DatabaseEvent]:
+    """Return the first events between two instants, at most `most`: all, or `which` (CALM, CHANGES)."""
+    statement = text(_EVENTS.format(others=which))
     return sorted(playback.each(stored.event_of, statement, start, end, most=most))[:most]
-
-
-def events_of_kind(playback: Playback, kind: str, start: datetime, end: datetime, most: int) -> list[DatabaseEvent]:
-    """Return the first events of a kind between two instants, at most `most` of each store."""
-    return sorted(playback.each(stored.event_of, _OF_KIND, start, end, kind=kind, most=most))
-
-
-def count_of_kind(playback: Playback, kind: str, start: datetime, end: datetime) -> int:
-    """Return the number of events of a kind between two instants."""
-    return sum(playback.each(lambda row: int(row["many"]), _COUNTED, start, end, kind=kind))
 
 
 def counted_kinds(marks: Sequence[EventMark]) -> Counter[str]:

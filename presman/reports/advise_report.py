@@ -68,7 +68,7 @@ class GroupWaits(Struct, frozen=True):
 class ReplayedChoice(Struct, frozen=True):
     """A choice: its changes in words, whether it meets all goals, the most servers at once, each group's waits.
 
-    `meets` is None if the error of the replay is larger than a goal's limit: then the answer is unknown.
+    `meets` is None if the error of the replay is too large to tell.
     """
 
     changes: tuple[str, ...]
@@ -168,6 +168,9 @@ class AdviceWanted(NamedTuple):
     quick: int = 0
 
 
+_Asked = Sequence[tuple[Goal, GoalFinding]]
+
+
 class AdviceFound(NamedTuple):
     """Advice, and the changes of each of its choices."""
 
@@ -191,8 +194,8 @@ def advise(
     load, courses = ObservedLoad.of(arrivals, plan, goals, seed), 3 if quick else _replays(arrivals, COURSES, 3)
     before = load.played(PRESENT, courses)
     error_now = _replay_error(load, before)
-    can_tell = error_now is not None and error_now <= min(goal.seconds for goal in goals)
     found = tuple(_finding(goal, before, load) for goal in goals)
+    asked: _Asked = tuple(zip(goals, found, strict=True))
     verdict, message = _early_verdict(found, goals, plan)
     search, is_over = Search(load, goals, keep, kinds, quick), False
     finals: list[tuple[Choice, ReplayOutcome]] = []
@@ -211,15 +214,15 @@ def advise(
         is_over = True
     if not verdict:
         finals = finals or _finals(search, before, 1, 1)
-        verdict, message = _judged([meets(after, goals) for _, after in finals], kinds, error_now, can_tell=can_tell)
+        verdict, message = _judged([_told(after, asked, error_now) for _, after in finals], kinds, error_now)
     best = finals[0][0] if finals else PRESENT
     if best:
         found = tuple(_with_promise(*each, finals[0][1], days, load) for each in zip(found, goals, strict=True))
     advice = Advice(
         verdict, message, len(arrivals) - load.skipped, _seconds_of(arrivals), seed, error_now,
         len(search.scored), is_over, found, tuple(curves),
-        _replayed_choice(load, PRESENT, before, before, goals if can_tell else ()),
-        tuple(_replayed_choice(load, choice, before, after, goals if can_tell else ()) for choice, after in finals),
+        _replayed_choice(load, PRESENT, before, before, _told(before, asked, error_now)),
+        tuple(_replayed_choice(load, each, before, then, _told(then, asked, error_now)) for each, then in finals),
         needed, *_script_and_notes(load, best, kinds, [after.replayed.peak for _, after in finals]), _cpu(best, cpu),
         SERVICE_ASSUMPTIONS if plan.autonomous else ASSUMPTIONS, plan.maximum, load.skipped,
         load.rules.target if plan.autonomous else None,
@@ -227,15 +230,44 @@ def advise(
     return AdviceFound(advice, tuple(choice for choice, _ in finals))
 
 
-def _judged(met: Sequence[bool], kinds: Sequence[str], error_now: float | None, *, can_tell: bool) -> tuple[str, str]:
+def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> bool | None:
+    """Return whether a replay meets all goals, None if it is too far off to tell.
+
+    One that is off by more than a goal allows still tells that the goal is missed, if it is missed by more than that
+    and by more than the goal's wait as replayed is longer than as observed.
+    """
+    if error_now is None:
+        return None
+    met = set[bool | None]()
+    for goal, found in asked:
+        wait = quantile(outcome.of(goal.group), goal.part)
+        too_long = max(error_now, (inf if found.now is None else found.now) - found.observed)
+        can_tell = error_now <= goal.seconds or wait > goal.seconds + too_long
+        met.add(wait <= goal.seconds if can_tell else None)
+    return False if False in met else None if None in met else True
+
+
+def _judged(met: Sequence[bool | None], kinds: Sequence[str], error_now: float | None) -> tuple[str, str]:
     """Return the verdict on the best choice, and its message; `met` says for each choice whether it meets all goals."""
-    if not can_tell:
-        off = "" if error_now is None else f", on average by {duration(error_now)}"
-        return "unsure", f"whether a choice meets the goals is not known: the replay misses what was observed{off}"
-    unmet = f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
-    if any(met):
-        unmet = "the first choice misses a goal; one below it would have met them all, at a higher cost or by chance"
-    return ("advised", "") if met[:1] == [True] else ("unmet", unmet)
+    off = "" if error_now is None else f", on average by {duration(error_now)}"
+    if None in met[:1]:
+        return "unsure", f"whether the first choice meets the goals is not known: {_MISSES}{off}"
+    if met[:1] == [True]:
+        return "advised", ""
+    if True in met:
+        return (
+            "unmet",
+            "the first choice misses a goal; one below it would have met them all, at a higher cost or by chance",
+        )
+    if None in met:
+        return (
+            "unmet",
+            f"the first choice misses a goal; whether one below it meets them all is not known: {_MISSES}{off}",
+        )
+    return "unmet", f"nothing that was tried meets every goal; tried were changes to {', '.join(kinds)}"
+
+
+_MISSES = "the replay misses what was observed"
 
 
 def _replay_error(load: ObservedLoad, before: ReplayOutcome) -> float | None:
@@ -254,7 +286,7 @@ def _script_and_notes(
     """Return the scripts of the first choice, None if there are none, and notes about the advice."""
     script, notes = written(load, best)
     more = (*_on_no_more_cpu(load, best), *_beyond_maximum(load.plan, peaks), *_notes(load, kinds))
-    return script, (*notes, *more, "who must not lose by a choice is named with --keep")
+    return script, (*notes, *more, "with --keep you name a group that must not wait longer")
 
 
 def _replays(arrivals: Sequence[Arrival], usual: int, fewer: int) -> int:
@@ -392,8 +424,8 @@ def _service_notes(load: ObservedLoad, kinds: Sequence[str]) -> Iterable[str]:
         )
     yield (
         "the degree that a concurrency limit sets is taken to be the target divided by twice the limit, from 2 to a "
-        "sixth of the target: so it was measured on 19c; the manual has no rule, so look at what the query at the end "
-        "of the script shows"
+        "sixth of the target, as was measured on 19c; the manual has no rule, so check it with the query at the end of "
+        "the script"
     )
     yield "no other service's concurrency limit can be changed, and the target follows the ECPUs (or OCPUs)"
 
@@ -425,7 +457,7 @@ def _beyond_maximum(plan: ObservedPlan, peaks: Iterable[int]) -> Iterable[str]:
     if plan.maximum is not None and max(peaks, default=0) > plan.maximum:
         yield (
             f"no more than PARALLEL_MAX_SERVERS ({plan.maximum}) can be in use at once: where a peak is above "
-            "it, statements were seen to start without room for them, and every replay lets them"
+            "it, statements were seen to start although no servers were free, and the replay lets them"
         )
 
 
@@ -467,12 +499,12 @@ def _limit_axes(load: ObservedLoad, group: Group) -> Iterable[_Axis]:
 
 
 def _replayed_choice(
-    load: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, goals: Sequence[Goal]
+    load: ObservedLoad, choice: Choice, before: ReplayOutcome, after: ReplayOutcome, met: bool | None
 ) -> ReplayedChoice:
     changes = tuple(in_words(load, each) for each in sorted(choice, key=str))
     replayed, titles = {*after.groups[load.skipped :]}, load.plan.titles
     groups = tuple(_group_waits(group, before, after, titles) for group in load.groups if group in replayed)
-    return ReplayedChoice(changes, meets(after, goals) if goals else None, after.replayed.peak, groups)
+    return ReplayedChoice(changes, met, after.replayed.peak, groups)
 
 
 def _group_waits(group: Group, before: ReplayOutcome, after: ReplayOutcome, titles: Mapping[Group, str]) -> GroupWaits:

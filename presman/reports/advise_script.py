@@ -133,8 +133,8 @@ def _levels(load: ObservedLoad, choice: Choice) -> list[tuple[Group, list[int], 
 def _script(what: str, values: Values, target: int | None, load: ObservedLoad) -> str:
     needed = ["ADMINISTER_RESOURCE_MANAGER"] * bool(values) + ["ALTER SYSTEM"] * (target is not None)
     lines = [
-        f"-- {what}. Written by presman, which runs nothing. Read it, and try it where it may fail, first.",
-        f"-- It takes the privilege {' and '.join(needed)}",
+        f"-- {what}. Written by presman, which does not run it. Read it, and try it on a test database first.",
+        f"-- It needs the privilege {' and '.join(needed)}",
         "SET DEFINE OFF",
     ]
     if con_ids := sorted({group.con_id for _, group in values if group.con_id}):
@@ -201,7 +201,7 @@ def _updates(values: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def _service_script(what: str, calls: Sequence[str]) -> str:
     lines = [
-        f"-- {what}. Written by presman, which runs nothing. Read it, and try it where it may fail, first.",
+        f"-- {what}. Written by presman, which does not run it. Read it, and try it on a test database first.",
         "-- Run it as ADMIN, and keep what the first query shows: it is not known whether a call keeps the limits of",
         "-- run time and I/O of a service (ELAPSED_TIME_LIMIT, IO_MEGABYTES_LIMIT), which it does not name.",
         "SET DEFINE OFF",

@@ -76,7 +76,7 @@ def _level(curve: WaitCurve) -> str:
 def _choices(advice: Advice) -> Iterable[str]:
     if not advice.choices:
         return
-    yield "choices, none better than another in every respect; waits before -> after"
+    yield "choices, none better than another in every respect; waits of all statements in the replay, before -> after"
     yield f"{'':3} {'group':<24} {'statements':>10} {'median':>20} {'p95':>20} {'not started':>11}"
     for number, choice in enumerate(advice.choices, 1):
         changes = "; ".join(choice.changes) or "as it is"
@@ -120,10 +120,10 @@ def closing(advice: Advice) -> Iterable[str]:
             f"It would take a target of {counted(needed, 'server')}{more}, if the CPUs are enough for them, "
             "and no limit on the groups of the goals."
         )
-    elif advice.verdict == "unmet" and not advice.interrupted:
+    elif advice.verdict == "unmet" and not advice.interrupted and not _why_unreliable(advice):
         yield "No target alone would do."
     if advice.choices and (why := _why_unreliable(advice)):
-        yield f"{why}: take the waits under other directives as rough."
+        yield f"{why}: the waits under other directives are only rough."
     if advice.choices and (losers := [_lost(each) for each in advice.choices[0].groups if _loses(each)]):
         yield f"What the first choice costs: {'; '.join(losers)}."
     if advice.cpu:
@@ -185,15 +185,17 @@ def _certainty(each: GoalFinding, advice: Advice) -> Iterable[str]:
     if each.within is None:
         yield f"{each.goal}: no statements were held back to check the first choice."
         return
-    met = f"of the {count(each.held_back)} statements held back from the search {100 * each.within:.0f} % start in time"
+    held = f"the {count(each.held_back)} statements held back from the search"
+    met = f"{each.goal}: under the first choice {100 * each.within:.0f} % of {held} start in time"
     if each.low is None or each.high is None:
-        yield f"{each.goal}: under the first choice {met}; how sure that is was not calculated."
+        yield f"{met}; how sure that is was not calculated."
         return
     usual, low, high = map(wait_words, (each.advised, each.advised_low, each.advised_high))
     part = f"{100 * each.low:.0f} to {100 * each.high:.0f} %"
-    stretches = f"9 of 10 stretches of {spelled(advice.seconds)} drawn from those held back"
-    promise = f"{each.percentile} {usual} ({low} to {high} in {stretches}, when {part} start in time)"
-    yield f"{each.goal}: under the first choice {promise}; {met}."
+    yield (
+        f"{met}. Of stretches of {spelled(advice.seconds)} drawn from these statements the median {each.percentile} is "
+        f"{usual}; 9 of 10 have {low} to {high}, and {part} start in time."
+    )
     if each.advised_high is None or each.advised_high > each.limit:
         limit = duration(each.limit)
         if high == limit and each.advised_high is not None:  # the difference is less than a second
@@ -231,9 +233,10 @@ def as_page(advice: Advice, made: datetime) -> str:
 
 
 def _choice_section(number: int, choice: ReplayedChoice) -> Markup:
-    heads = ("Group", "Statements", "Median before -> after", "95th percentile", "Not started", "")
+    heads = ("Group", "Statements", "Median before -> after", "p95 before -> after", "Not started", "")
     changes = "; ".join(choice.changes) or "As it is"
-    note = f"This {_judged(choice)}; at most {counted(choice.peak, 'server')} at once."
+    most = f"at most {counted(choice.peak, 'server')} at once"
+    note = f"This {_judged(choice)}; {most}. The waits are those of all statements in the replay."
     return section(f"{number}. {changes}", word_table(heads, map(_cells, choice.groups)), note=note)
 
 

@@ -40,25 +40,19 @@ MOST_GROUPS, MOST_ARRIVALS = 2000, 200_000
 """The most groups in a replay, counted per container, and the most statements, which need a kilobyte of memory each."""
 
 
-class ArrivalsError(InputError):
-    """The file cannot be read as arrivals; the text says where and why."""
-
-
 def read_arrivals(path: Path) -> list[Arrival]:
-    """Return the arrivals in a file, in order of time. Raises ArrivalsError."""
+    """Return the arrivals in a file, in order of time. Raises InputError."""
     try:
         with TextIOWrapper(open_plain(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(short_lines(file))
             missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
-                raise ArrivalsError(
-                    f"{path}: no column {missing[0]!r}: is it from `presman export --measure arrivals`?"
-                )
+                raise InputError(f"{path}: no column {missing[0]!r}: is it from `presman export --measure arrivals`?")
             found = list(_arrivals(path, reader))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ArrivalsError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if not found:
-        raise ArrivalsError(f"{path} has no statements")
+        raise InputError(f"{path} has no statements")
     return sorted(found, key=lambda each: each.at)
 
 
@@ -68,11 +62,11 @@ def _arrivals(path: Path, reader: csv.DictReader[str]) -> Iterable[Arrival]:
         try:
             found = arrival(row)
         except (ValueError, TypeError, KeyError) as error:
-            raise ArrivalsError(f"{path}, line {reader.line_num}: {one_line(clean(str(error)), 100)}") from error
+            raise InputError(f"{path}, line {reader.line_num}: {one_line(clean(str(error)), 100)}") from error
         groups.add((found.con_id, found.group))
         if len(groups) > MOST_GROUPS or number > MOST_ARRIVALS:
             many = counted(MOST_ARRIVALS, "statement") if number > MOST_ARRIVALS else counted(MOST_GROUPS, "group")
-            raise ArrivalsError(f"{path}, line {reader.line_num}: more than {many} cannot be replayed")
+            raise InputError(f"{path}, line {reader.line_num}: more than {many} cannot be replayed")
         yield found
 
 

@@ -19,7 +19,7 @@ from presman.base.running_out import ran_out
 from presman.base.text import clean, one_line
 from presman.polling import poll_events
 from presman.polling.cadence import EVERYTHING, PollNeeds
-from presman.polling.poll_events import Event, FirstLook, Polled, PreviewCame, SourceEnded, SourceLost
+from presman.polling.poll_events import Event, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.polling.sampler import Sampler
 from presman.rows.queries import DetailLevel, Scope
 from presman.rows.snapshot import Snapshot
@@ -180,7 +180,7 @@ class Readings:
         try:
             if isinstance(event, Polled):
                 return self.read(event.snapshot)
-            if isinstance(event, FirstLook | PreviewCame):
+            if isinstance(event, PreviewCame):
                 return self._preview(event)
         except Exception as error:
             return NotUnderstood(error)
@@ -224,13 +224,11 @@ class Readings:
         forecast_basis = None if self.forecaster is None else self.forecaster.forecast_basis
         return ReadingCame(reading, snapshot, previous, forecast_basis)
 
-    def _preview(self, event: FirstLook | PreviewCame) -> Preview:
+    def _preview(self, event: PreviewCame) -> Preview:
         from presman.analysis.assemble import analyse
 
-        if isinstance(event, FirstLook):
-            reading, age = analyse(None, event.snapshot), event.snapshot.seconds
-        else:
-            reading, age = event.seen, time.monotonic() - event.begun
+        reading = analyse(None, event.seen) if isinstance(event.seen, Snapshot) else event.seen
+        age = time.monotonic() - event.begun
         return Preview(reading if self._notifier is None else self._notifier.look(reading), age)
 
 

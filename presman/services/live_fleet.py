@@ -13,7 +13,7 @@ from presman.analysis.advice.steady_step import SteadyStep
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member, Past, further, is_late, key_figures_of
 from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.polling.cadence import PollNeeds
-from presman.polling.poll_events import CarryOut, Event, FirstLook, PreviewCame, SourceEnded, SourceLost
+from presman.polling.poll_events import CarryOut, Event, PreviewCame, SourceEnded, SourceLost
 from presman.polling.sampler import PATIENCE, stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveEvent, LiveTarget, NotUnderstood, ReadingCame, Readings, sampler_of
@@ -152,7 +152,7 @@ class WatchedDatabase:
     # ---- the sampler's thread
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, FirstLook | PreviewCame):
+        if isinstance(event, PreviewCame):
             return
         live_event = self._take_event(self._readings.of(event))
         with self._lock:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, is_wrong, worst_first, wrong
 from presman.analysis.readings.reading import Alert, Evidence, Reading, UnansweredQuery
-from presman.base.formats import AS_OF, counted
+from presman.base.formats import counted
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line
 from presman.tabs.choices import Link, LinkState
@@ -75,31 +75,3 @@ _SHORT = 60
 
 _ASIDE = re.compile(r" \([^()]*\)")
 """What these words may lose."""
-
-
-QUIET = 60.0
-"""Seconds that an alert must be absent to be new again: one that comes and goes rings once."""
-
-_FIGURE = re.compile(r"(?<![\w$#:.])\d[\d.,:]*")
-_PLURAL = re.compile(r"\b(\w+?)s?\b")
-
-
-def kind_of(alert: Alert) -> tuple[str, str]:
-    """Return the subject of an alert without its figures and its age; names that contain digits are kept."""
-    return alert.glyph, _PLURAL.sub(r"\1", _FIGURE.sub("", alert.short.partition(f" ({AS_OF}")[0]))
-
-
-class AlertNews:
-    """Detects new alerts, which the readings before did not have. Those of the first reading are not new."""
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[str, str], float] | None = None
-
-    def is_any(self, reading: Reading, link: Link) -> bool:
-        """Take the next reading and return whether it has a new alert."""
-
-        at = reading.at.timestamp()
-        now = {kind_of(each) for each in alerts(reading, link) if each.state in {"bad", "warn"}}
-        before = self._last
-        self._last = {kind: seen for kind, seen in (before or {}).items() if at - seen < QUIET} | dict.fromkeys(now, at)
-        return before is not None and any(at - before.get(kind, at - QUIET) >= QUIET for kind in now)

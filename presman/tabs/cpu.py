@@ -33,8 +33,8 @@ TAB = Tab(
     ),
     notes=(
         "The lines below the groups say whether the plan is met on each instance, how busy its host is, and why each "
-        "waiting group waits. A plan is met (100 %) while no group gets less than its due: the lesser of what it "
-        "wants and what it is entitled to now. A plan can be met while all groups wait, and while a container "
+        "waiting group waits. A plan is met (100 %) while every group gets what it wants or "
+        "what it is entitled to now. A plan can be met while all groups wait, and while a container "
         "gets less than its CPU_MIN_COUNT: where those add up to more CPUs than there are, all are cut alike.",
     ),
     over_time=True,

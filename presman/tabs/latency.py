@@ -41,7 +41,7 @@ def latencies(moment: Moment) -> list[Latency]:
 
 TAB = Tab(
     parts=(
-        Rows(EVENTS, events, alike, in_text=0),
+        Rows(EVENTS, events, alike, over, column_notes=longest_over, in_text=0),
         Rows(FACTS, lambda _: (), filterable=False),
         Rows(BUCKETS, lambda _: (), filterable=False),
     ),

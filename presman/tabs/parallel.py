@@ -59,17 +59,20 @@ def queue_line(reading: Reading, watch: Watch) -> Line:
     in_queue = as_of(count(pool.counted), reading.age_of("V$RSRC_PLAN"))
     facts += [("   in use ", "dim"), (in_use, "")]
     target, equals, parts = header.target.partition(" = ")
-    if in_queue == in_use == count(pool.in_use):
+    if pool.counted is None:
+        facts.append(("  target ", "dim"))
+    elif in_queue == in_use == count(pool.in_use):
         facts.append((" of target ", "dim"))
     else:
         facts += [("  against the target ", "dim"), (in_queue, ""), (" of ", "dim")]
     facts += [(target, ""), (f"{equals}{parts}", "dim")]
-    facts += [("  max ", "dim"), (count(pool.maximum), "")]
+    facts += [("  max ", "dim"), (as_of(count(pool.maximum), reading.age_of("V$SYSTEM_PARAMETER")), "")]
     if reading.unmanaged_servers:
         outside = f"   {count(reading.unmanaged_servers)} in use that no group counts"
         facts += [(outside, "note"), (_uncounted(reading), "note")]
     if reading.monitor_servers:
-        facts.append((f"   monitors: {counted(reading.monitor_servers, 'server')}", "dim"))
+        monitors = as_of(counted(reading.monitor_servers, "server"), reading.age_of("V$PX_PROCESS"))
+        facts.append((f"   monitors: {monitors}", "dim"))
     if reading.statements_to_come:
         facts.append((f"   {reading.statements_to_come} plans still to be read", "note"))
     return (*facts, *_downgrades(reading, watch))
@@ -82,13 +85,14 @@ def _uncounted(reading: Reading) -> str:
     """
     counts = Counted.of(reading)
     outside = [each for each in reading.running if counts.of_statement(each, everybody=False) is False]
+    held_then = reading.age_of("V$PX_SESSION")
     if sum(each.servers for each in outside) == reading.unmanaged_servers:
-        return f": {_named(outside, 'and')}"
+        return as_of(f": {_named(outside, 'and')}", held_then)
     maybe = [each for each in reading.running if counts.of_statement(each, everybody=False) is None]
     maybe.sort(key=lambda each: each.idle is None)
     if not outside and not maybe:
         return " (statements that did not queue, GV$ queries)"
-    return f": perhaps {_named([*outside, *maybe], 'or')}"
+    return as_of(f": perhaps {_named([*outside, *maybe], 'or')}", held_then)
 
 
 def _named(statements: Sequence[RunningStatement], last: str) -> str:
@@ -276,12 +280,12 @@ TAB = Tab(
         Rows(GOALS, lambda moment: moment.reading.goals),
     ),
     notes=(
-        "WHY says why the head of a queue waits. TO START IT names what is proven to let it start: statements that "
-        "should end by themselves within 30 seconds (or may, with the step at work), else idle holders, else up to "
-        "three that lose least work (in hours of a server) and hold fewest servers. Statements joined by + must end "
-        "together. If ending a session is not proven to help, as when several queues want the same servers, it says "
-        "so. The queue that DO is about comes first, then the most urgent, here and in the table; once the cursor is "
-        "moved, that of its row.",
+        "WHY says why the head of a queue waits. TO START IT names what is proven to let it start: first "
+        "statements that should end by themselves within 30 seconds (or may, when the present step is done), then idle "
+        "holders, then up to three statements that lose the least work (in hours of a server) and hold the fewest "
+        "servers. Statements joined by + must end together. Where it is not proven that ending a session helps, as "
+        "when several queues want the same servers, it says so. The queue of DO comes first, then the most urgent "
+        "one, here and in the table. Once you move the cursor, it is the queue of its row.",
         "c lists what can be copied: SQL_ID, text, sid,serial, commands, each with its key. 1 is the command for ① of "
         "the row's queue, or for the running statement under the cursor; then come ② and so on, the commands that "
         "start or cancel the waiting statement, and the other sessions that hold servers, with the reason why there "
@@ -289,11 +293,10 @@ TAB = Tab(
         "Identical queued statements are one row: `7xq3hjskd0abc x9` with the servers that all nine want, and the "
         "index and wait of the first. Enter lists them, u gives each a row; then a acts on one of them. The "
         "commands are for the head of the row's queue, folded or not.",
-        "Starts in is the range in which a statement should start, in 8 cases of 10; half of the possible "
-        "courses of the queue start it before the middle, which its page names, half later. `41 of 50 started in the "
-        "range forecast, half within 0:22 of its middle`: 41 of the last 50 statements started in the range "
-        "first shown for them, and half of the 50 no further than that from its middle. docs/forecast.md says what "
-        "is assumed.",
+        "Starts in is the range in which a statement should start, in 8 cases of 10. Its page has the middle, too: in "
+        "half of the possible courses of the queue it starts earlier, in half later. `41 of 50 started in the range "
+        "forecast, half within 0:22 of its middle`: of the last 50 statements 41 started in the range first shown for "
+        "them, and 25 within 0:22 of its middle. docs/forecast.md says what is assumed.",
         "W tries other limits of the plan, first the one that holds back the head of the row's queue: when each "
         "statement would start, and the script for the change. Nothing is changed in the database.",
         "g shows the statements over time instead of the tables: ░ queued █ running ▒ idle holder; more servers make "

@@ -1,14 +1,14 @@
 """Tab 6 Plan: the plan as a tree, its doubtful points, who set it, and how another plan would differ."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from presman.analysis.caches import once
-from presman.analysis.plans.plan_view import PlanView, plan_view
+from presman.analysis.plans.plan_view import Difference, PlanView, differences, plan_view
 from presman.base.formats import count, number
 from presman.figures.drawing.lines import Line
 from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
-from presman.tabs.parts import Key, Moment, Rows, Tab
+from presman.tabs.parts import Box, Key, Lines, Moment, Rows, Tab
 
 INTERNAL_PLAN = "INTERNAL_PLAN"
 """The plan that is in force where none is set: it divides no CPU, and its directives are in no view."""
@@ -70,9 +70,51 @@ def elsewhere(moment: Moment) -> Sequence[Any]:
     return [line for other in others for line in other.lines]
 
 
-def _of_active(name: str) -> Any:
+@once
+def another(moment: Moment) -> PlanView | None:
+    """Return the view of the plan that is shown in place of the active one, None if that is shown."""
+    active, snapshot, chosen = active_plan(moment), moment.snapshot, moment.choices.plan
+    if active is None or snapshot is None or chosen in {"", active.plan}:
+        return None
+    return plan_view(moment.reading, snapshot, chosen)
+
+
+def shown(moment: Moment) -> PlanView | None:
+    """Return the view of the plan on screen, None if its snapshot is no longer kept."""
+    return another(moment) or active_plan(moment)
+
+
+def about(moment: Moment) -> list[Line]:
+    """Return the line about the plan on screen."""
+    view = shown(moment)
+    return [] if view is None else [plan_line(view)]
+
+
+def changed(moment: Moment) -> Sequence[Difference]:
+    """Return the differences of the plan on screen from the active one."""
+    active, other = active_plan(moment), another(moment)
+    return () if active is None or other is None else differences(active, other)
+
+
+def _against(moment: Moment) -> str:
+    active, other = active_plan(moment), another(moment)
+    return "" if active is None or other is None else f"{active.plan} against {other.plan}"
+
+
+def _without_load(moment: Moment) -> set[str]:
+    """Return the columns that only an active plan has."""
+    return set() if another(moment) is None else {"entitled_cpus", "used_cpus", "cpu_bar", "verdict"}
+
+
+def _alike(moment: Moment) -> set[str]:
+    """Return the columns of windows with the same text in every row."""
+    hidden = {"inst_id"} if len(moment.reading.header.instances) < 2 else set()
+    return hidden | ({"con_id"} if len({each.con_id for each in _of_shown("windows")(moment)}) < 2 else set())
+
+
+def _of_shown(name: str) -> Callable[[Moment], Sequence[Any]]:
     def rows(moment: Moment) -> Sequence[Any]:
-        view = active_plan(moment)
+        view = shown(moment)
         return getattr(view, name) if view else ()
 
     return rows
@@ -80,19 +122,32 @@ def _of_active(name: str) -> Any:
 
 TAB = Tab(
     parts=(
-        Rows(PLAN, _of_active("lines")),
-        Rows(FINDINGS, found, filterable=False, news=True, unavailable=unjudged),
-        Rows(WINDOWS, _of_active("windows"), filterable=False),
-        Rows(MAPPINGS, _of_active("mappings"), filterable=False),
-        Rows(DIFFERENCES, lambda _: (), filterable=False),
+        Lines("plan-about", about),
+        Rows(PLAN, _of_shown("lines"), _without_load),
+        Rows(
+            FINDINGS,
+            found,
+            note=lambda moment: "" if another(moment) is None else "of plans in force",
+            filterable=False,
+            news=True,
+            unavailable=unjudged,
+        ),
+        Box(
+            (
+                Rows(WINDOWS, _of_shown("windows"), _alike, filterable=False),
+                Rows(MAPPINGS, _of_shown("mappings"), filterable=False),
+                Rows(DIFFERENCES, changed, note=_against, filterable=False),
+            ),
+            key="plan-past",
+        ),
     ),
     for_text=(Rows(PLAN, elsewhere),),
     notes=(
-        "`min` is the guaranteed minimum when all groups are busy, `now CPU` the entitlement among the groups with "
+        "`min` is the guaranteed minimum when all groups are busy, `entitled` the entitlement among the groups with "
         "demand since the last poll. Limits are in CPUs and in servers, the directive's percent in "
-        "brackets.",
+        "brackets: of all CPUs or the limit above it, and of the servers target.",
         "v shows the next plan and its differences from the active one; after the last it shows the active plan again.",
     ),
     keys=(Key("next_plan", "v", "v", "next plan", "Show the next plan, and what it would change."),),
-    panel="presman.tui.panels.plan_panel:PlanPanel",
+    panel="presman.tui.panels.shared_panel:PlanPanel",
 )

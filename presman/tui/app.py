@@ -13,7 +13,6 @@ from textual.events import DescendantFocus
 from presman.analysis.trends.database_events import DatabaseEvent
 from presman.base.text import clean
 from presman.tabs import tab
-from presman.tabs.alerts import AlertNews
 from presman.tui.feed import ActionGateway, MakeFeed, MakeSampler, Post, SamplerFeed
 from presman.tui.frame_app import FrameApp
 from presman.tui.keyed_app import AppKey, no_tables
@@ -241,7 +240,9 @@ def run_monitor(  # noqa: PLR0913 - each is a choice of the user
     app = MonitorApp(make_feed, name=name, refresh=refresh, theme=theme, packs=packs, gateway=gateway)
     app.targets, app.notice = targets, notice
     if bell:
-        app.news = AlertNews()
+        from presman.analysis.alerts.judge import AlertChanges  # its imports would delay the first frame
+
+        app.news = AlertChanges(None)
     if tour:
         from presman.tui.tour import Tour
 

@@ -9,7 +9,7 @@ from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.trends.sql_minutes import SqlTexts
 from presman.rows.commands import Command
 from presman.tabs.drill_down import Statement, statement_of
-from presman.tui.pages.advice_lines import commands_to_copy, not_offered, why_no_command, without_command
+from presman.tui.pages.advice_lines import Offers, offers_for, without_command
 
 MOST_COMMANDS = 9
 """Most commands with a key: 1 to 9."""
@@ -70,14 +70,10 @@ def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
 
     If there is neither, a line says why.
     """
-    offered = [] if old else commands_to_copy(row, reading)
-    found = [Copyable("", each.kind.value, each.text, command=each, affects=affected) for each, affected in offered]
-    if not old:
-        found += [_without_command(each) for each in not_offered(row, reading)]
-    why = f"no command is offered: {old}" if old else why_no_command(row, reading)
-    if why:
-        why = why.removeprefix("Nothing copied: ").rstrip(".")
-        found.insert(0, Copyable("", "command", "", why))
+    offers = Offers(why=f"no command is offered: {old}") if old else offers_for(row, reading)
+    found = [Copyable("", "command", "", offers.why)] if offers.why else []
+    found += [Copyable("", each.kind.value, each.text, "", each, affected) for each, affected in offers.commands]
+    found += map(_without_command, offers.without)
     return [each._replace(key=f"{number}") for number, each in enumerate(found[:MOST_COMMANDS], start=1)]
 
 

@@ -29,8 +29,7 @@ class Arrived(Message):
     """A poll succeeded. The reading was made from `snapshot`.
 
     A part of the very first poll may arrive before it is `whole`, as soon as there is something to show; that poll
-    started `age` seconds ago. In a replay, `keys` counts the keys that asked for a poll until this one was shown.
-    `forecast_basis` is the basis of its forecasts.
+    started `age` seconds ago. `forecast_basis` is the basis of its forecasts.
     """
 
     reading: Reading
@@ -38,7 +37,6 @@ class Arrived(Message):
     _: KW_ONLY
     whole: bool = True
     age: float = 0.0
-    keys: int = 0
     forecast_basis: ForecastBasis | None = None
 
 
@@ -73,7 +71,7 @@ class Acted(Message):
 
 
 class Feed:
-    """The interface of all feeds of readings. By default the requests do nothing."""
+    """The interface of all feeds of readings. By default the requests do nothing, but commands are refused."""
 
     def start(self) -> None:
         """Start posting."""
@@ -89,6 +87,7 @@ class Feed:
 
     def act(self, command: Command) -> None:
         """Run a command. Raises PermissionError if actions are not allowed."""
+        raise PermissionError(f"{command.kind.value}: actions are not allowed")
 
     def focus(self, focus: Focus | None) -> None:
         """Read one session in detail from now on, beginning at once; None ends that."""

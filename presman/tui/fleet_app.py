@@ -1,67 +1,98 @@
-"""The fleet's screen with its keys, and the function that runs it. Painting: :mod:`presman.tui.fleet_frame`."""
+"""The app of a fleet: its keys, painting, saved view, and the function that runs it."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 from textual.binding import BindingType
 
-from presman.analysis.fleet import Member
+from presman.analysis.fleet import Member, by_trouble
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
 from presman.figures.fleet_figures import FLEET, STATES
 from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
-from presman.tui.fleet_frame import FleetFrame, FleetView
-from presman.tui.keyed_app import AppKey, has_tables
+from presman.tui.fleet_screen import FleetScreen, about_in_short, about_lines, first_line, fleet_alerts, fleet_state
+from presman.tui.keyed_app import AppKey, KeyedApp, has_tables
 from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
 from presman.tui.keys.take_keys import copy_text
+from presman.tui.saved_view import SavedView, ViewSaver, put_back_table, set_in_tables
 from presman.tui.terminal_app import run_until_ended
-from presman.tui.widgets.frame_lines import Labelled
-from presman.tui.widgets.grid import keys_in_table
+from presman.tui.widgets.frame_lines import Labelled, alert_line
+from presman.tui.widgets.grid import Grid, keys_in_table
 
 if TYPE_CHECKING:
     from presman.services.live_fleet import Fleet
     from presman.tui.widgets.choosers import InputLine
 
 
-def show_help(app: FleetFrame) -> None:
+def show_help(app: FleetApp) -> None:
     """Show keys, states and columns."""
-    app.read(help_lines([each.key for each in FLEET_KEYS]))
+    read(app, help_lines([each.key for each in FLEET_KEYS]))
 
 
-def escape(app: FleetFrame) -> None:
+def read(app: FleetApp, lines: list[Line] | None) -> None:
+    """Show a page in place of the table, or (None) the table again."""
+    app.is_help_open = lines is not None
+    app.frame.page.set_filter("")
+    app.frame.read(lines)
+    app.repaint()
+
+
+def set_filter(app: FleetApp, needle: str, *, done: bool) -> None:
+    """Show only matching rows, or matching lines of the help; once it is `done`, give the focus back."""
+    if app.is_page_open:
+        app.frame.page.set_filter(needle)
+    else:
+        app.view.filter = needle
+        app.grid.set_filter(needle)
+    if done:
+        for line in app.query("#filter"):
+            line.display = False
+        (app.frame.page if app.is_page_open else app.grid).focus()
+    app.repaint()
+
+
+def pause(app: FleetApp) -> None:
+    """Freeze the table, or resume."""
+    app.paused_at = app.clock() if app.paused_at is None else None
+    app.repaint()
+
+
+def escape(app: FleetApp) -> None:
     """Close the help, or clear its filter or that of the table."""
     if app.is_page_open and not app.frame.page.needle:
-        app.read(None)
+        read(app, None)
     else:
-        app.filter("", done=True)
+        set_filter(app, "", done=True)
 
 
-async def leave(app: FleetFrame) -> None:
+async def leave(app: FleetApp) -> None:
     """Close the help or, from the table, quit."""
     if app.is_page_open:
-        app.read(None)
+        read(app, None)
     else:
         await app.action_quit()
 
 
-def refresh(app: FleetFrame, direction: int) -> None:
+def refresh(app: FleetApp, direction: int) -> None:
     """Poll less (1) or more (-1) often."""
     app.fleet.set_interval(next_step(app.fleet.interval, direction))
     app.repaint()
 
 
-def poll_now(app: FleetFrame) -> None:
+def poll_now(app: FleetApp) -> None:
     """Poll all databases at once."""
     app.fleet.poll_now()
     app.notify("Polling all; lost databases are tried again.", timeout=2)
 
 
-def copy(app: FleetFrame) -> None:
+def copy(app: FleetApp) -> None:
     """Copy the row, or the help, to the clipboard and to a file."""
     row = app.grid.row
     copy_text(app, app.frame.page.text if app.is_page_open else "" if row is None else _row_text(app.grid.table, row))
@@ -73,7 +104,7 @@ def _row_text(table: Table[Any], row: Any) -> str:
     )
 
 
-def can_go_back(app: FleetFrame) -> bool:
+def can_go_back(app: FleetApp) -> bool:
     """Return whether the help, a filter or the input line of one is open."""
     return app.is_page_open or bool(app.view.filter or app.typed_in)
 
@@ -95,7 +126,7 @@ LEAVE = page_keys.LEAVE.worded(
 )  # fmt: skip
 PAUSE = time_keys.PAUSE.worded(
     "Freeze the table, so that rows keep their order; polling continues.",
-    run=lambda app: app.pause(), when=has_tables, why_not=_PAGE,
+    run=pause, when=has_tables, why_not=_PAGE,
     relabel=lambda app: "pause" if app.paused_at is None else "go on",
 )  # fmt: skip
 FILTER = table_keys.FILTER.worded(
@@ -126,7 +157,7 @@ _OFFERED = (
 )  # fmt: skip
 
 
-def offered(app: FleetFrame) -> list[Labelled]:
+def offered(app: FleetApp) -> list[Labelled]:
     """Return the keys that the bottom line currently offers, the most useful first."""
     return [each.labelled(app) for each in _OFFERED if each.when(app)]
 
@@ -146,10 +177,155 @@ def help_lines(keys: Sequence[Key]) -> list[Line]:
     return help_page("Fleet", keys, keys_in_table(), [FLEET], NOTES, states)
 
 
-class FleetApp(FleetFrame):
-    """The fleet with its keys."""
+# ---- The app.
+
+
+@dataclass
+class FleetView:
+    """Filter and cursor. `cursor` is the name of a database, None for the worst; `row` is the one at the top.
+
+    `theme` is the one given on the command line.
+    """
+
+    filter: str = ""
+    cursor: str | None = None
+    row: int = 0
+    theme: str | None = None
+
+
+TICK = 1.0
+"""Seconds between repaints: figures arrive from many databases at any time, and ages grow."""
+
+FIRST_TICKS, SHORT_TICK = 20, 0.25
+"""The number of first repaints, and the shorter interval between them in seconds."""
+
+_SETTLED = 10.0
+"""Seconds after which all lasting objects exist."""
+
+
+class FleetApp(KeyedApp):
+    """The screen of a fleet. `begin` starts the fleet, after the first frame."""
 
     BINDINGS: ClassVar[list[BindingType]] = [each.binding for each in FLEET_KEYS if each.key.keys]
+    CSS_PATH = ["presman.tcss", "fleet.tcss"]  # noqa: RUF012 - Textual declares it so
+    TITLE = "presman fleet"
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (28, "-middle"), (42, "-tall")]  # noqa: RUF012
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        view: FleetView,
+        begin: Callable[[], None],
+        *,
+        notice: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self.fleet = fleet
+        self.view = view
+        self.notice = notice
+        self.chosen: Member | None = None
+        self._begin_fleet = begin
+        self.clock = clock
+        self._members: list[Member] = []
+        self.paused_at: float | None = None
+        """When the table was frozen, None if it is not."""
+        self._ticks, self.is_help_open = 0, False
+        self.view_saver: ViewSaver = ViewSaver(["theme"] if view.theme else [])
+        self.take_theme(view.theme)
+
+    # ---- the screen
+
+    def get_default_screen(self) -> FleetScreen:
+        """Return the base screen."""
+        return FleetScreen()
+
+    @property
+    def frame(self) -> FleetScreen:
+        """The base screen, also while a dialog is above it."""
+        frame = self.screen_stack[0]
+        assert isinstance(frame, FleetScreen)
+        return frame
+
+    @property
+    def grid(self) -> Grid:
+        """The table."""
+        return self.frame.grid
+
+    @property
+    def is_page_open(self) -> bool:
+        """Whether the help is open."""
+        return self.is_help_open
+
+    def on_mount(self) -> None:
+        """Show the fleet with the saved view; start polling as soon as the first frame is painted."""
+        self.animation_level = "none"
+        self.view_saver.put_back_colours(self)
+        grid, view = self.grid, self.view
+        put_back_table(self.view_saver.saved, "fleet", grid)
+        grid.rows.needle = view.filter
+        grid.focus()
+        self.note_view()
+        self.repaint()
+        if view.cursor is not None:
+            grid.select(view.cursor)
+            self.paint_about()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._begin_fleet()
+        if self.view.row:
+            self.grid.scroll_to(y=self.view.row, animate=False)
+        self.show_notice()
+        self.set_timer(SHORT_TICK, self._tick)
+        self.set_timer(_SETTLED, self.settle)
+
+    def on_unmount(self) -> None:
+        """Save the view."""
+        self.note_view()
+
+    # ---- painting
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        self.set_timer(SHORT_TICK if self._ticks < FIRST_TICKS else TICK, self._tick)
+        if not self.is_leaving:
+            self.repaint()
+
+    def repaint(self) -> None:
+        """Draw everything from the current state of the fleet; the table does not change while it is paused."""
+        try:
+            if self.paused_at is None:
+                self._members = by_trouble(self.fleet.members())
+            frame = self.frame
+            frame.keys.show(self.keys_here())
+            if frame.paint_message():
+                return
+            width, trouble = self.size.width, self.fleet.trouble
+            paused = None if self.paused_at is None else self.clock() - self.paused_at
+            state = fleet_state(self._members, trouble, paused=paused)
+            first = first_line(self.fleet.name, self._members, self.fleet.interval, state, width)
+            frame.top.show_lines([first, alert_line(fleet_alerts(self._members, trouble), width, listed=True)])
+            if not self.is_page_open:
+                frame.grid.show_rows(self._members, unavailable=trouble)
+                self.paint_about()
+        except Exception as error:
+            self.complain(error)
+
+    def paint_about(self) -> None:
+        """Draw the lines on the database under the cursor."""
+        row = self.grid.row
+        to_do = "" if row is None else self.fleet.to_do(row.name)
+        self.frame.about.show(about_lines(row, to_do), about_in_short(row, to_do))
+
+    def note_view(self) -> None:
+        """Save the current view."""
+        if self.screen_stack:
+            tables = set_in_tables({"fleet": self.grid})
+            interval, is_ascii = self.fleet.interval, self.is_ascii
+            self.view_saver.note(self, SavedView(self.theme, fleet_refresh=interval, ascii_only=is_ascii, **tables))
+
+    # ---- keys
 
     @property
     def needle(self) -> str:
@@ -169,11 +345,26 @@ class FleetApp(FleetFrame):
         await super().action_key(name)
         self.frame.keys.show(self.keys_here())
 
+    # ---- messages of widgets
+
     def on_input_line_typed(self, event: InputLine.Typed) -> None:
         """Filter by the typed text."""
-        self.filter(event.text, done=event.done)
+        set_filter(self, event.text, done=event.done)
         if event.done:
             self.note_view()
+
+    def on_grid_moved(self) -> None:
+        """Show the lines on the database that the cursor has moved to."""
+        self.paint_about()
+
+    def on_grid_opened(self, event: Grid.Opened) -> None:
+        """End this screen to open a database."""
+        if event.row is None:
+            self.notify("There is no row here.")
+            return
+        self.view.cursor, self.view.row = event.row.name, self.grid.scroll_offset.y
+        self.chosen, self.hands_on = event.row, True
+        self.exit()
 
 
 class FleetEnd(NamedTuple):

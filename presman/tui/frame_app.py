@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.readings.reading import Reading
 from presman.base import terminal_guard
-from presman.tabs.alerts import AlertNews
 from presman.tabs.choices import LinkState
 from presman.tui import feed as feeds
 from presman.tui.exports import CsvRecording, PollRecording, taking
@@ -21,6 +21,7 @@ from presman.tui.tab_panels import PACE, PageReader, TabPanels
 from presman.tui.widgets.page import Page
 
 if TYPE_CHECKING:
+    from presman.analysis.alerts.judge import AlertChanges
     from presman.recording.recording_source import RecordingSource
     from presman.tui.following import FollowedStatement
 
@@ -52,7 +53,8 @@ class FrameApp(KeyedApp):
         self.targets: Sequence[str] = ()
         self.switch_to = ""
         self.home = self.goes_home = False
-        self.news: AlertNews | None = None
+        self.news: AlertChanges | None = None
+        """Finds the alerts that ring the bell; None if none does."""
         self.following: FollowedStatement | None = None
         self.show_around: Callable[[], None] = lambda: None
         self.monitor = Monitor(name, refresh, packs, clock)
@@ -70,6 +72,9 @@ class FrameApp(KeyedApp):
         )
         self.begun = False
         self.take_theme(theme)
+
+    def put_back(self) -> None:
+        """Restore the saved view before anything is painted."""
 
     def csv_recording(self) -> CsvRecording:
         """Return the writer of the CSV file that a key starts."""
@@ -126,11 +131,6 @@ class FrameApp(KeyedApp):
         self.poll_recording.close()
         self.note_view()
 
-    def on_resize(self) -> None:
-        """Show a message if the terminal is too small."""
-        if self.begun:
-            self.call_after_refresh(self.repaint)
-
     # ---- events of the feed
 
     def on_arrived(self, event: feeds.Arrived) -> None:
@@ -152,7 +152,9 @@ class FrameApp(KeyedApp):
             self._follow(self.following, event.reading)
         if self.gateway is not None:
             self.gateway.arrive(event.reading)
-        if self.news is not None and self.news.is_any(event.reading, monitor.link):
+        if self.news is not None and any(
+            each.change != "ended" for each in self.news.of(wrong(event.reading), event.reading)
+        ):
             self.bell()
         self.poll_recording.write(event.snapshot, event.reading)
         if problem := self.recording.write(event.reading):

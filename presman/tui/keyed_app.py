@@ -136,14 +136,16 @@ class KeyedApp(TerminalApp):
         """Return the available keys, the most useful first."""
         return []
 
-    def put_back(self) -> None:
-        """Restore the saved view before anything is painted."""
-
     def note_view(self) -> None:
         """Save the current view if it has changed."""
 
     def repaint(self) -> None:
         """Draw everything from the state."""
+
+    def on_resize(self) -> None:
+        """Show a message if the terminal is too small."""
+        if self.begun:
+            self.call_after_refresh(self.repaint)
 
     def show_notice(self) -> None:
         """Show the notice of the start, else the problem with the saved view."""

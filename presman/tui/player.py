@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from presman.recording.playback import Pair, Playback
     from presman.recording.playback_values import Stretch
     from presman.recording.recording_source import RecordingSource
-    from presman.rows.commands import Command
     from presman.rows.snapshot import Snapshot
     from presman.tui.past_timeline import Recall
     from presman.tui.timeline import Timeline
@@ -45,17 +46,11 @@ class PlaybackLoaded(Message):
 
 @dataclass(eq=False)
 class Jumped(Message):
-    """Another time is on screen: the reading, its snapshot, and the timeline before it.
-
-    `message` says that there is no poll at the requested time, "" if there is one. `keys` counts the keys that asked
-    for a poll until this one was shown.
-    """
+    """Another time is on screen: the reading, its snapshot, and the timeline before it."""
 
     timeline: Timeline
     reading: Reading
     snapshot: Snapshot
-    message: str = ""
-    keys: int = 0
     forecast_basis: ForecastBasis | None = None
 
 
@@ -66,19 +61,19 @@ class Recalled(Message):
     timeline: Timeline | None
 
 
-@dataclass(eq=False)
-class Passed(Message):
-    """Unreadable polls were skipped."""
+class Told(Message):
+    """A notice for the user; `how` are further arguments of `notify`."""
 
-    text: str
+    def __init__(self, text: str, **how: Any) -> None:
+        super().__init__()
+        self.text, self.how = text, how
 
 
 @dataclass(eq=False)
 class Stopped(Message):
-    """Playing has stopped at the end or at damaged polls (`text`); `keys` counts the keys that asked for a poll."""
+    """Playing has stopped at the end or at damaged polls (`text`)."""
 
     text: str
-    keys: int = 0
 
 
 STRETCHES = 400
@@ -153,22 +148,6 @@ _BREATH = 0.005
 """Seconds between two polls that are recalled after a jump, so that keys are answered."""
 
 
-_LAST = 1 << 60
-"""An index beyond every end."""
-
-
-class _Wanted(NamedTuple):
-    """What to show next, whether that is a jump, and the requested time, if any.
-
-    If the target is the last poll, `more` is the number of polls to move from there.
-    """
-
-    target: int
-    jumped: bool
-    at: datetime | None = None
-    more: int = 0
-
-
 class Player(Feed):
     """A feed that plays a recording. Nothing heavy is imported before `start`.
 
@@ -188,22 +167,19 @@ class Player(Feed):
         self._at_end = False
         self._make_source = make_source
         self._post = post
-        self._lock = threading.Lock()
         self._asked = threading.Event()
+        self._requests: deque[Callable[[], None]] = deque()
         self._stopping = False
         self._source: RecordingSource | None = None
+        self._thread: threading.Thread | None = None
         self._over = threading.Event()
         """Set while there is no thread."""
         self._over.set()
-        self._target: int | datetime | None = None
-        self._more = 0
-        """The target of the last keys, None once it is being shown, and the polls to move from there."""
         self._shown = self._aim = -1
         """The index of the poll on screen, and of the one to be shown next."""
-        self.keys = self._keys = 0
-        """The number of keys that asked for another poll, and of those that the poll on screen answers."""
-        self.heading: datetime | None = None
-        """The instant that the last key goes to, None if it is on screen or a step goes there."""
+        self._jumps = False
+        """Whether that one is shown with the time before it although it may be the next one."""
+        self._following = Following(post)
         self._recall: Recall | None = None
         self._forecaster: Forecaster | None = None
         self._due_at = 0.0
@@ -220,8 +196,9 @@ class Player(Feed):
     def start(self) -> None:
         """Start playing. Raises RuntimeError if no thread can be started."""
         self._over.clear()
+        self._thread = threading.Thread(target=self._run, name="presman-player", daemon=True)
         try:
-            threading.Thread(target=self._run, name="presman-player", daemon=True).start()
+            self._thread.start()
         except RuntimeError:
             self._over.set()
             raise
@@ -234,51 +211,36 @@ class Player(Feed):
             self._source.cancel()
         self._over.wait(_PATIENCE)
 
-    def act(self, command: Command) -> None:  # noqa: ARG002
-        """Raise PermissionError: a recording has no actions."""
-        raise PermissionError("this is a recording: no actions on the past")
-
     def play(self, *, on: bool) -> None:
         """Play, or stop at the current poll."""
-        with self._lock:
-            self.playing = on
+        self.playing = on
         self._asked.set()
 
     def faster(self, direction: int) -> None:
         """Switch to the next higher (1) or lower (-1) speed."""
-        index = min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)
-        with self._lock:
-            self.speed = SPEEDS[index]
+        self.speed = SPEEDS[min(max(0, SPEEDS.index(self.speed) + direction), len(SPEEDS) - 1)]
+        self._asked.set()
+
+    def ask(self, request: Callable[[], None]) -> None:
+        """Have a request of a key run in the player's thread: it counts from the poll that earlier ones lead to."""
+        if threading.current_thread() is self._thread:  # it is part of another request
+            request()
+            return
+        self._requests.append(request)
         self._asked.set()
 
     def step(self, polls: int) -> None:
         """Move by `polls`, forward or back, and stop there."""
-        with self._lock:
-            # Each of several quick key presses counts from the target of the one before.
-            if isinstance(self._target, datetime) or self._target == _LAST:
-                self._more += polls
-            else:
-                self._target = max(0, (self._aim if self._target is None else self._target) + polls)
-            self.playing = False
-            self._head_for(None)
+        self.playing = False
+        self.ask(partial(self._move, polls))
 
-    def jump(self, at: datetime) -> None:
-        """Show the last poll not after an instant; if it plays, it goes on from there."""
-        with self._lock:
-            self._target, self._more = at, 0
-            self._head_for(at)
+    def jump(self, at: datetime | None) -> None:
+        """Show the last poll not after an instant, and go on from there if it plays; None is the last poll of all.
 
-    def to_end(self, at: datetime | None = None) -> None:
-        """Show the last poll, at about `at`. A followed recording then shows each new poll."""
-        with self._lock:
-            self._target, self._more = _LAST, 0
-            self.playing = self.playing or self._follow
-            self._head_for(at)
-
-    def _head_for(self, at: datetime | None) -> None:
-        self.heading = at
-        self.keys += 1
-        self._asked.set()
+        A followed recording then shows each new poll.
+        """
+        self.playing = self.playing or (self._follow and at is None)
+        self.ask(partial(self._go_to, at))
 
     # ---- the thread
 
@@ -302,69 +264,82 @@ class Player(Feed):
             self._over.set()
 
     def _play(self, source: RecordingSource) -> None:
-        indexes = source.indexes
-        begin = indexes.stop - 1 if self._follow else _first(source, self._begin)
-        following = Following(self._post)
-        following.sum_up(source)
-        self._show(source, begin, jumped=True)
-        while (wanted := self._next(source.playback)) is not None:
-            target, jumped, at, more = wanted
-            if self._follow and target >= indexes.stop:
-                found = following.newest(source, self._shown_at)
-                if following.trouble != self.trouble:
-                    self.trouble = following.trouble
-                    self._post(Stopped(self.trouble, self._keys))
-                if found is not None:
-                    if self._recall is not None:
-                        self._recall.move(found[0] - self._shown)
-                    self._shown, target = found
-                    jumped = jumped or target > self._shown + 1
-            indexes = source.indexes
-            if target == _LAST or at is not None:
-                target = min(target, indexes.stop - 1) + more
-            if target < indexes.stop:
-                message = beyond(at, *ends_of(source), "the last") if at is not None else ""
-                self._show(source, max(target, indexes.start), jumped=jumped, message=message)
-            elif not self._follow:
-                self._end("")
+        self._following.sum_up(source)
+        self._aim = source.indexes.stop - 1 if self._follow else _first(source, self._begin)
+        self._jumps = True
+        while not self._stopping:
+            if (self._aim != self._shown or self._jumps) and self._aim < source.indexes.stop:
+                self._show(source, self._aim, jumped=self._jumps or self._aim != self._shown + 1)
+            self._jumps = False
+            self._wait(source)
 
     def _end(self, text: str) -> None:
-        with self._lock:
-            self.playing = False
-        self._post(Stopped(text, self._keys))
+        self.playing = False
+        self._post(Stopped(text))
 
-    def _next(self, playback: Playback) -> _Wanted | None:
-        """Wait for the next poll to show and return it, None at the end. Recall the time before a jump meanwhile."""
+    def _wait(self, source: RecordingSource) -> None:
+        """Wait until there is another poll to aim at, or until it ends. Recall the time before a jump meanwhile."""
         shown = max(self._due_at, time.monotonic() - _LATEST)  # the time for painting does not slow it down
         rest = _CALM
-        while True:
+        while not self._stopping:
             self._asked.clear()  # first, so that any later request wakes it again
-            if self._stopping:
-                return None
-            if (wanted := self._take_wanted(playback)) is not None:
+            if self._requests:
+                while self._requests:
+                    self._requests.popleft()()
                 self._due_at = time.monotonic()
-                return wanted
-            due = self._due(playback)
+                return
+            due = self._due(source.playback)
             left = None if due is None else shown + due - time.monotonic()
             if due is not None and left is not None and left <= 0:
                 self._due_at = shown + due
-                return _Wanted(self._shown + 1, jumped=False)
+                self._move(1)
+                return
             if self._recall is None:
                 self._asked.wait(left)
             elif not self._asked.wait(rest if left is None else min(rest, left)):
                 rest = _BREATH
                 self._recall_more()
 
-    def _take_wanted(self, playback: Playback) -> _Wanted | None:
-        """Return the target of the keys so far, from which later keys count."""
-        with self._lock:
-            self._keys = self.keys
-            if self._target is None:
-                return None
-            wanted = _wanted(self._target, self._more, playback, self._shown)
-            self._target, self._more = None, 0
-            self._aim = min(wanted.target, len(playback) - 1) + wanted.more
-        return wanted
+    # ---- requests, in the order of the keys: each changes the index that the next one counts from
+
+    @property
+    def aimed_at(self) -> datetime | None:
+        """The instant that the requests so far lead to; None before it is open. Only for requests."""
+        return None if self._source is None else self._source.playback.at(self._aim)
+
+    def _move(self, polls: int) -> None:
+        """Aim at a poll before or after; past the end of a followed recording, at the newest that came meanwhile."""
+        assert self._source is not None
+        indexes, wanted = self._source.indexes, self._aim + polls
+        if wanted >= indexes.stop and self._follow and self._grow(self._source):
+            return
+        if self._aim + 1 >= indexes.stop and polls > 0 and not self._follow:
+            self._end("")
+        last = max(self._aim, indexes.stop - 1)  # a file that was replaced may have fewer
+        self._aim = max(indexes.start, min(wanted, last))
+
+    def _go_to(self, at: datetime | None) -> None:
+        """Aim at the last poll not after an instant, or (None) at the last of all; notify the user if there is none."""
+        source = self._source
+        assert source is not None
+        if self._follow and (at is None or at > ends_of(source)[1]):
+            self._grow(source)
+        indexes = source.indexes
+        wanted = indexes.stop - 1 if at is None else source.playback.index(at)
+        self._aim, self._jumps = max(indexes.start, min(wanted, indexes.stop - 1)), True
+        if at is not None and (text := beyond(at, *ends_of(source), "the last")):
+            self._post(Told(text, timeout=8))
+
+    def _grow(self, source: RecordingSource) -> bool:
+        """Look for newly written polls, and aim at the newest; return whether it is newer than that on screen."""
+        found = self._following.newest(source, self._shown_at)
+        if self._following.trouble != self.trouble:
+            self.trouble = self._following.trouble
+            self._post(Stopped(self.trouble))
+        if found is not None and self._recall is not None:
+            self._recall.move(found[0] - self._shown)
+        self._shown, self._aim = found or (self._shown, self._aim)
+        return found is not None
 
     def _due(self, playback: Playback) -> float | None:
         """Return how many seconds the poll on screen stays, None until a key asks for another one."""
@@ -390,7 +365,7 @@ class Player(Feed):
             self._recall = None
             self._post(Recalled(timeline))
 
-    def _show(self, source: RecordingSource, wanted: int, *, jumped: bool, message: str = "") -> None:
+    def _show(self, source: RecordingSource, wanted: int, *, jumped: bool) -> None:
         """Show a poll. A damaged one is replaced by the nearest readable one in the direction of movement."""
         from presman.recording.statement_lives import forecaster_before, with_recorded_goals
         from presman.recording.store_errors import RecordingError
@@ -417,31 +392,17 @@ class Player(Feed):
             if jumped or not self._follow:
                 self._end(str(error))
             return
-        with self._lock:
-            self._shown = self._aim = index
+        self._shown = self._aim = index
         self._shown_at = current.at
         if jumped:
             self._recall = Recall(playback, index)
         self._at_end = index + 1 == len(playback)
-        keys = self._keys
         if timeline is None:
-            self._post(Arrived(reading, current, keys=keys, forecast_basis=forecast_basis))
+            self._post(Arrived(reading, current, forecast_basis=forecast_basis))
         else:
-            self._post(Jumped(timeline, reading, current, message, keys, forecast_basis))
+            self._post(Jumped(timeline, reading, current, forecast_basis))
         if index != wanted:
-            self._post(Passed(_passed(wanted, index)))
-
-
-def _wanted(target: int | datetime, more: int, playback: Playback, index: int) -> _Wanted:
-    """Return what to show for a requested index or instant, moved by `more` polls.
-
-    `index` is the poll on screen.
-    """
-    if isinstance(target, int):
-        return _Wanted(target, jumped=target != index + 1, more=more)
-    if playback.last is not None and target > playback.last:
-        return _Wanted(_LAST, jumped=True, at=None if more else target, more=more)
-    return _Wanted(playback.index(target) + more, jumped=True, at=None if more else target)
+            self._post(Told(_passed(wanted, index), severity="warning", timeout=12))
 
 
 def _readable(source: RecordingSource, wanted: int, *, back: bool) -> tuple[int, Pair | None]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import DatabaseEvent
@@ -21,7 +21,7 @@ from presman.tui.feed import Arrived
 from presman.tui.keyed_app import NO_DATA, AppKey, has_data
 from presman.tui.keys import time_keys
 from presman.tui.monitor import Moments
-from presman.tui.player import Jumped, Passed, PlaybackLoaded, Player, Recalled, Stopped
+from presman.tui.player import Jumped, PlaybackLoaded, Player, Recalled, Stopped, Told
 from presman.tui.widgets.line_api import LineView
 
 if TYPE_CHECKING:
@@ -40,12 +40,6 @@ def speed(app: ReplayApp, direction: int) -> None:
     app.say_state()
 
 
-def to_end(app: ReplayApp) -> None:
-    """Go to the last poll."""
-    last = app.span[1] if app.span is not None else None
-    app.in_turn(lambda: app.player.to_end(last))
-
-
 def _label(app: ReplayApp) -> str:
     return "stop" if app.player.playing else "play"
 
@@ -56,7 +50,7 @@ REPLAY_KEYS = (
     time_keys.FORWARD.worded("One poll forward.", "poll on", when=has_data, why_not=NO_DATA),
     time_keys.FAR_BACK.worded("15 polls back.", when=has_data, why_not=""),
     time_keys.FAR_FORWARD.worded("15 polls forward.", "15 on", when=has_data, why_not=""),
-    AppKey(Key("live", "end", "End", "last", "The last poll."), to_end, has_data, NO_DATA),
+    AppKey(Key("live", "end", "End", "last", "The last poll."), lambda app: app.player.jump(None), has_data, NO_DATA),
     AppKey(Key("slower", "plus,equals_sign", "+", "faster", "Play faster."), lambda app: speed(app, 1)),
     AppKey(Key("faster", "minus", "-", "slower", "Play slower."), lambda app: speed(app, -1)),
     AppKey(Key("poll_now", "f5", "F5", "jump", "Go to a time: 03:12, 3m ago, first, last."),
@@ -71,10 +65,10 @@ _WHOLE = 10.0
 
 
 class RecordedMoments(Moments):
-    """The moments of a recording, and the events in it."""
+    """The moments of a recording, and the events in it. Requests run in the player's thread, one after the other."""
 
     def __init__(self, app: ReplayApp) -> None:
-        super().__init__(app.monitor, app.notify, app.repaint)
+        super().__init__(app.monitor, app.tell_in_turn, app.repaint)
         self._replay = app
 
     def arrive(self, reading: Reading, snapshot: Snapshot | None) -> None:
@@ -90,24 +84,24 @@ class RecordedMoments(Moments):
 
     @property
     def at(self) -> datetime | None:
-        """The instant on screen, or the target of the last key."""
-        return self._replay.player.heading or super().at
+        """The instant that the keys so far lead to. Only for requests."""
+        return self._replay.player.aimed_at
 
     def jump(self, words: str) -> None:
-        """Go to the time that `words` describe, once the time to start from is known."""
-        self._replay.in_turn(partial(super().jump, words), by_time=True)
+        """Go to the time that `words` describe."""
+        self._replay.player.ask(partial(super().jump, words))
 
     def step(self, polls: int) -> None:
         """Move by `polls`, forward or back."""
-        self._replay.in_turn(partial(self._replay.player.step, polls))
+        self._replay.player.step(polls)
 
     def go_to(self, at: datetime) -> None:
         """Show the last poll not after an instant."""
         self._replay.player.jump(at)
 
     def to_event(self, direction: int) -> None:
-        """Go to the next (1) or previous (-1) event, once the time to start from is known."""
-        self._replay.in_turn(partial(super().to_event, direction), by_time=True)
+        """Go to the next (1) or previous (-1) event."""
+        self._replay.player.ask(partial(super().to_event, direction))
 
     def show(self, event: DatabaseEvent) -> None:
         """Go to an event, and stop there."""
@@ -138,9 +132,6 @@ class ReplayApp(MonitorApp):
         self.span: tuple[datetime, datetime] | None = None
         self.moments = RecordedMoments(self)
         self.replayed = make_source
-        self._answered = 0
-        self._later: list[Callable[[], None]] = []
-        """Requests that wait for the poll of an earlier step, because they count from its time."""
         self.scrub = ScrubBar()
 
     @property
@@ -163,22 +154,18 @@ class ReplayApp(MonitorApp):
         event.prevent_default()  # Textual would also call the overridden method
         super().on_arrived(event)
         self.say_state()
-        self._arrive(event.keys)
 
     def on_jumped(self, event: Jumped) -> None:
         """Show another time."""
         first = self.monitor.latest is None
         self.monitor.jump(event.timeline, event.reading, event.snapshot)
         self.monitor.forecast_basis = event.forecast_basis
-        if event.message:
-            self.notify(event.message, timeout=8)
         if first:
             super().on_arrived(Arrived(event.reading, None, forecast_basis=event.forecast_basis))
             if not self.player.playing:
                 self.notify("Stopped at the time that was named: Space plays from here.", timeout=8)
         self.say_state(paint=False)
         self.repaint()
-        self._arrive(event.keys)
 
     def on_recalled(self, event: Recalled) -> None:
         """Add the history before a jump that only the polls contain."""
@@ -186,33 +173,19 @@ class ReplayApp(MonitorApp):
         self.say_state(paint=False)
         self.repaint()
 
-    def on_passed(self, event: Passed) -> None:
-        """Notify the user of unreadable polls."""
-        self.notify(event.text, severity="warning", timeout=12)
+    def tell_in_turn(self, text: str, **how: Any) -> None:
+        """Notify the user, from any thread."""
+        self.post_message(Told(text, **how))
+
+    def on_told(self, event: Told) -> None:
+        """Notify the user."""
+        self.notify(event.text, **event.how)
 
     def on_stopped(self, event: Stopped) -> None:
         """Show that playing has stopped."""
         if event.text:
             self.notify(event.text, severity="warning", timeout=10)
         self.say_state()
-        self._arrive(event.keys)
-
-    def in_turn(self, ask: Callable[[], None], *, by_time: bool = False) -> None:
-        """Ask for another poll after earlier requests; `by_time` means that it depends on the time of their poll."""
-        is_under_way = self.player.keys != self._answered and self.player.heading is None
-        if self._later or (by_time and is_under_way):
-            self._later.append(partial(self.in_turn, ask, by_time=by_time))
-        else:
-            ask()
-
-    def _arrive(self, keys: int) -> None:
-        """Note that a poll is on screen, which answers `keys`, and run the requests that waited for it."""
-        self._answered = keys
-        if keys == self.player.keys:
-            self.player.heading = None
-            later, self._later = self._later, []
-            for ask in later:
-                ask()
 
     def say_state(self, *, paint: bool = True) -> None:
         """Show at the top whether it plays, its speed, position and poll interval; move the mark of the bar."""

@@ -275,7 +275,7 @@ def test_the_sampler_carries_out_and_tells() -> None:
     found: list[Event] = []
     sampler = Sampler(
         lambda: play.source, refresh=60, scope=Scope.CLUSTER, post=found.append,
-        carry_out=lambda command, source, release: (command, True, f"{source.kind} {release}"),
+        carry_out=lambda command, source, release: ActionResult(command, True, f"{source.kind} {release}"),
     )  # fmt: skip
     sampler.act(dequeue(victim(row_)))
     sampler._step()
@@ -289,7 +289,11 @@ def test_what_was_ordered_before_the_connection_was_lost_is_dropped() -> None:
 
     found: list[Event] = []
     sampler = Sampler(
-        broken, refresh=60, scope=Scope.CLUSTER, post=found.append, carry_out=lambda command, *_: (command, True, "")
+        broken,
+        refresh=60,
+        scope=Scope.CLUSTER,
+        post=found.append,
+        carry_out=lambda command, *_: ActionResult(command, True, ""),
     )
     sampler.act(kill(WHO))
     sampler._step()

@@ -87,7 +87,7 @@ def test_containers_that_use_all_they_are_due_without_a_plan_inside_are_a_note()
     bronze = gold._replace(con_id=4, container="BRONZE", used=0.8, entitled=0.8, waiting=5.0)
     (both,) = cpu_without_plan(reading([gold, bronze]))
     assert (both.state, both.subject) == ("note", "GOLD and BRONZE")
-    assert both.short == "no plan divides CPU inside GOLD and BRONZE, which use all they are due"
+    assert both.short == "no plan divides CPU inside GOLD and BRONZE, which use all they are entitled to"
     named = gold._replace(name="BATCH")
     for fine in ([gold, named], [gold._replace(used=2.9)], [gold._replace(verdict=Verdict.NOT_THROTTLED)],
                  [gold._replace(in_plan=False)], [gold._replace(entitled=None)]):  # fmt: skip
@@ -148,11 +148,11 @@ def test_other_instances_of_the_database_are_no_strangers_on_its_host() -> None:
         ),
         (
             {"verdict": Verdict.SHORT, "entitled": 3.0},
-            "CPU: BATCH gets a little less than its due, 2.5 of 3.0 CPUs; wants 4.0", "cpu_starved", "warn", None,
+            "CPU: BATCH is a little below its entitlement, 2.5 of 3.0 CPUs; wants 4.0", "cpu_starved", "warn", None,
         ),
         (
             {"verdict": Verdict.SHORT, "entitled": 3.9},
-            "CPU: BATCH gets less than its due, 2.5 of 3.9 CPUs; wants 4.0", "cpu_starved", "warn", None,
+            "CPU: BATCH is below its entitlement, 2.5 of 3.9 CPUs; wants 4.0", "cpu_starved", "warn", None,
         ),
         (
             {"verdict": Verdict.ZERO_SHARE},

@@ -22,7 +22,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link
 from presman.tabs.parts import Moment
 from presman.tabs.sessions import without_blockers
-from presman.tui.pages.advice_lines import commands_to_copy, ends_it, not_offered, why_no_command
+from presman.tui.pages.advice_lines import ends_it, offers_for
 from tests.scenarios import with_short_past
 
 
@@ -113,12 +113,12 @@ def test_before_anybody_is_ended_one_is_sent_to_who_holds_him_up() -> None:
     assert found.candidates[0].statement.user == "MARTIN"
     assert not [each for each in found.candidates if each.statement.blocker], "its victim is nobody to end"
     (blocked,) = found.blocked
-    assert commands_to_copy(blocked, reading) == []
-    assert not any("KILL" in each.text for each, _ in commands_to_copy(found.head.statement, reading))
-    assert {each.why_not for each in not_offered(found.head.statement, reading)} >= {
+    assert not offers_for(blocked, reading).commands
+    assert not any("KILL" in each.text for each, _ in offers_for(found.head.statement, reading).commands)
+    assert {each.why_not for each in offers_for(found.head.statement, reading).without} >= {
         "look at 1:88 first: ETL 1:412 waits for it"
     }
-    assert why_no_command(blocked, reading).startswith("Nothing copied: it waits for 1:88: look at that session first")
+    assert offers_for(blocked, reading).why.startswith("it waits for 1:88: look at that session first")
     assert blocked.remaining is None, "nobody knows when one ends that does not move"
 
 
@@ -147,6 +147,6 @@ def test_the_numbers_are_those_in_the_order_of_copying() -> None:
     assert alone == sorted(alone, reverse=True), "those that would do alone before those who would not"
     named = [each.statement.user for each in found.candidates]
     offered = [each.statement.user for each in found.candidates if each.commands]
-    copied = [whom.split()[0] for _, whom in commands_to_copy(found.head.statement, reading)]
+    copied = [whom.split()[0] for _, whom in offers_for(found.head.statement, reading).commands]
     assert copied[: len(offered)] == offered
     assert 0 < len(offered) < len(named)

@@ -81,8 +81,8 @@ def test_as_many_run_by_the_table_as_by_the_groups(at: float) -> None:
 def test_the_alert_says_what_is_not_freed_and_do_names_the_instance() -> None:
     (_, first), *_, (_, last) = changes(AWAY, AWAY + 30.0)
     (alert,) = instances_gone(first)
-    assert alert.text.endswith("are away with it; 12 servers elsewhere still held for what it ran")
-    assert instances_gone(last)[0].text.endswith("are away with it")
+    assert alert.text.endswith("are gone with it; 12 servers still held on other instances for its statements")
+    assert instances_gone(last)[0].text.endswith("are gone with it")
     for reading in (first, last):
         step = to_do(reading)
         assert step is not None
@@ -133,7 +133,7 @@ def test_what_is_too_large_only_without_the_instance_waits_for_it_and_the_instan
         assert (head.cause, head.fits_with, head.never_starts) == (Cause.NEVER_FITS, fits, not fits), (dop, target)
     fitting = at_the_head(12)
     asked = as_text(fitting, AskedStatement(sid=queued.sid, inst_id=queued.inst_id), ReasonHistory())
-    assert re.search(r"\(50 % of 32\), \d+ held; that is so while instance 2 is gone", asked)
+    assert re.search(r"\(50 % of 32\), \d+ held; this lasts while instance 2 is gone", asked)
     assert "to start it: it fits again once instance 2 is back; until then it is too large for its limit" in asked
     critical = replace(fitting, heads=(replace(fitting.heads[0], queue_waited=7200.0),))
     for each in (fitting, critical):
@@ -152,7 +152,7 @@ def test_who_did_not_see_the_instance_knows_of_it_by_the_servers_that_are_held_f
     sections = {record: each for record, each in snapshot.sections.items() if record is not GoneInstance}
     reading = analyse(None, replace(snapshot, sections=sections))
     (alert,) = instances_gone(reading)
-    assert alert.text == "Instance 2 is gone: 12 servers elsewhere still held for what it ran"
+    assert alert.text == "Instance 2 is gone: 12 servers still held on other instances for its statements"
     step = to_do(reading)
     assert step is not None
     assert step.short == "find out why instance 2 is gone; start it if nobody stopped it"

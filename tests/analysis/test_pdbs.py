@@ -268,9 +268,9 @@ def groups_of_hr(used: float, waiting: float, scale: int) -> list[Any]:
             *((2.88, 2.4), (2.88, 2.4), "gets 2.9 of 16 CPUs; PAYROLL (HR) is at its limit, 2.9 of 2.9 CPUs, even if"),
             "▬ PAYROLL at its limit",
         ),
-        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 CPUs (50 %) caps it", "▬ at its limit"),
+        ((7.9, 2.4), (2.0, 0.0), "its limit of 8.0 (50 % of 16) caps it", "▬ at its limit"),
         (
-            *((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 CPUs (50 %); whether that throttles it is not known"),
+            *((7.3, 2.4), (2.0, 0.0), "near its limit of 8.0 (50 % of 16); whether that throttles it is not known"),
             "▬ near its limit",
         ),
     ],

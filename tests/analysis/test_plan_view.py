@@ -13,6 +13,7 @@ from presman.analysis.facts.plan_book import Branch, PlanBook, positions
 from presman.analysis.plans.plan_changes import plan_switches
 from presman.analysis.plans.plan_view import PlanView, _together, differences, parts_text, plan_view
 from presman.figures.group_figures import GROUPS
+from presman.figures.plan_figures import PLAN
 from presman.output.json_document import assess
 from presman.output.v1_tables import emphasis
 from presman.rows.group_rows import CdbPlanDirective, GroupMapping, GroupMetric, Plan, PlanDirective, RsrcPlanHistory
@@ -56,6 +57,18 @@ def test_the_tree_has_shares_limits_in_cpus_and_servers_and_rules_in_words() -> 
     assert found["USERS"].switch == "after 300 s of CPU in a call: POSTMAN"
     assert found["MAINT"].ends == "ends after 600 s idle; PGA of a session at most 512 MB"
     assert [parts_text(found[name]) for name in ("SYS_GROUP", "USERS")] == ["L1 50 %", "L2 80 %"]
+
+
+def test_each_percentage_says_of_what_it_is() -> None:
+    found = {line.name: line for line in view(*NESTED).lines}
+    limits = [PLAN.column(key) for key in ("limit_cpus", "px_servers_limit")]
+    told = {name: [limit.text(line) for limit in limits] for name, line in found.items()}
+    assert told["MAIL"] == ["12.8 (80 % of 16)", "-"]
+    assert told["POSTMAN"] == ["6.4 (50 % of 12.8)", "64 (50 %)"]
+    assert told["USERS"] == ["12.8", "-"]
+    assert told["OTHER_GROUPS"] == ["-", "32 (25 %)"]
+    lower = found["POSTMAN"]._replace(servers_limit=40, servers_target=None)
+    assert PLAN.column("px_servers_limit").text(lower) == "40", "that of its container"
 
 
 def test_a_weight_is_shares_and_a_subplan_adds_up_its_groups() -> None:

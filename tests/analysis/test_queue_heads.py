@@ -17,7 +17,7 @@ from presman.analysis.parallel.queue_heads import passed_over
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.statement_readings import Cause, QueueHead, Servers, Shortage
 from presman.forecast.queue_now import queue_rules
-from presman.rows.instance_rows import ActiveService, Parameter
+from presman.rows.instance_rows import ActiveService, Parameter, PdbMetric
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
@@ -195,3 +195,18 @@ def test_the_number_beside_a_limit_is_that_limits_own() -> None:
     )
     assert replace(found, cause=Cause.GROUP, short=16, shortages=both[1:]).why == "short by 16 (group limit)"
     assert replace(found, cause=Cause.SYSTEM, short=24, shortages=both[:1]).why == "short by 24 (target)"
+
+
+@pytest.mark.parametrize(("percent", "confirmed"), [(None, False), (75, False), (50, True)])
+def test_what_a_container_may_hold_by_the_last_full_minute_is_not_that_of_now(
+    percent: int | None, confirmed: bool
+) -> None:
+    """Inside a container V$RSRC_PLAN has the percent of now; V$RSRCPDBMETRIC the servers of a minute that is over."""
+    plan = active_plan("DAY", con_id=3, target=80)._replace(parallel_server_limit=percent)
+    waiting = [queued_session(7, "BATCH", con_id=3), row(SessionInfo, sid=7, con_id=3, dop=8)]
+    metric = row(PdbMetric, con_id=3, parallel_servers_limit=40)
+    directives = [directive("DAY", "BATCH", 50), directive("DAY", "OTHER_GROUPS", 50)]
+    (found,) = analyse(None, snapshot(instance(), plan, metric, *directives, *waiting)).heads
+    assert found.allowed == 40
+    assert (found.not_known is None) is confirmed
+    assert ("may hold since the last full minute is not known (GV$RSRCPDBMETRIC" in found.sentence) is not confirmed

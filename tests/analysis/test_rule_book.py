@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from presman.analysis.alerts.alert_settings import AlertSetting
 from presman.analysis.alerts.rule_book import RULE_BOOK, Asked, asked
-from presman.analysis.readings.reading import Evidence, Reading, UnavailableView
+from presman.analysis.readings.reading import AGE, AGO, Alert, Evidence, Reading, UnavailableView
 from presman.analysis.readings.wait_readings import Bucket, Histogram
 from tests.output.readings import group, instance, reading
 
@@ -149,3 +149,15 @@ def test_amounts_that_are_always_there() -> None:
     """Of the rules that are asked for all have an amount but `no_plan`, which takes no threshold."""
     asked_for = {rule.key for rule in RULE_BOOK.values() if rule.asked}
     assert {rule.key for rule in RULE_BOOK.values() if rule.is_amount} == asked_for - {"no_plan"}
+
+
+def test_the_age_of_an_alert_stands_in_its_place_or_at_the_end() -> None:
+    words = f"3 wait{AGE}; 4 are active (idle 0:10{AGO})"
+    alert = Alert("warn", "▲", words, "3 wait", others=("3",), age=6.0)
+    assert alert.text == "3 wait (as of 0:06 ago); 4 are active (idle 0:10 as of 0:06 ago)"
+    assert (alert.short, alert.between) == ("3 wait (as of 0:06 ago)", ("3 (as of 0:06 ago)",))
+    bare = "3 wait; 4 are active (idle 0:10)"
+    assert (alert.bare().text, alert.bare().short, alert._replace(age=0.0).text) == (bare, "3 wait", bare)
+    silent = alert._replace(silent=("V$SESSION", "V$PX_SESSION"))
+    assert silent.text == f"{bare} (as of 0:06 ago: V$SESSION, V$PX_SESSION did not answer)"
+    assert silent.short == "3 wait (as of 0:06 ago)"

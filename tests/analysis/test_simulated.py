@@ -132,7 +132,7 @@ def test_the_servers_wanted_are_the_schedulers(release: Release, sources: set[Wa
 def nothing_is_called_well_that_is_not(reading: Reading) -> None:
     """Of a full machine the fleet said "Nothing is wrong now" beside 73 % throttled, of a missed minimum nothing."""
     missed = reading.missed_minimums
-    assert not missed or not any("gets its due" in each.sentence for each in conformance(reading))
+    assert not missed or not any("gets what it is entitled to" in each.sentence for each in conformance(reading))
     assert len(missed) == sum(each.key == "cpu_minimum" for each in wrong(reading))
     now = totals(reading)
     if now.used is None or now.waiting is None or now.cpus is None or is_wrong(wrong(reading)):

@@ -30,7 +30,7 @@ from presman.figures.drawing.lines import plain
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.session_state import session_kind
 from presman.rows.snapshot import GoneInstance
-from presman.tui.pages.advice_lines import commands_to_copy, ends_it, why_not_ended
+from presman.tui.pages.advice_lines import ends_it, offers_for, why_not_ended
 from presman.tui.widgets.frame_lines import do_line
 from tests.tui.readings import busy, group, header, quiet, running, session
 
@@ -284,7 +284,7 @@ POOL = ActiveSessionPool(4, 14, 575.0, 600)
         ),
         (
             {"groups": (group("ETL", 0.6, 2.3, entitled=2.4, verdict=Verdict.STARVED),)},
-            "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that the plan gives it",
+            "check who uses the CPUs: ETL gets 0.6 of 2.4 CPUs that it is entitled to",
         ),
         (
             {"groups": (group("BATCH", pool=POOL),)},
@@ -552,7 +552,7 @@ def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_f
         )
         assert told(reading).text == "wait: the head of BATCH should start by itself within 0:14, by its forecast"
         assert told(reading).short == "wait: BATCH should start by itself within 0:14"
-        assert commands_to_copy(reading.heads[0].statement, reading) == []
+        assert not offers_for(reading.heads[0].statement, reading).commands
         assert unblock(starting(31.0, good, held))[0].answers
         assert unblock(starting(14.0, ForecastRecord(5, 2, 30.0), held))[0].answers, "such forecasts have failed"
     proven = foreseen(reading, 0, 700.0, 900.0, proven=True)
@@ -790,7 +790,7 @@ def test_who_is_at_his_own_limit_takes_no_turns_for_what_others_free() -> None:
     assert unblock(works)[1].turns == ("BATCH", "ETL"), "the end of one of BATCH lets BATCH go on, too"
     whole = replace(works, groups=(group("BATCH", px_servers=64), group("ETL", px_servers=0)))
     assert [each.sentence.partition(": ")[0] for each in unblock(whole)] == [
-        "only servers that BATCH's limit counts help it, and ETL wants them, too",  # not all that come free next
+        "only servers that BATCH's limit counts can start it, and ETL wants them, too",  # not all that come free next
         "BATCH and ETL want the next free servers",
     ]
     ranged = replace(capped.heads[0], wants=Servers(16, 32))

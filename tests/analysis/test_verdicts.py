@@ -77,7 +77,9 @@ def test_oracles_sample_is_throttled_everywhere_and_yet_kept() -> None:
     assert of(reading, "INTERACTIVE").consumed_percent == pytest.approx(100 * 10.4 / 15.36)
     assert of(reading, "INTERACTIVE").used_percent == pytest.approx(65.0)
     by = ", ".join(next(each.views for each in reading.basis if each.what == "starved group"))
-    assert kept.sentence.startswith(f"The plan is met: every group that wants CPU gets its due (by {by}).")
+    assert kept.sentence.startswith(
+        f"The plan is met: every group that wants CPU gets what it is entitled to (by {by})."
+    )
     assert by.endswith("V$RSRC_CONSUMER_GROUP")
     assert "all CPUs are in use" in kept.sentence
     assert explain(of(reading, "INTERACTIVE")) == (
@@ -168,10 +170,11 @@ def test_who_came_in_the_middle_of_the_interval_is_not_called_starved() -> None:
     words = explain(of(reading, "GOLD"))
     assert words == (
         "Wants 8.0, gets 4.0 of 16 CPUs; entitled to 12.0 now; not all its sessions were there all the time, so "
-        "whether it got its share is not known."
+        "whether it got what it is entitled to is not known."
     )
     assert conformance(reading)[0].sentence.startswith(
-        "As far as presman can see, the plan is met: the other groups that want CPU get their due. Not known for GOLD."
+        "As far as presman can see, the plan is met: the other groups that want CPU get what they are entitled to. "
+        "Not known for GOLD."
     )
 
 
@@ -183,9 +186,9 @@ def test_a_starved_group_lowers_the_score_by_what_it_misses() -> None:
     (kept,) = conformance(reading)
     # GOLD is due 12 and gets 8; LEAD is due 4: 4 of 16 CPUs are missing.
     assert (kept.due, kept.missing, kept.score) == pytest.approx((16.0, 4.0, 75.0))
-    assert "75 % met: groups get 4.0 CPUs less" in kept.sentence
+    assert "75 % met: groups are 4.0 CPUs below" in kept.sentence
     assert explain(of(reading, "GOLD")) == (
-        "Wants 16.0, gets 8.0 of 16 CPUs; entitled to 12.0 now, gets 4.0 less than its due: the plan is not met."
+        "Wants 16.0, gets 8.0 of 16 CPUs; entitled to 12.0 now, gets 4.0 less: the plan is not met."
     )
 
 
@@ -194,14 +197,14 @@ def test_less_than_one_cpu_that_is_missing_is_a_plan_that_is_not_met() -> None:
     plan = [directive("DAY", "GOLD", 50), directive("DAY", "LEAD", 50)]
     reading = read(loads({"GOLD": (1.2, 3.0), "LEAD": (2.8, 3.0)}, *plan, num_cpus=4))
     (kept,) = conformance(reading)
-    assert kept.sentence.startswith("The plan is 80 % met: groups get 0.8 CPUs less than their due.")
+    assert kept.sentence.startswith("The plan is 80 % met: groups are 0.8 CPUs below entitlement.")
 
 
 @pytest.mark.parametrize(
     ("used", "short"),
     [
-        (6.0, "gets 3.6 less than its due, while the groups left 3.2 CPUs unused."),
-        (8.0, "gets a little less than its due (1.6 CPUs): the plan is nearly met."),
+        (6.0, "gets 3.6 less, while the groups left 3.2 CPUs unused."),
+        (8.0, "is a little below its entitlement (1.6 CPUs): the plan is nearly met."),
     ],
 )
 def test_less_than_due_while_not_all_is_used_is_no_plan_that_is_not_kept(used: float, short: str) -> None:
@@ -237,7 +240,7 @@ def test_a_limit_holds_a_group_on_an_idle_host_and_the_sentence_says_so() -> Non
     held = of(reading, "A")
     assert held.verdict is Verdict.CAPPED
     assert explain(held, 0.28) == (
-        "Wants 10.0, gets 4.0 of 16 CPUs; its limit of 4.0 CPUs (25 %) caps it, even if CPU is free; the host "
+        "Wants 10.0, gets 4.0 of 16 CPUs; its limit of 4.0 (25 % of 16) caps it, even if CPU is free; the host "
         "is 28 % busy."
     )
     (kept,) = conformance(reading)
@@ -314,7 +317,7 @@ def test_of_a_due_that_is_not_known_no_number_is_told(verdict: Verdict) -> None:
     row = of(sample(), "BATCH")._replace(verdict=verdict, entitled=None, guaranteed=0.0, used=0.25, waiting=5.0)
     text = explain(row)
     assert "that others do not want" not in text
-    assert "less than its due" not in text or "(0.0 CPUs)" in text
+    assert "below its entitlement" not in text or "(0.0 CPUs)" in text
 
 
 def test_a_database_whose_cpu_is_not_managed_is_not_called_healthy() -> None:

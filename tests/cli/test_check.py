@@ -159,7 +159,9 @@ def test_no_command_of_a_configuration_that_may_be_anybodys(inside: Run, tmp_pat
 def test_rules_without_a_target(inside: Run) -> None:
     done = inside("alerts")
     assert done.returncode == 0
-    assert re.search(r"^cpu_starved +critical +a group gets less CPU than it is due$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^cpu_starved +critical +a group gets less CPU than it is entitled to$", done.stdout, re.MULTILINE
+    )
 
 
 def test_thresholds_of_a_group_that_is_not_there_are_told(inside: Run, tmp_path: Path) -> None:

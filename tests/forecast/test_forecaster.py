@@ -122,7 +122,7 @@ def test_of_what_is_too_large_for_its_groups_limit_no_start_is_foretold_nor_of_w
         held = (statement(605, 300.0, 310.0),)
         found = watched().add(reading(310.0, (waiting(310.0), small), held), lambda rules=rules: rules)
         told[allowed] = [each.starts.why_none for each in found.queue if each.starts is not None]
-    more = "wants more than its limit allows, and whether that ever starts is not known"
+    more = "wants more than its limit allows, and it is not known whether such a statement ever starts"
     assert told == {63: [f"it {more}", f"a statement ahead of it {more}"], 64: ["", ""]}
 
 

@@ -68,7 +68,7 @@ def test_clauses_of_the_worst_go_before_another_queue_does() -> None:
 
 
 def test_what_is_cut_is_cut_between_two_words() -> None:
-    found = judged(alert(1)._replace(short=" ".join(["words"] * 100), text=" ".join(["wordier"] * 100)))
+    found = judged(alert(1)._replace(brief=" ".join(["words"] * 100), words=" ".join(["wordier"] * 100)))
     text = line(found)[1].partition("ORCL: ")[2]
     assert text == " ".join([*["words"] * 66, "…"])
 
@@ -94,7 +94,7 @@ def test_what_is_not_known_is_no_ok_unless_it_is_said_that_it_is() -> None:
 
 
 def test_nothing_may_be_taken_for_performance_data() -> None:
-    assert line(judged(alert(1)._replace(text="a | b")))[1].endswith("a / b")
+    assert line(judged(alert(1)._replace(words="a | b")))[1].endswith("a / b")
 
 
 def test_a_run_waits_for_another_and_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

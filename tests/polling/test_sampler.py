@@ -347,9 +347,9 @@ def test_a_command_that_waited_too_long_is_not_sent(start: Start, monkeypatch: p
     """Who confirmed it has seen what was so then: it must not be sent when the database answers minutes later."""
     sent: list[Command] = []
 
-    def carry_out(command: Command, _source: Any, _release: Any) -> tuple[Command, bool, str]:
+    def carry_out(command: Command, _source: Any, _release: Any) -> ActionResult:
         sent.append(command)
-        return command, True, "done"
+        return ActionResult(command, True, "done")
 
     sampler, events = start(FakeSource(), carry_out=carry_out)
     assert polled(events) == 1

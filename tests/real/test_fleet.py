@@ -12,7 +12,7 @@ from presman.analysis.readings.reading import CLUSTER
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.recording.fleet_rows import PAST, read_fleet, read_past
-from presman.recording.measure_tables import window_selects
+from presman.recording.measure_tables import selects
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation
 from presman.recording.schema import FLEET
@@ -25,7 +25,7 @@ from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from presman.tui.past_timeline import timeline_before
 from tests.real.postgresql import PostgresServer, until
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import figures, polled, record
 from tests.scenarios import with_short_past
 
 pytestmark = pytest.mark.skipif(
@@ -49,9 +49,9 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
     with Recording(server.url) as recording:
         playback = recording.playback("demo:exact")
         assert [playback.reading(place) for place in range(5)] == [reading for _, reading in moments]
-        for measure in window_selects().keys() - {"arrivals"}:
+        for measure in selects("postgresql").keys() - {"arrivals"}:
             expected = sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
-            assert len(playback.figures(measure)) == expected
+            assert len(figures(playback, measure)) == expected
         assert len(playback.strip(3)) == 3
         lines = group_lines(playback, moments[0][0].at, moments[4][0].at, tuple(FIGURES))
         assert len(lines.times) == 5
@@ -62,7 +62,7 @@ def test_a_recording_in_postgresql_is_as_exact_as_in_a_file(server: PostgresServ
         assert before.watch.runs.open
         assert before.series.names("used", CLUSTER)
         with playback._parts[0][0].engine.connect() as connection:
-            for measure in window_selects():
+            for measure in selects("postgresql"):
                 connection.exec_driver_sql(f'SELECT * FROM "{measure}" LIMIT 1').all()
         assert playback.damage == []
 

@@ -11,10 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import text
+
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.base.release import Release
+from presman.figures.figure import FLAG, INSTANT, Unit
+from presman.figures.measures import COMMON, MEASURES
 from presman.polling.poller import Poller
+from presman.recording.playback import Playback
 from presman.recording.store import Store
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel, Focus
@@ -107,3 +112,18 @@ def record(place: Path | str, moments: list[tuple[Snapshot, Reading]], target: s
         writer.append(snapshot, reading)
     writer.close()
     store.close()
+
+
+def figures(
+    playback: Playback, measure: str, start: datetime | None = None, end: datetime | None = None
+) -> list[dict[str, Any]]:
+    """Return what the view of a measure shows of the polls between two instants, as CSV has it."""
+    units = {figure.key: figure.unit for figure in (*COMMON, *MEASURES[measure].figures)}
+    chosen = text(f'SELECT * FROM "{measure}" WHERE database_id = :database_id AND poll BETWEEN :first AND :last')
+    return playback.each(lambda row: {key: _as_read(row[key], unit) for key, unit in units.items()}, chosen, start, end)
+
+
+def _as_read(value: Any, unit: Unit) -> Any:
+    if unit is INSTANT and isinstance(value, str):
+        return datetime.fromisoformat(value)
+    return bool(value) if unit is FLAG and value is not None else value

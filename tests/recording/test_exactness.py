@@ -19,7 +19,7 @@ from presman.base.release import SUPPORTED, Release
 from presman.config.target import scenarios
 from presman.figures.measures import MEASURES
 from presman.recording.codec.poll_codec import QUICK, THOROUGH, FrameDecoder, FrameEncoder, pack_block, unpack_block
-from presman.recording.measure_tables import NOT_KEPT, window_selects
+from presman.recording.measure_tables import NOT_KEPT, selects
 from presman.recording.reader import Recording
 from presman.recording.schema import ROWS, SPAN
 from presman.recording.window_lines import poll_lines
@@ -27,7 +27,7 @@ from presman.rows.group_rows import GroupMetric
 from presman.rows.queries import Focus, Scope
 from presman.rows.session_rows import Session
 from presman.rows.snapshot import Section, Snapshot
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import figures, polled, record
 from tests.sources.fakes import row
 from tests.thorough import some
 
@@ -181,9 +181,9 @@ def test_the_figures_are_those_of_csv(scenario: str, tmp_path: Path) -> None:
         playback = recording.playback()
         start, end = moments[6][0].at, moments[10][0].at
         readings = [reading for _, reading in moments[6:11]]
-        for measure in window_selects().keys() - {"arrivals"}:
+        for measure in selects("sqlite").keys() - {"arrivals"}:
             expected = sorted(_lines(measure, readings), key=_order)
-            found = sorted(playback.figures(measure, start, end), key=_order)
+            found = sorted(figures(playback, measure, start, end), key=_order)
             assert len(found) == len(expected)
             for line, other in zip(expected, found, strict=True):
                 assert line.keys() == other.keys()

@@ -22,7 +22,7 @@ from presman.recording.playback import LostPollError
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
 from presman.rows.snapshot import Section, Snapshot
-from tests.recording.recorded import polled, record
+from tests.recording.recorded import figures, polled, record
 from tests.thorough import THOROUGH
 
 DATA = Path(__file__).parents[1] / "data"
@@ -107,7 +107,7 @@ def test_format_2_says_what_it_said(
         assert [playback.reading(index).at for index in playback.indexes()] == [
             playback.at(index) for index in playback.indexes()
         ]
-        cpu = playback.figures("cpu")
+        cpu = figures(playback, "cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (rows_of_cpu, used_cpus)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone() == ("2",), "left alone"
@@ -122,7 +122,7 @@ def test_format_3_says_what_it_said(tmp_path: Path) -> None:
             (775, 22951395837, 5812894.397, 23455, 428),
             (775, 22885398515, 5807864.387, 23455, 428),
         ]
-        cpu = playback.figures("cpu")
+        cpu = figures(playback, "cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (19, 10.602)
 
 
@@ -135,7 +135,7 @@ def test_of_a_damaged_recording_of_format_2_the_other_chains_are_read(tmp_path: 
         for place in (2, 3):
             with pytest.raises(LostPollError, match=r"2 polls .* are damaged \(its checksum is wrong\)"):
                 playback.snapshot(place)
-        cpu = playback.figures("cpu")
+        cpu = figures(playback, "cpu")
         assert (len(cpu), total(cpu, "used_cpus")) == (38, 71.94)
 
 

@@ -19,7 +19,7 @@ from presman.analysis.readings.reading import Reading
 from presman.base.log_event import LogEvent
 from presman.figures.measures import MEASURES
 from presman.polling.poll_events import Polled
-from presman.recording.measure_tables import window_selects
+from presman.recording.measure_tables import selects
 from presman.recording.reader import Recording
 from presman.recording.retention import RecordingLocation, RetentionLimits, trim
 from presman.recording.store import Store, shown
@@ -30,7 +30,7 @@ from presman.services.live import LiveTarget
 from presman.services.recorder import DatabaseRecorder
 from presman.sources.simulator_source import SimulatorSource
 from tests.cli.run import command, environment
-from tests.recording.recorded import START, polled, record
+from tests.recording.recorded import START, figures, polled, record
 from tests.torture.kills import kill
 
 
@@ -47,8 +47,9 @@ def test_a_recording_that_is_there_is_continued(tmp_path: Path) -> None:
         playback = recording.playback()
         assert [playback.at(place) for place in range(6)] == [snapshot.at for snapshot, _ in moments]
         assert [playback.reading(place).at for place in range(6)] == [reading.at for _, reading in moments]
-        for measure in window_selects().keys() - {"arrivals"}:
-            assert len(playback.figures(measure)) == sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
+        for measure in selects("sqlite").keys() - {"arrivals"}:
+            expected = sum(len(MEASURES[measure].tidy(reading)) for _, reading in moments)
+            assert len(figures(playback, measure)) == expected
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -149,7 +150,7 @@ def test_what_is_too_old_or_too_much_goes(tmp_path: Path, monkeypatch: pytest.Mo
         playback = recording.playback()
         assert len(playback) == 24
         assert playback.reading(1) == moments[17][1]
-        assert playback.figures("cpu")[0]["time"] <= moments[16][0].at
+        assert figures(playback, "cpu")[0]["time"] <= moments[16][0].at
     store = location.stores()[0]
     size = store.size() or 0
     assert trim(location, RetentionLimits(size=size - 4096), last) > 0
@@ -234,7 +235,7 @@ def test_a_folder_has_a_file_for_each_day(tmp_path: Path) -> None:
     with Recording(str(tmp_path)) as recording:
         playback = recording.playback()
         assert [playback.reading(place) for place in range(2)] == [reading for _, reading in moments]
-        assert {row["time"] for row in playback.figures("cpu")} == {snapshot.at for snapshot, _ in moments}
+        assert {row["time"] for row in figures(playback, "cpu")} == {snapshot.at for snapshot, _ in moments}
     assert [each for each in told if each.level != "debug"] == []
 
 

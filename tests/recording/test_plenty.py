@@ -21,7 +21,6 @@ from presman.recording.time_bins import bucket_bins, busiest_sql_ids, event_mark
 from presman.recording.window_lines import group_lines, latency_bins
 from presman.reports.compare.comparison import RecordingWindow, compare
 from presman.reports.compare.window_figures import STATEMENTS as OF_STATEMENTS
-from presman.reports.compare.window_figures import window_figures
 from tests.recording.recorded import polled, record
 
 _COUNT = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {})"
@@ -155,21 +154,6 @@ def test_polls_whose_numbers_are_far_apart_are_no_line_of_all_between(path: Path
         assert len(group_lines(own, own.first, own.last, ["used"]).times) == 24
         found = time_bins(own, own.first, own.last, 1)
         assert len({each.key for each in group_bins(own, found, own.first, own.last, 32)}) == 1
-
-
-def test_directives_of_more_groups_than_a_database_has_are_not_compared(path: Path) -> None:
-    """Those of 200,000 took 440 MB."""
-    columns = alike(path, "group_cases", case_id="9000 + i", consumer_group="'G' || i")
-    run(path, f"{_COUNT.format(1_100)} INSERT INTO group_cases SELECT {columns} FROM n, (SELECT * FROM group_cases) a"
-              " GROUP BY i")  # fmt: skip
-    rows = alike(path, "group_rows", case_id="9000 + i", first="0", last="31")
-    run(path, f"{_COUNT.format(1_100)} INSERT INTO group_rows SELECT {rows} FROM n, (SELECT * FROM group_rows) a"
-              " GROUP BY i")  # fmt: skip
-    with Recording(str(path)) as recording:
-        own = recording.playback()
-        lines = window_lines.poll_lines(own, own.first, own.last)
-        assert window_figures(own, own.first, own.last, lines, ()).directives.keys() == {("", "servers target")}
-        assert len(own.damage) == 1
 
 
 def test_of_more_sums_of_statements_than_a_month_has_those_of_most_server_time_are_read(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from presman.analysis import assemble
 from presman.base.log_event import LogEvent
 from presman.polling.cadence import PollNeeds
-from presman.polling.poll_events import Event, FirstLook, Polled, SourceEnded, SourceLost
+from presman.polling.poll_events import Event, Polled, PreviewCame, SourceEnded, SourceLost
 from presman.polling.poller import Poller
 from presman.polling.sampler import Sampler
 from presman.rows.queries import DetailLevel, Scope
@@ -120,9 +121,9 @@ def test_each_poll_has_its_rates_from_the_one_before_until_that_is_forgotten(pol
 def test_a_preview_counts_as_no_poll_and_a_loss_is_passed_on_and_told(polls: list[Snapshot]) -> None:
     notifier = AlertNotifier()
     readings = Readings(notifier)
-    preview = readings.of(FirstLook(polls[0]))
+    preview = readings.of(PreviewCame(polls[0], time.monotonic() - polls[0].seconds))
     assert isinstance(preview, Preview)
-    assert preview.age == polls[0].seconds
+    assert preview.age >= polls[0].seconds
     came = readings.of(Polled(polls[0]))
     assert isinstance(came, ReadingCame)
     assert came.previous is None

@@ -111,9 +111,9 @@ def test_a_minimum_that_is_missed_is_told_though_the_plan_is_met(tmp_path: Path)
     assert step is not None
     assert step.text == f"raise CPU_COUNT: {gets}, and the host has CPUs to spare"
     assert state_text(of(found, 3)) == "▲ below CPU_MIN_COUNT"
-    assert state_text(of(found, 4)) == "▬ contended, gets its share"
+    assert state_text(of(found, 4)) == "▬ contended, entitlement met"
     states = [PDBS.column("verdict").text(rows[0, name]) for name in ("P1", "P2")]
-    assert states == ["▲ below CPU_MIN_COUNT", "▬ contended, gets its share"]
+    assert states == ["▲ below CPU_MIN_COUNT", "▬ contended, entitlement met"]
     (mild,) = [
         each for each in wrong(Judge(read_alerts("cpu_minimum warning=24")).judge(found)) if each.key == alert.key
     ]
@@ -368,8 +368,9 @@ def test_what_is_lacking_is_told_of_the_instance_where_it_is(tmp_path: Path) -> 
     found = reading(tmp_path, views | given("CDB | P1 | 3 | | ", "CDB | P2 | 1 | | "))
     (alert,) = [each for each in wrong(found) if each.key == "cpu_starved"]
     assert (
-        alert.text == "CPU: OTHER_GROUPS (P1) gets a little less than its due, 5.0 of 6.0 CPUs on instance 1; wants 9.0"
+        alert.text
+        == "CPU: OTHER_GROUPS (P1) is a little below its entitlement, 5.0 of 6.0 CPUs on instance 1; wants 9.0"
     )
     step = to_do(found)
     assert step is not None
-    assert step.text.endswith("OTHER_GROUPS (P1) gets 5.0 of 6.0 CPUs that the plan gives it on instance 1")
+    assert step.text.endswith("OTHER_GROUPS (P1) gets 5.0 of 6.0 CPUs that it is entitled to on instance 1")

@@ -1,4 +1,4 @@
-"""Groups that are starved of CPU, and groups that get less than their due but are not: from files, by hand.
+"""Groups that are starved of CPU, and groups that are below their entitlement but are not: from files, by hand.
 
 A database of 16 CPUs whose plan gives GOLD 75 % and LEAD 25 %, over one minute.
 """
@@ -89,7 +89,9 @@ def test_cpu_that_went_to_others_on_the_host_points_at_the_host(tmp_path: Path) 
     assert "the groups here used 7.0 of 16 CPUs, and the host is 98 % busy" in words
     assert words.endswith("other processes on the host use the rest.")
     (kept,) = conformance(found)
-    assert kept.sentence.startswith("GOLD and LEAD get less than their due, and no other group has what is missing.")
+    assert kept.sentence.startswith(
+        "GOLD and LEAD are below their entitlement, and no other group has what is missing."
+    )
     assert kept.sentence.endswith("others on the host use the rest.")
 
 
@@ -132,9 +134,9 @@ def test_two_tenths_of_a_cpu_do_not_turn_kept_into_critical(tmp_path: Path, gold
     assert of(found, "GOLD").state.level == {"bad": "bad", "warn": "warn"}.get("".join(states), "note")
     if states == ["warn"]:
         assert of(found, "GOLD").verdict is Verdict.SHORT
-        assert "GOLD gets a little less than its due" in about(found, "cpu_starved")[0].text
-        assert f"a little less than its due ({12 - gold:.1f} CPUs)" in explain(of(found, "GOLD"))
-        assert conformance(found)[0].sentence.startswith("The plan is nearly met: GOLD gets less than its due.")
+        assert "GOLD is a little below its entitlement" in about(found, "cpu_starved")[0].text
+        assert f"a little below its entitlement ({12 - gold:.1f} CPUs)" in explain(of(found, "GOLD"))
+        assert conformance(found)[0].sentence.startswith("The plan is nearly met: GOLD is below its entitlement.")
 
 
 def test_severity_changes_by_one_step_at_a_time_however_full_the_cpus_are(tmp_path: Path) -> None:

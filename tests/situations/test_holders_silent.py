@@ -73,8 +73,8 @@ def test_alerts_and_pages_of_holders_have_the_age_of_the_list(silent: Course) ->
     _, reading = silent[-1]
     age = duration(next(each.age for each in reading.late))
     (alert,) = [each for each in wrong(reading) if each.key == "idle_holder"]
-    assert alert.text.endswith(f" (as of {age} ago)")
-    assert alert.short.endswith(f" (as of {age} ago)")
+    assert alert.text.startswith(f"{alert.short}: ")
+    assert alert.short.endswith(f" servers (as of {age} ago)")
     row = next(each for each in reading.sessions if each.px_role == "QC")
     lines = [plain(line).split() for line in page(row, SESSIONS, reading)]
     assert ["servers", f"{row.px_servers},", "DOP", str(row.dop), "as", "of", age, "ago"] in lines

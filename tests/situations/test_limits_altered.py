@@ -13,6 +13,10 @@ from presman.analysis.alerts.not_known import not_known
 from presman.analysis.alerts.rule_book import silent_views
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
+from presman.analysis.readings.statement_readings import Cause
+from presman.base.formats import duration
+from presman.figures.figure import late_note
+from presman.figures.group_figures import PARALLEL_GROUPS
 from presman.polling.poller import Poller
 from presman.sources.simulator_source import SimulatorSource
 from tests.analysis.test_simulated import Clock
@@ -76,6 +80,52 @@ views = ["DBA_RSRC_PLAN_DIRECTIVES"]
 """
 
 
+OWN_TARGET = """
+title = "own target"
+database = "C"
+host = "c"
+release = "19"
+seed = 4
+warmup = "10m"
+cdb_plan = "CP"
+[capacity]
+cpu_count = 16
+parallel_servers_target = 64
+parallel_max_servers = 96
+[pdbs]
+A = { plan = "AP", shares = 2, parallel_servers_target = 24 }
+B = { shares = 1 }
+[plans.AP.directives]
+REP = { mgmt_p1 = 60 }
+OTHER_GROUPS = { mgmt_p1 = 40 }
+[[script]]
+at = "-8m"
+pdb = "A"
+group = "REP"
+dop = 8
+seconds = 3
+hold = "12h"
+sid = 201
+serial = 5
+user = "IDLER"
+sql = "select /*+ parallel(8) */ 1 from a"
+[[script]]
+at = "-4m"
+pdb = "A"
+group = "REP"
+dop = 8
+seconds = 60
+sid = 203
+serial = 5
+user = "WAITER"
+sql = "select /*+ parallel(8) */ 3 from a"
+[[outages]]
+at = "5s"
+lasts = "10m"
+views = ["V$SYSTEM_PARAMETER"]
+"""
+
+
 def course(folder: Path, scenario: str, seconds: int) -> list[Reading]:
     """Return the readings of polls every 3 seconds."""
     (folder / "altered.toml").write_text(scenario)
@@ -106,6 +156,16 @@ def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll(tmp_path: Path)
     assert {tuple(ended(each)) for each in readings[3:]} == {("IDLER", "RUNNER")}, "only together they free enough"
     assert {each.commands for reading in readings[3:] if (each := to_do(reading)) is not None} == {()}
     assert readings[3].heads[0].allowed == 16
+
+
+def test_a_target_of_a_container_that_is_not_read_proves_no_end(tmp_path: Path) -> None:
+    """PARALLEL_SERVERS_TARGET of a container may have changed as a directive may; V$RSRC_PLAN does not show it."""
+    readings = course(tmp_path, OWN_TARGET, 60)
+    assert ended(readings[0])
+    assert ended(readings[-1]) == []
+    (found,) = unblock(readings[-1])
+    assert "how many servers REP may hold now is not known (GV$SYSTEM_PARAMETER of 0:57 ago)" in found.sentence
+    assert "allowed as of 0:57 ago" in found.head.sentence
 
 
 @pytest.fixture(scope="module")
@@ -158,3 +218,50 @@ def test_too_large_for_an_older_limit_is_not_never(silence: str, tmp_path: Path)
     readings = course(tmp_path, low.format(hold="12h", limit=50) + silence, 60)
     assert readings[0].heads[0].never_starts
     assert not any(head.never_starts for reading in readings[3:] for head in reading.heads)
+
+
+def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None:
+    """Without the directives V$RSRCMGRMETRIC shows the limit: DO said to end the idle holder by that of before."""
+    never = SILENT.replace("5s", "0s")
+    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + never, 120)
+    assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]
+    assert [ended(each) for each in readings] == [[]] * len(readings)
+    (found,) = unblock(readings[5])
+    why = "how many servers REP may hold since the last full minute is not known (GV$RSRCMGRMETRIC of 0:15 ago)"
+    assert found.sentence == f"ending one idle holder frees the 16 servers with which it may start; but {why}"
+    step = to_do(readings[5])
+    assert step is not None
+    assert step.text == f"wait: IDLER 1:201 keeps 16 servers that the head of REP could use; {why}"
+
+
+def test_too_large_for_the_limit_of_the_last_full_minute_is_not_never(tmp_path: Path) -> None:
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
+    low = low.replace("dop = 8\nseconds = 900", "dop = 2\nseconds = 900")
+    readings = course(tmp_path, low.format(hold="12h", limit=50) + SILENT.replace("5s", "0s"), 60)
+    assert readings[1].heads[0].cause is Cause.NEVER_FITS
+    assert not any(head.never_starts for reading in readings for head in reading.heads)
+
+
+def test_a_limit_of_before_has_its_age_and_no_number_rests_on_it(silent: list[Reading]) -> None:
+    """It stood beside "how many servers REP may hold now is not known", as if it were of now."""
+    (head,) = silent[-1].heads
+    not_known = "how many servers REP may hold now is not known (DBA_RSRC_PLAN_DIRECTIVES of 1:57 ago)"
+    assert head.sentence.endswith(f"; REP holds 32 of 32 allowed as of 1:57 ago (50 % of 64); {not_known}")
+    assert head.why == "short of servers (group limit)"
+    assert late_note(PARALLEL_GROUPS, silent[-1]) == f"◌ plan {duration(117 + silent[-1].poll_seconds)} old"
+
+
+def test_what_is_short_under_the_limit_of_the_last_full_minute_is_not_told(tmp_path: Path) -> None:
+    readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + SILENT.replace("5s", "0s"), 120)
+    (head,), step = readings[-1].heads, to_do(readings[-1])
+    assert "; REP holds 32 of 16 allowed as of 0:57 ago; how many servers REP may hold since " in head.sentence
+    assert step is not None
+    assert not any("short by" in words for words in (head.sentence, step.text, step.short, *step.between))
+
+
+def test_a_limit_that_is_too_small_has_its_age(tmp_path: Path) -> None:
+    low = SCENARIO.replace("parallel_server_limit = 50", "parallel_server_limit = 20")
+    low = low.replace('group = "REP"', 'group = "OTHER_GROUPS"', 1)
+    readings = course(tmp_path, low.format(hold="12h", limit=20) + SILENT, 60)
+    assert "more than the 12 that REP is allowed as of 0:57 ago (20 % of 64), 16 held" in readings[-1].heads[0].sentence

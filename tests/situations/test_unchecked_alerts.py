@@ -27,8 +27,6 @@ from presman.rows.queries import RecordType
 from presman.rows.snapshot import Problem, Section, Snapshot
 from presman.services.live import ReadingCame, Readings
 from presman.sources.simulator_source import SimulatorSource
-from presman.tabs.alerts import AlertNews
-from presman.tabs.choices import Link
 from presman.tui.timeline import Timeline
 from tests.analysis.test_simulated import SCENARIOS, Clock
 from tests.scenarios import with_short_past
@@ -160,7 +158,7 @@ def test_a_queue_that_another_view_counts_as_empty_is_over() -> None:
 
 def test_it_neither_ends_nor_rings_anew() -> None:
     """In Events nothing ends; the end is told with the words in which the alert was last seen."""
-    turns, news, changes = AlertTurns(), AlertNews(), AlertChanges()
+    turns, changes = AlertTurns(), AlertChanges()
     readings = read({2: (PLAN,), 3: (PLAN,), 4: (PLAN,)})
     told = [
         [
@@ -171,7 +169,6 @@ def test_it_neither_ends_nor_rings_anew() -> None:
         for each in readings
     ]
     assert told == [[], ["began"], [], [], [], []]
-    assert [news.is_any(each, Link()) for each in readings[1:4]] == [False, False, False]
     sent = [[each.change for each in changes.take(of_share(found), n * 10.0)] for n, found in enumerate(readings)]
     assert sent == [[], ["began"], [], [], [], []]
     over = replace(readings[4], at=readings[5].at, unchecked=(), groups=(), late=(), unseen=(), alerts=())
@@ -187,7 +184,7 @@ def test_it_neither_ends_nor_rings_anew() -> None:
 
 
 def test_that_a_view_fell_silent_is_no_change_of_a_groups_state() -> None:
-    """Events had `BATCH: no share while others run → throttled, share not known`."""
+    """Events had `BATCH: no share while others run → throttled, cause not known`."""
     watch = EventWatch()
     for reading in read(dict.fromkeys(range(2, 10), (PLAN,)), number=10):
         events = watch.add(reading, polls("throttled", 10)[reading.number - 1])

@@ -268,8 +268,8 @@ def test_every_group_is_said_of_groups_that_are_known(tmp_path: Path) -> None:
     first, last = snapshots(tmp_path, {})
     (kept,) = assess(found, first, last).conformance
     assert kept.sentence == (
-        "As far as presman can see, the plan is met: the other groups that want CPU get their due. Not known for TOOLS."
-        " 3.0 of 16 CPUs used."
+        "As far as presman can see, the plan is met: the other groups that want CPU get what they are entitled to. "
+        "Not known for TOOLS. 3.0 of 16 CPUs used."
     )
     assert kept.unjudged == ("TOOLS",)
     assert tuple(run.strip() for run in verdict_lines(found, found.cluster_groups())[0][0]) == ("○", "dim")

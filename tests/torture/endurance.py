@@ -40,7 +40,7 @@ from presman.services.metrics.metric_page import Exporter, Exposition, families
 from presman.services.recorder import DatabaseRecorder
 from presman.sources import Answer, Request
 from tests.cli.run import environment
-from tests.recording.recorded import polled
+from tests.recording.recorded import figures, polled
 from tests.torture.rounds import Broken, Rounds, Task
 from tests.tui.test_any_keys import KEYS, MOVES, USUAL
 
@@ -293,7 +293,7 @@ def record(task: Task, course: int = COURSE) -> str:
         for place in range(max(0, len(playback) - course), len(playback)):
             sane(playback.reading(place), f"poll {place}")
         for measure in ("cpu", "parallel", "queue", "latency"):
-            sane(playback.figures(measure, playback.at(max(0, len(playback) - course))), measure)
+            sane(figures(playback, measure, playback.at(max(0, len(playback) - course))), measure)
     return f"{_days(recorder.written)} recorded, {flat(looks, OF_DAYS)}"
 
 

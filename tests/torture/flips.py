@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from presman.recording import writer
-from presman.recording.measure_tables import window_selects
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.store_errors import RecordingError
@@ -78,8 +77,6 @@ def read_everything(path: Path) -> tuple[int, list[str]]:
     with Recording(str(path)) as recording:
         for playback in recording.playbacks:
             polls += read_polls(playback)
-            for measure in window_selects():
-                playback.figures(measure)
             playback.events(), playback.statements(), playback.strip(50), playback.damaged()
             if playback.first and playback.last:
                 group_lines(playback, playback.first, playback.last, tuple(FIGURES))

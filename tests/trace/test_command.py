@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import io
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from presman.cli import answered, trace_command
+from presman.cli.exit_codes import Failure
 from presman.cli.trace_command import Progress, bar
 from presman.trace.trace_files import BLOCK
 
@@ -26,9 +27,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*arguments: object) -> tuple[int, str, str]:
-        parser = argparse.ArgumentParser(prog="presman trace")
-        trace_command.add_arguments(parser)
-        options = parser.parse_args([str(argument) for argument in arguments])
+        options = trace_command.arguments("trace").read([str(argument) for argument in arguments], Namespace())
         code = answered(lambda: trace_command.run(options))
         return (code, *capsys.readouterr())
 
@@ -216,9 +215,9 @@ def test_an_input_is_never_overwritten(run: Run, tmp_path: Path) -> None:
 def test_arguments_that_exclude_each_other(run: Run, tmp_path: Path) -> None:
     assert run(SAMPLE, "--all", "--event", "x")[0] == 2
     assert "pictures are .svg or .png" in run(SAMPLE, "--image", tmp_path / "a.gif")[2]
-    with pytest.raises(SystemExit):
+    with pytest.raises(Failure):
         run(SAMPLE, "--event", "  ")
-    with pytest.raises(SystemExit):
+    with pytest.raises(Failure):
         run()
 
 

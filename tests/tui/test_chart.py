@@ -210,6 +210,20 @@ def test_a_chart() -> None:
     ]
 
 
+def test_a_chart_without_room_for_axes_has_its_areas_and_never_nothing() -> None:
+    """At 100x30 the Overview left it four lines: they were blank."""
+    assert drawn(DATA, GroupLevel(0, "ETL", 4.1, 6.0), width=40, height=2) == [
+        "CPUs used, 15 min  ■ WEB  ■ ETL  +1",
+        "▄▄▄▄▄▄▄▄▄▄▂▂▂▂▂▂▂▂▂▂          ▄▄▄▄▄▄▄▄▄▄",  # ETL in the foreground, WEB in the background
+    ]
+    assert drawn(DATA, width=40, height=3)[1:] == [
+        "          ▄▄▄▄▄▄▄▄▄▄          ██████████",
+        "▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄          ██████████",
+    ]
+    assert drawn(DATA, width=40, height=1) == ["CPUs used, 15 min  ▄▄▄▄▄▄▂▂▂▂▂     ▄▄▄▄▄"]
+    assert [len(drawn(DATA, width=40, height=height)) for height in (1, 2, 3, 4, 5)] == [1, 2, 3, 4, 5]
+
+
 def test_what_there_was_is_a_line_in_the_row_that_it_fills() -> None:
     """Eight lines for 8 CPUs: 4 of them fill four lines."""
     lines = drawn(replace(DATA, capacities=(8.0, 8.0, 4.0, 8.0)), height=12)

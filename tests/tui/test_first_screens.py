@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from presman.sources.simulator.loading import scenario_names
+from presman.config.target import scenarios
 from tests.tui.drive import acted
 from tests.tui.test_live import playing
 
@@ -63,7 +63,7 @@ SENTENCES = {
             "8 queued 7:52",
             "PX servers 20/32",
         ),
-        ("20 servers elsewhere still held for what it ran", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
+        ("20 servers still held on other instances for its statements", "REPORTS holds 12 of 16 allowed (50 % of 32)"),
         ("REPORTS: 8 queued",),
     ),
     "mixed": Sentence(
@@ -153,7 +153,7 @@ SENTENCES = {
 
 
 def test_no_scenario_is_without_a_sentence() -> None:
-    assert sorted(SENTENCES) == sorted(scenario_names())
+    assert sorted(SENTENCES) == sorted(scenarios())
 
 
 @pytest.mark.parametrize("scenario", SENTENCES)

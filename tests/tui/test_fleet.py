@@ -24,8 +24,7 @@ from presman.sources import SourceError
 from presman.tui import saved_view
 from presman.tui.app import MonitorApp
 from presman.tui.feed import WatchedFeed
-from presman.tui.fleet_app import FleetApp
-from presman.tui.fleet_frame import FleetView
+from presman.tui.fleet_app import FleetApp, FleetView
 from presman.tui.keys.page_keys import lead_home
 from tests.recording.recorded import polled, record
 from tests.services.fleet.members import every_state, live
@@ -108,7 +107,7 @@ async def showing(
 ) -> AsyncIterator[FleetStage]:
     clock, fleet = Clock(), HandFleet(members)
     app = FleetApp(fleet, view or FleetView(), fleet.start, clock=clock)
-    with resting(), mock.patch.multiple("presman.tui.fleet_frame", TICK=NEVER, SHORT_TICK=NEVER, _SETTLED=NEVER):
+    with resting(), mock.patch.multiple("presman.tui.fleet_app", TICK=NEVER, SHORT_TICK=NEVER, _SETTLED=NEVER):
         async with app.run_test(size=size, notifications=True) as pilot:
             acting = FleetStage(app, pilot, fleet, clock)
             await acting.look()

@@ -11,13 +11,19 @@ from msgspec.structs import replace
 from presman.analysis.fleet import ConnectionState, KeyFigures, Member
 from presman.figures.drawing.lines import length, plain
 from presman.figures.fleet_figures import FLEET
-from presman.tui.fleet_app import _row_text, can_go_back, escape
-from presman.tui.fleet_frame import (
+from presman.tui.fleet_app import (
     FIRST_TICKS,
     SHORT_TICK,
     TICK,
-    FleetFrame,
+    FleetApp,
     FleetView,
+    _row_text,
+    can_go_back,
+    escape,
+    read,
+    set_filter,
+)
+from presman.tui.fleet_screen import (
     about_in_short,
     about_lines,
     facts,
@@ -140,7 +146,7 @@ def test_a_fleet_that_is_come_back_to_stands_where_it_was_left(row: int) -> None
         grid=SimpleNamespace(scroll_to=lambda y, animate: done.append((y, animate))), _tick=1, settle=2,
         set_timer=lambda seconds, act: done.append(act),
     )  # fmt: skip
-    FleetFrame._begin(frame)
+    FleetApp._begin(frame)
     assert done == ["begun", *([(5, False)] if row else []), "told", 1, 2]
 
 
@@ -152,11 +158,11 @@ def test_pictures_come_quickly_at_first_then_each_second_and_none_when_it_ends()
         repaint=lambda: painted.append(frame._ticks),
     )  # fmt: skip
     for _ in range(3):
-        FleetFrame._tick(frame)
+        FleetApp._tick(frame)
     assert timers == [SHORT_TICK, SHORT_TICK, TICK]
     assert painted == [FIRST_TICKS - 2, FIRST_TICKS - 1, FIRST_TICKS]
     frame.is_leaving = True
-    FleetFrame._tick(frame)
+    FleetApp._tick(frame)
     assert len(painted) == 3
 
 
@@ -165,27 +171,28 @@ def test_a_page_comes_without_a_filter_and_all_is_painted_anew(lines: list[Any] 
     done: list[Any] = []
     page = SimpleNamespace(set_filter=done.append)
     frame: Any = SimpleNamespace(
-        frame=SimpleNamespace(page=page, read=done.append), repaint=lambda: done.append("painted"), _is_page_open=None
+        frame=SimpleNamespace(page=page, read=done.append), repaint=lambda: done.append("painted"), is_help_open=None
     )
-    FleetFrame.read(frame, lines)
-    assert (done, frame._is_page_open) == (["", lines, "painted"], lines is not None)
+    read(frame, lines)
+    assert (done, frame.is_help_open) == (["", lines, "painted"], lines is not None)
 
 
 @pytest.mark.parametrize(
     ("page", "needle", "does"),
     [(True, "", ["table"]), (True, "yield", ["whole"]), (False, "", ["whole"]), (False, "prod", ["whole"])],
 )
-def test_esc_closes_the_help_or_ends_a_filter(page: bool, needle: str, does: list[str]) -> None:
+def test_esc_closes_the_help_or_ends_a_filter(
+    page: bool, needle: str, does: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: list[str] = []
 
-    def filtered(text: str, *, done: bool) -> None:
+    def filtered(_app: Any, text: str, *, done: bool) -> None:
         assert (text, done) == ("", True)
         found.append("whole")
 
-    app: Any = SimpleNamespace(
-        is_page_open=page, frame=SimpleNamespace(page=SimpleNamespace(needle=needle)), filter=filtered,
-        read=lambda lines: found.append("table" if lines is None else "page"),
-    )  # fmt: skip
+    app: Any = SimpleNamespace(is_page_open=page, frame=SimpleNamespace(page=SimpleNamespace(needle=needle)))
+    monkeypatch.setattr("presman.tui.fleet_app.set_filter", filtered)
+    monkeypatch.setattr("presman.tui.fleet_app.read", lambda _, lines: found.append("page" if lines else "table"))
     escape(app)
     assert found == does
 
@@ -216,7 +223,7 @@ def test_what_is_typed_filters_the_help_or_the_table_and_the_line_goes_when_it_i
         is_page_open=page, frame=SimpleNamespace(page=part("help")), grid=part("table"), view=FleetView("before"),
         query=lambda _: [line], repaint=lambda: done.append("painted"),
     )  # fmt: skip
-    FleetFrame.filter(frame, "prod", done=over)
+    set_filter(frame, "prod", done=over)
     name = "help" if page else "table"
     assert done == [f"{name}: prod", *([f"to the {name}"] if over else []), "painted"]
     assert frame.view.filter == ("before" if page else "prod"), "that of the help is not kept"

@@ -12,8 +12,7 @@ import pytest
 
 from presman.tui import served_app, terminal_app
 from presman.tui.app import MonitorApp, MonitorEnd, run_monitor
-from presman.tui.fleet_app import FleetApp, FleetEnd, run_fleet
-from presman.tui.fleet_frame import FleetView
+from presman.tui.fleet_app import FleetApp, FleetEnd, FleetView, run_fleet
 from presman.tui.replay_app import ReplayApp, run_replay
 from presman.tui.saved_view import SavedView, save
 from presman.tui.served_app import ServedMonitor, ServedReplay, run_served, run_served_replay

@@ -22,6 +22,7 @@ from presman.analysis.readings.wait_readings import (
 )
 from presman.rows.group_rows import RsrcPlanHistory
 from presman.tui.feed import Arrived
+from presman.tui.saved_view import set_in_tables
 from presman.tui.widgets.heat import GUTTER
 from presman.tui.widgets.heatmap import HeatMap
 from tests.analysis.make import row, snapshot
@@ -91,6 +92,15 @@ async def test_the_dearest_event_is_shown_until_another_is_chosen() -> None:
         await acting.show(latencies(6))
         assert f"Latency  {SYNC}" in acting.screen
         assert acting.feed.told == []
+
+
+@acted
+async def test_its_events_keep_their_order_for_the_next_start_as_other_tables_do() -> None:
+    async with stage(latencies(0), size=(160, 45)) as acting:
+        await shown(acting, 2)
+        await acting.keys("s")
+        sorts = set_in_tables(acting.app.panels.all_grids)["sorts"]
+        assert sorts["latency/events"] == (acting.app.panels.grid.rows.sort_key, True)  # type: ignore[union-attr]
 
 
 @acted
@@ -426,3 +436,13 @@ async def test_instances_side_by_side_are_for_a_database_that_has_several(base: 
         await acting.show(latencies(1, base), latencies(2, base))
         for key in "1278":
             assert ("Inst" in await acting.press(key)) is is_there, key
+
+
+@acted
+async def test_a_map_without_room_is_no_title_without_rows() -> None:
+    async with playing("mixed", (60, 15)) as (acting, polls):
+        await polls(3)
+        screen = await acting.press("7")
+        assert "Intensity has no room here: m gives it the whole tab" in screen
+        assert "Intensity: " not in screen
+        assert "Intensity: " in await acting.press("m")

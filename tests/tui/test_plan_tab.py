@@ -23,7 +23,7 @@ from presman.tabs.io import io_source
 from presman.tabs.parts import Moment
 from presman.tabs.plan import plan_line
 from presman.tui.feed import Arrived
-from presman.tui.panels.plan_panel import PlanPanel
+from presman.tui.panels.shared_panel import PlanPanel
 from presman.tui.timeline import Timeline
 from presman.tui.widgets.grid import Grid
 from tests.analysis.make import NOON, active_plan, instance, row, snapshot
@@ -69,7 +69,7 @@ async def test_the_plan_is_a_tree_with_findings_windows_and_mappings() -> None:
     async with playing("mixed") as acting:
         screen = await acting.press("6")
         for words in ("[6 Plan]", "DAYTIME_PLAN", "L2 50 %", "12.50", "zero-share", "ORACLE_USER", "user, parameter",
-                      "9.6 (60 %)", "48 (75 %)"):  # fmt: skip
+                      "9.6 (60 % of 16)", "PX of target", "48 (75 %)"):  # fmt: skip
             assert words in screen, words
         assert "BATCH_PLAN" not in screen
         await acting.keys("down", "down")
@@ -90,7 +90,7 @@ async def test_v_goes_through_the_plans_and_tells_what_they_change() -> None:
         (finding,) = [line for line in screen.splitlines() if "✕ error" in line]
         assert "DAYTIME_PLAN" in finding, "which is not the plan above it"
         assert "BATCH_PLAN (subplan)" in screen
-        assert "now CPU" not in screen, "no entitlement for a plan that is not active"
+        assert "entitled" not in screen, "no entitlement for a plan that is not active"
         assert "BATCH_PLAN" in await acting.press("v")
         assert "Plan DAYTIME_PLAN" in await acting.press("v")
 

@@ -13,7 +13,7 @@ from presman.figures.drawing.lines import plain
 from presman.recording.playback_values import Stretch
 from presman.sources import SourceError
 from presman.tui import player as player_module
-from presman.tui.player import _LAST, _SUMMED_UP, FOLLOWING, SPEEDS, Following, Player, _passed, _Wanted
+from presman.tui.player import _SUMMED_UP, FOLLOWING, SPEEDS, Following, Player, Stopped, Told, _passed
 from presman.tui.replay_app import ReplayApp, _fitted, scrub_lines
 
 START = datetime(2026, 3, 12, 3, tzinfo=UTC)
@@ -42,10 +42,34 @@ class Polls:
 TEN: Any = Polls(*(5.0 * n for n in range(10)))
 
 
-def player(*, follow: bool = False) -> Player:
-    found = Player(lambda: None, lambda _: None, follow=follow)  # type: ignore[arg-type, return-value]
+class Source:
+    """An open recording of ten polls of which the first two are not replayed; `come` is what is written meanwhile."""
+
+    def __init__(self) -> None:
+        self.playback: Any = Polls(*(5.0 * n for n in range(10)))
+        self.indexes = range(2, 10)
+        self.come = 0
+
+    def grow(self) -> range:
+        times = self.playback.times
+        times += [times[-1] + timedelta(seconds=5 * (n + 1)) for n in range(self.come)]
+        self.come, self.indexes = 0, range(2, len(times))
+        return self.indexes
+
+
+def player(*, follow: bool = False, told: list[Any] | None = None) -> Player:
+    """Return a player that shows the fifth poll; its requests run once it is asked to with `answered`."""
+    found = Player(lambda: None, (told if told is not None else []).append, follow=follow)  # type: ignore[arg-type, return-value]
+    found._following._summed_up = time.monotonic()
+    found._source, found._shown_at = Source(), TEN.at(4)  # type: ignore[assignment]
     found._shown = found._aim = 4
     return found
+
+
+def answered(found: Player) -> int:
+    """Run the requests as the player's thread does, and return the index of the poll that they lead to."""
+    found._wait(found._source)  # type: ignore[arg-type]
+    return found._aim
 
 
 def test_who_follows_is_at_the_newest_poll_once_one_is_shown() -> None:
@@ -61,58 +85,83 @@ def test_speeds_go_up_and_down_to_their_ends() -> None:
     assert SPEEDS[1] == Player(lambda: None, lambda _: None).speed == 1  # type: ignore[arg-type, return-value]
 
 
-def wanted(found: Player, polls: Any = TEN) -> _Wanted:
-    answer = found._take_wanted(polls)
-    assert answer is not None
-    return answer
-
-
 def test_steps_count_from_where_the_key_before_leads() -> None:
     found = player()
-    assert found._take_wanted(TEN) is None
     for _ in range(3):
         found.step(1)
     assert not found.playing
-    assert (found.keys, found.heading) == (3, None)
-    assert wanted(found).target == 7
+    assert (answered(found), found._jumps) == (7, False)
     found.step(-1)
-    assert wanted(found).target == 6, "though 4 is on show still"
-    found.step(-1)
-    assert wanted(found).target == 5
+    assert answered(found) == 6, "though 4 is on show still"
     found.step(-99)
-    assert wanted(found).target == 0
-    assert found._keys == found.keys == 6
+    found.step(1)
+    assert answered(found) == 3, "the first that is replayed is 2"
+    found.step(99)
+    assert answered(found) == 9
 
 
-def test_a_step_behind_a_jump_goes_on_from_there() -> None:
-    found, at = player(), START + timedelta(seconds=12)
+def test_a_step_behind_a_jump_goes_on_from_there_and_each_goes_on_from_the_one_before() -> None:
+    told: list[Any] = []
+    found, at = player(told=told), START + timedelta(seconds=12)
     found.jump(at)
-    assert (found.heading, found.playing) == (at, True)
+    assert found.playing
     found.step(1)
     found.step(1)
-    assert (found.heading, found.playing) == (None, False)
-    answer = wanted(found)
-    assert (answer.jumped, answer.at, answer.target, answer.more) == (True, None, 4, 0)
-    found.jump(at)
-    assert wanted(found) == _Wanted(2, jumped=True, at=at)
-    late = START + timedelta(seconds=46)
-    found.jump(late)
-    assert wanted(found) == _Wanted(_LAST, jumped=True, at=late)
-    found.to_end(at)
+    assert not found.playing
+    assert (answered(found), found._jumps) == (4, True), "the one on show, but with the time before it"
+    found.jump(START + timedelta(seconds=46))
+    found.ask(lambda: told.append(found.aimed_at))
+    found.jump(None)
     found.step(-2)
-    answer = wanted(found)
-    assert (answer.target, answer.more) == (_LAST, -2)
-    assert found._aim == 7
-    found.jump(at)
-    assert wanted(found).more == 0
+    found.ask(lambda: told.append(found.aimed_at))
+    assert answered(found) == 7
+    notice, *instants = told
+    assert isinstance(notice, Told)
+    assert (notice.text.startswith("No poll after "), notice.how) == (True, {"timeout": 8})
+    assert instants == [TEN.at(9), TEN.at(7)]
+
+
+def test_at_the_end_a_step_says_that_it_stopped_and_moves_nothing() -> None:
+    told: list[Any] = []
+    found = player(told=told)
+    found.step(99)
+    assert (answered(found), told) == (9, [])
+    found.step(1)
+    assert answered(found) == 9
+    (stopped,) = told
+    assert isinstance(stopped, Stopped)
+
+
+def test_what_is_followed_grows_where_a_key_goes_past_its_end() -> None:
+    found = player(follow=True)
+    assert found._source is not None
+    found._source.come = 3  # type: ignore[attr-defined]
+    found.step(5)
+    assert answered(found) == 9, "up to the end nothing is looked for"
+    found.step(1)
+    assert answered(found) == 12, "all that came"
+    found._source.come = 2  # type: ignore[attr-defined]
+    found.step(-4)
+    found.jump(None)
+    assert answered(found) == 14
+    found._source.come = 1  # type: ignore[attr-defined]
+    found.jump(START + timedelta(days=1))
+    assert answered(found) == 15
+    found._shown_at = found.aimed_at
+    found._source.indexes = range(2, 5)  # type: ignore[attr-defined]  # another file has taken its name
+    found._source.grow = lambda: range(2, 5)  # type: ignore[method-assign]
+    found.step(1)
+    assert answered(found) == 15, "it waits until the other is as long"
 
 
 def test_the_end_of_what_is_followed_is_played_on_from() -> None:
     for follow, plays in ((False, False), (True, True)):
         found = player(follow=follow)
         found.play(on=False)
-        found.to_end()
-        assert (found.playing, found.heading) == (plays, None)
+        found.jump(START)
+        assert not found.playing
+        found.jump(None)
+        assert found.playing is plays
     live = player(follow=True)
     live._at_end = True
     assert live.is_following
@@ -148,8 +197,8 @@ def test_where_no_thread_can_be_had_it_is_over_at_once(monkeypatch: pytest.Monke
     with pytest.raises(RuntimeError):
         found.start()
     assert found._over.is_set()
-    with pytest.raises(PermissionError, match="no actions on the past"):
-        found.act(None)  # type: ignore[arg-type]
+    with pytest.raises(PermissionError, match="actions are not allowed"):
+        found.act(SimpleNamespace(kind=SimpleNamespace(value="cancel")))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ def on_the_line(found: tuple[Alert, ...], width: int, *, listed: bool = False) -
 
 
 def test_alerts_that_do_not_fit_are_counted() -> None:
-    """Each short one takes 12 cells, 3 blanks between them, and the count at most 19."""
+    """Each short one takes 12 cells, 3 blanks between them, and the count at most 19: the same one on all tabs."""
     assert on_the_line(FOUND, 60) == "▲ AAAA waits ▲ BBBB waits 3 alerts, press 1"
     assert on_the_line(FOUND, 40) == "▲ AAAA waits 3 alerts, press 1"
-    assert on_the_line(FOUND, 40, listed=True) == "▲ AAAA waits ▲ BBBB waits +1 more"
-    assert on_the_line(FOUND, 24, listed=True) == "▲ AAAA waits +2 more"
-    assert on_the_line(FOUND, 60, listed=True) == "▲ AAAA waits ▲ BBBB waits ▲ CCCC waits"
+    assert on_the_line(FOUND, 40, listed=True) == "▲ AAAA waits ▲ BBBB waits 3 alerts"
+    assert on_the_line(FOUND, 24, listed=True) == "▲ AAAA waits 3 alerts"
+    assert on_the_line(FOUND, 60, listed=True) == "▲ AAAA waits ▲ BBBB waits ▲ CCCC waits 3 alerts"
 
 
 def test_notes_are_no_alerts() -> None:
@@ -50,7 +50,8 @@ def test_notes_are_no_alerts() -> None:
     assert on_the_line((well, note), 60).endswith("1 note, press 1")
     assert on_the_line((well, note, note), 60).endswith("2 notes, press 1")
     assert on_the_line((*FOUND, note), 60).endswith("3 alerts, press 1")
-    assert on_the_line((well, note, note), 40, listed=True).endswith("+1 more")
+    assert on_the_line((*FOUND, note), 60, listed=True).endswith("3 alerts"), "once it was the notes as well"
+    assert on_the_line((well, note, note), 60, listed=True).endswith("2 notes")
     assert on_the_line((well,), 60) == "● Nothing is wrong."
 
 
@@ -60,7 +61,7 @@ def test_of_an_alert_that_is_too_long_the_last_clauses_are_left_out_and_the_coun
         "BATCH: 27 queued, short by 32 (group limit) and 24 (target)",
         "BATCH: short by 32 (group limit) and 24 (target)",
     )
-    bad = Alert("bad", "✕", f"{short}, and more", short, between=between)
+    bad = Alert("bad", "✕", f"{short}, and more", short, others=between)
     note = Alert("note", "·", "A note.", "a note")
     two = (bad, *FOUND[:1])
     assert on_the_line(two, 92) == f"✕ {short} 2 alerts, press 1"
@@ -127,8 +128,9 @@ async def test_at_80x24_the_first_tab_has_every_alert() -> None:
         assert 2 < len(found) < 6
         for alert in found:
             assert f"{alert.glyph} {alert.short}" in screen or f"{alert.glyph} {alert.text[:40]}" in screen
-        above = sum(alert.short in screen.splitlines()[1] for alert in found)
-        assert f"+{len(found) - above} more" in screen.splitlines()[1]
+        count = f"{sum(alert.state in {'bad', 'warn'} for alert in found)} alerts"
+        assert screen.splitlines()[1].endswith(f" {count}")
+        assert f" {count}, press 1" in (await acting.press("4")).splitlines()[1], "the same on another tab"
         alerts_alone = sum(alert.state != "note" for alert in found)
         assert f"{alerts_alone} alerts, press 1" in await acting.press("2")
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from presman.analysis.collapsed_rows import collapse_sessions, collapsed_servers
 from presman.analysis.plans.plan_view import plan_view
 from presman.analysis.readings.statement_readings import DopStory, Servers, WantsSource
 from presman.figures.drawing.lines import plain
 from presman.figures.plan_figures import PLAN
+from presman.figures.session_figures import SESSIONS, identity
 from presman.figures.statement_figures import QUEUE, queue_position
 from presman.rows.session_state import NEXT_IN_LINE
 from presman.tui.pages.row_details import (
@@ -176,6 +178,20 @@ def test_a_session_with_its_parallel_statement() -> None:
     own = told(session(session_row(501, serial=7), BUSY))
     assert "Queued statement 7xq3h001jskd0 of BATCH" in own
     assert "Queued statement 7xq3h001jskd0 of BATCH" not in told(session(session_row(501, serial=8), BUSY))
+
+
+def test_a_coordinator_consumes_on_its_page_what_it_does_in_its_row() -> None:
+    """The row adds up its servers; a page with the coordinator's own 0.00 CPUs beside it would contradict it."""
+    *_, (_, reading) = polled("storm", 4)
+    row = next(each for each in collapse_sessions(reading.sessions) if collapsed_servers(each) and each.used)
+    alone = next(each for each in reading.sessions if identity(each) == identity(row))
+    assert row.used is not None
+    assert alone.used is not None
+    assert row.used > alone.used + 0.1
+    found = told(page(again(alone, SESSIONS, reading), SESSIONS, reading))["Resource Manager"]
+    assert f"of the coordinator and its {collapsed_servers(row)} servers" in found
+    assert any(line.startswith(f"CPU uses {row.used:.2f}") for line in found)
+    assert any(line.startswith("parallel QC ") or line == "parallel QC" for line in found)
 
 
 def test_a_session_tells_how_it_came_to_its_group() -> None:

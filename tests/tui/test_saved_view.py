@@ -10,9 +10,8 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
-from presman.analysis.readings.reading import Alert
-from presman.tabs.alerts import AlertNews, kind_of
-from presman.tabs.choices import Link
+from presman.analysis.alerts.judge import AlertChanges
+from presman.analysis.readings.reading import Alert, Reading, Severity
 from presman.tabs.go_to import goal
 from presman.tui import saved_view
 from presman.tui.saved_view import SavedView, ViewSaver
@@ -235,18 +234,25 @@ async def test_another_target_is_chosen_from_those_of_config_ini() -> None:
         assert acting.app.switch_to == "TEST"
 
 
-def test_an_alert_is_news_once_whatever_its_figures() -> None:
-    news, link = AlertNews(), Link()
-    rings = []
-    for seconds, shorts in enumerate((("BATCH: 2 queued",), ("BATCH: 12 queued",), ("BATCH: 1 queued", "G_1 starved"),
-                                      ("G_2 starved",), ("BATCH: 3 queued",), ())):  # fmt: skip
-        found = [Alert("warn", "▲", short, short) for short in shorts] + [Alert("note", "·", "x", f"note {seconds}")]
-        with mock.patch("presman.tabs.alerts.alerts", lambda *_, found=found: found):
-            rings.append(news.is_any(busy(seconds), link))
-    assert rings == [False, False, True, True, False, False]
-    assert kind_of(Alert("warn", "○", "", "1 idle holder keeps 16 servers")) == kind_of(
-        Alert("warn", "○", "", "2 idle holders keep 32 servers")
-    )
+@acted
+async def test_the_bell_rings_for_an_alert_that_begins_or_gets_worse_whatever_its_figures() -> None:
+    """Those that are there at first do not ring; the first reading has no rates: more may be there than it shows."""
+
+    def found(seconds: int, *alerts: tuple[Severity, str, str]) -> Reading:
+        listed = tuple(Alert(state, "▲", text, text, "queue_waits", group) for state, group, text in alerts)
+        return replace(busy(seconds), alerts=listed, stale=0.0)
+
+    one, other = ("warn", "BATCH", "2 queued"), ("warn", "ETL", "1 queued")
+    async with stage(None, size=(120, 30)) as acting:
+        acting.app.news, rung = AlertChanges(None), []
+        with mock.patch.object(type(acting.app), "bell") as bell:
+            for reading in (
+                replace(found(0), interval=None), found(2, one), found(4, ("warn", "BATCH", "12 queued")),
+                found(6, one, other), found(8, ("bad", "BATCH", "3 queued"), other), found(10), found(12, one),
+            ):  # fmt: skip
+                await acting.show(reading)
+                rung.append(bell.call_count)
+    assert rung == [0, 0, 0, 1, 2, 2, 2]
 
 
 @acted

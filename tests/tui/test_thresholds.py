@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from textual.message import Message
@@ -9,7 +10,7 @@ from textual.message import Message
 from presman.analysis.alerts.alert_rules import by_rules, wrong
 from presman.config.alert_lines import read_alerts
 from presman.output.alert_notifier import notifier_of
-from presman.polling.poll_events import FirstLook, Polled
+from presman.polling.poll_events import Polled, PreviewCame
 from presman.services.live import LiveTarget
 from presman.tui.app import sampler_feed
 from presman.tui.feed import Arrived
@@ -25,7 +26,7 @@ def arrivals(settings: str, polls: int, command: tuple[str, ...] = ()) -> list[A
     target = LiveTarget("prod", lambda: play.poller.source, notifier=notifier)
     feed = sampler_feed(target)(posted.append, 2.0)
     snapshots = [play.poll() for _ in range(polls)]
-    feed._receive(FirstLook(snapshots[0]))
+    feed._receive(PreviewCame(snapshots[0], time.monotonic()))
     for snapshot in snapshots:
         feed._receive(Polled(snapshot))
     play.poller.close()

@@ -116,7 +116,7 @@ def test_servers_are_marked_where_the_target_holds_a_queue_back() -> None:
     pool = header().servers
 
     def marked(in_use: int | None, target: int | None, queued: bool) -> bool:
-        return _servers(replace(pool, in_use=in_use, target=target), queued=queued)[0][1] == "warn"
+        return _servers(replace(pool, in_use=in_use, target=target), None, queued=queued)[0][1] == "warn"
 
     assert marked(256, 256, True)
     assert [marked(*each) for each in ((255, 256, True), (256, 256, False), (256, None, True), (0, 0, True),
@@ -247,3 +247,9 @@ def test_one_alert_takes_what_room_there_is() -> None:
     assert plain(told(22)).rstrip() == " ▲ a long text of it"
     assert plain(told(21)).rstrip() == " ▲ short"
     assert all(length(told(width)) == width for width in (12, 22, 40))
+
+
+def test_servers_in_use_have_the_age_of_their_view() -> None:
+    """The last number of before stood there as if it were of now."""
+    late = replace(busy(), late=(LateView("GV$PX_PROCESS_SYSSTAT", 65.0),))
+    assert parts(top(late))[5] == "PX servers 214/256 as of 1:05 ago"

@@ -14,8 +14,7 @@ from textual.css.stylesheet import Stylesheet
 
 from presman.base.formats import clock
 from presman.tui.feed import Lost
-from presman.tui.what_if_queue import ChoicesTried, LiveAdvice
-from presman.tui.what_if_screen import WhatIfScreen, _changes
+from presman.tui.what_if_screen import LiveAdvice, WhatIfScreen, _changes
 from presman.tui.widgets.frame_lines import KeysLine
 from tests import parsed_styles
 from tests.recording.recorded import polled, record
@@ -269,7 +268,7 @@ async def test_advice_says_how_long_it_still_takes() -> None:
             await acting.keys("a")
             await waited(acting, lambda: "Too early for advice on 90 % of" in acting.screen)
         assert "it needs 1,000 statements, and " in " ".join(acting.screen.split())
-        acting.app.screen.post_message(ChoicesTried("40 choices tried so far"))
+        panel(acting)._say("40 choices tried so far")
         await acting.settle()
         assert "40 choices tried so far" in acting.screen
         assert panel(acting)._advice.goals == (), "it can be asked again"
@@ -280,7 +279,7 @@ async def test_a_recording_gives_advice_and_a_choice_is_tried_in_the_panel(tmp_p
     place = str(tmp_path / "a.presman")
     record(place, list(polled("mixed", 30, step=30.0)))
     quick = (
-        mock.patch("presman.tui.what_if_queue._MOST_TRIED", 12),
+        mock.patch("presman.tui.what_if_screen._MOST_TRIED", 12),
         mock.patch("presman.reports.advise_report.least", return_value=2),
     )
     with quick[0], quick[1]:
@@ -332,7 +331,7 @@ def test_the_search_ends_when_nobody_looks() -> None:
 
 def test_every_twenty_choices_the_search_tells_how_it_goes() -> None:
     told: list[str] = []
-    advice = LiveAdvice(lambda message: told.append(message.text))  # type: ignore[attr-defined]
+    advice = LiveAdvice(told.append)
     goal = mock.MagicMock(percentile="95 %")
     goal.__str__.return_value = "95 % of ETL within 1:00"  # type: ignore[attr-defined]
     advice.goals = (goal,)
@@ -368,7 +367,7 @@ def test_one_question_at_a_time_and_each_of_the_newest_poll(
     monitor = SimpleNamespace(reading=reading, moment=lambda: moment, forecast_basis=None)
     panel: Any = SimpleNamespace(
         _monitor=monitor, _changes=SimpleNamespace(choice=choice), _asked=("old", "a"), _is_busy=is_busy,
-        _queue=SimpleNamespace(silence=silence), _show=lambda: done.append("shown"), post_message=None, _answers=None,
+        _queue=SimpleNamespace(silence=silence), _show=lambda: done.append("shown"), _take=None, _answers=None,
     )  # fmt: skip
     with mock.patch("presman.tui.what_if_screen.in_background") as asked:
         WhatIfScreen._ask(panel)

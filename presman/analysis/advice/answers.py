@@ -113,7 +113,7 @@ def _why_not_now(found: Unblock, reading: Reading) -> Iterator[str]:
     if (silent := reading.unanswered("V$RSRCMGRMETRIC")) and any(each.statement.idle is not None for each in chosen):
         yield f"whether other queues wanted these servers a minute ago is not known ({silent})"
     if found.in_vain:
-        yield f"{listed(found.in_vain)} may be served first and want more than that"
+        yield f"{listed(found.in_vain)} may come first and want more than that frees"
     if found.rivals and helps_none(found.effect if found.needed > 1 else found.candidates[0].effect):
         yield NO_USE
 

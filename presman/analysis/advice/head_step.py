@@ -19,7 +19,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.forecast_readings import helps_none
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
-from presman.base.formats import as_of, counted, duration, in_about, instances_are, listed
+from presman.base.formats import counted, duration, in_about, instances_are, listed
 
 _NAMED = 2
 """The most statements, enough together, that DO lists by name."""
@@ -29,7 +29,9 @@ def head_step(found: Unblock, reading: Reading) -> ToDo:
     """Return what to do about one head."""
     head, name = found.head, queue_name(found.head)
     if found.blocked:
-        step = look_at_blocker(max(found.blocked, key=lambda each: each.servers), reading, name)
+        held = max(found.blocked, key=lambda each: each.servers)
+        age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
+        step = look_at_blocker(held, reading, name).aged(age)
         return step._replace(text=f"{step.text}{found.too_few}", between=(step.text,))
     if found.doubt is not None and not found.unknown:
         return _not_known(found.doubt, found, reading)
@@ -80,13 +82,13 @@ def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
         helps = "no servers are in use and it is still queued, so cancel it and run it with a lower DOP"
         return helps, f"{lower}: it is {head.why}{without}"
     if head.is_too_large_for_target:
-        helps = "it may start only when no servers are in use; run with a lower DOP it starts sooner"
+        helps = "it may start only when no servers are in use; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until no servers are in use{without}"
     if head.allowed == 0:
         return "it allows none, so raise the limit", f"raise the limit of {name}: it allows no servers"
     if head.as_large:
         starts = f"it may start when {name} holds no servers"
-        helps = f"one that is too large runs now, so {starts}; run with a lower DOP it starts sooner"
+        helps = f"one as large runs now, so {starts}; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until {name} holds no servers"
     return "cancel it and run it with a lower DOP, or in another group", f"{lower}: it is {head.why}{without}"
 
@@ -300,7 +302,7 @@ def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) 
         lacking = none_start.partition(", so")[0]
         why, short = none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
     else:
-        why = "whether the queue counts its servers here is not known"
+        why = str(found.head.not_known or "whether the queue counts its servers here is not known")
     text = f"{keeps_idle(each)}; {why}"
     return f"{text}; {_wait_or_decide(found, reading)}", _shortly(found, short), f"wait: {text}"
 
@@ -318,7 +320,5 @@ def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) ->
 def look_at_blocker(held: RunningStatement, reading: Reading, name: str) -> ToDo:
     """Return the step to check first the session that a holder of servers waits for."""
     who = session_words(held.blocker, reading) or f"session {held.blocker}"
-    age = max(reading.age_of(view) or 0.0 for view in ("V$SESSION", "V$PX_SESSION"))
-    waits, holds = f"{held.who} waits for it", f" and holds {counted(held.servers, 'server')}"
-    text, short = (f"look at {who}: {as_of(words, age)}" for words in (waits + holds, waits))
-    return ToDo(Step.LOOK, text, short, "top", subject=name)
+    short = f"look at {who}: {held.who} waits for it"
+    return ToDo(Step.LOOK, f"{short} and holds {counted(held.servers, 'server')}", short, "top", subject=name)

@@ -1,5 +1,7 @@
 """Servers that an idle holder keeps while queues take turns: which queues want them, and what its end starts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,8 +13,27 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import QueueHead, RunningStatement, group_title
 from presman.base.formats import counted, listed
 
-NOT_ENOUGH_NOW = "ending it alone is not enough now"
-"""What a DBA must know before deciding to end an idle holder: DO says it in short, too."""
+
+def not_enough_now(who: str = "it") -> str:
+    """Return what a DBA must know before deciding to end an idle holder: DO says it in short, too."""
+    return f"ending {who} alone is not enough now"
+
+
+class EndingWords(NamedTuple):
+    """What the end of an idle holder is known to do: in full, beside the names of the queues, and in brief.
+
+    With `is_too_little` that is nothing: it frees too little for each head.
+    """
+
+    full: str
+    beside: str
+    brief: str
+    is_too_little: bool = False
+
+    @classmethod
+    def alike(cls, words: str) -> EndingWords:
+        """Return the same words for all, "" if it is not known."""
+        return cls(words, words, words)
 
 
 class Kept(NamedTuple):
@@ -26,7 +47,7 @@ class Kept(NamedTuple):
     queues: list[str]
     words: str
     doubt: str
-    starts: str
+    starts: EndingWords
 
 
 def keeps_idle(each: RunningStatement) -> str:
@@ -43,8 +64,8 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     useless = {*no_use(each, reading), *([own] if doubt else [])}
     queues = [name for name in turns if name not in useless]
     words = f"{keeps_idle(each)} that {who_wants(queues, reading)}{doubt}"
-    starts = starts_no_head(each, queues, reading)
-    if not starts:
+    starts = EndingWords.alike(starts_no_head(each, queues, reading))._replace(is_too_little=True)
+    if not starts.full:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
     return Kept(queues, words, doubt, starts)
 
@@ -80,17 +101,17 @@ def who_wants(names: Sequence[str], reading: Reading, them: str = "") -> str:
 
 def starts_no_head(each: RunningStatement, names: Sequence[str], reading: Reading) -> str:
     """Return what the heads of these queues lack if the end of `each` alone is too little for all, "" otherwise."""
-    heads = [head for head in reading.heads if group_title(head) in names]
+    heads = [head for head in reading.heads if group_title(head) in names and head.not_known is None]
     short = {group_title(head): _still_short([each], head, reading) for head in heads}
     if not short or not all(short.values()):
         return ""
-    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {NOT_ENOUGH_NOW}"
+    return f"{listed([_lacks(name, servers) for name, servers in short.items()])}, so {not_enough_now()}"
 
 
 def too_few(blocked: Sequence[RunningStatement], head: QueueHead, reading: Reading) -> str:
     """Return what a head lacks if the servers of blocked statements and blockers are too few for it, "" otherwise."""
     held = [each for each in reading.running if each in blocked or is_blocker(each, blocked)]
-    short = _still_short(held, head, reading) if held else 0
+    short = _still_short(held, head, reading) if held and head.not_known is None else 0
     return f"; {_lacks(group_title(head), short)}, so that alone is not enough now" if short else ""
 
 
@@ -98,7 +119,7 @@ def _lacks(name: str, servers: int) -> str:
     return f"{name} is short by {servers}"
 
 
-def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> str:
+def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading, *, certain: bool) -> EndingWords:
     """Return for which heads of these queues the end of `each` alone is enough, "" if not known or the plan has no say.
 
     It certainly starts one of them if it is enough for each, and nobody else takes turns with them (`certain`).
@@ -106,16 +127,19 @@ def _starts_some(each: RunningStatement, names: Sequence[str], reading: Reading,
     heads = [head for head in reading.heads if group_title(head) in names]
     is_open = reading.header.has_one_queue() is False and len(heads) == len(names) > 1
     if not is_open or any(head.not_known for head in heads):
-        return ""
+        return EndingWords.alike("")
     enough = [group_title(head) for head in heads if _is_enough(each, head, reading)]
     short = [(group_title(head), _still_short([each], head, reading)) for head in heads]
     lacking = [_lacks(name, servers) for name, servers in short if servers]
     if enough == [group_title(head) for head in heads]:
-        some = "ending it starts at least one of their heads, and the plan decides which"
-        return some if certain else "ending it is enough for one of them"
+        if not certain:
+            return EndingWords.alike("ending it is enough for one of them")
+        one, which = "ending it starts at least one", "and the plan decides which"
+        return EndingWords(f"{one} of their heads, {which}", f"{one} of the heads, {which}", f"{one} head")
     if not enough or len(enough) + len(lacking) < len(heads):
-        return ""
-    return f"ending it is enough for {listed(enough)}, but {listed(lacking)}; the plan decides which is first"
+        return EndingWords.alike("")
+    some = f"ending it is enough for {listed(enough)}, but {listed(lacking)}"
+    return EndingWords.alike(f"{some}; the plan decides which is first")._replace(brief=some)
 
 
 def _is_enough(each: RunningStatement, head: QueueHead, reading: Reading) -> bool:

@@ -8,7 +8,6 @@ forecast is a proof; without it DO describes the idle holder in words that stay 
 do about one head where nobody is to be ended is in :mod:`head_step`.
 """
 
-import re
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
 from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, saves_enough
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
-from presman.analysis.advice.kept import NOT_ENOUGH_NOW, Kept, keeps_idle, kept_by, who_wants
+from presman.analysis.advice.kept import EndingWords, Kept, keeps_idle, kept_by, not_enough_now, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
@@ -112,45 +111,39 @@ def _idle_while_queues_take_turns(heads: Sequence[Unblock], reading: Reading) ->
         idle = [helping[each.executing()] for each in idle_to_end(reading) if each.executing() in helping]
         if found.turns and idle:
             each, kept = idle[0].statement, kept_by(idle[0].statement, found.turns, reading)
-            ends, brief = _of_its_end(idle[0], kept, reading)
+            told = _of_its_end(idle[0], kept, reading)
             others = f"; {who_wants(kept.queues, reading, ' them')}" if kept.doubt else ""
-            alone = NOT_ENOUGH_NOW if NOT_ENOUGH_NOW in ends else ""
             lead = f"wait, or decide: {keeps_idle(each)}"
-            short = f"{lead}{f'; {alone}' if alone else others}"
-            text = f"{kept.words}: {ends}; wait, or decide whether to end it"
+            short = f"{lead}{f'; {not_enough_now()}' if told.is_too_little else others}"
+            text = f"{kept.words}: {told.full}; wait, or decide whether to end it"
             between = (
                 text,
-                *(f"{lead}{others}; {more}" for more in (ends.replace("their heads", "the heads"), brief)),
-                *_alone(each, alone),
+                *(f"{lead}{others}; {more}" for more in (told.beside, told.brief)),
+                *(_alone(each) if told.is_too_little else ()),
             )
             text = f"{text}{lasting_cure(reading)}"
             return ToDo(*(Step.WAIT, text, short, "parallel"), subject=listed(found.turns), between=between)
     return None
 
 
-def _alone(each: RunningStatement, alone: str) -> tuple[str, ...]:
-    """Return shorter words on an idle holder whose end `alone` is not enough; () where it may be."""
+def _alone(each: RunningStatement) -> tuple[str, str]:
+    """Return shorter words on an idle holder whose end alone is not enough."""
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
-    return (f"wait: {keeps}; {alone}", f"wait: {alone.replace('it', each.who, 1)}") if alone else ()
+    return f"wait: {keeps}; {not_enough_now()}", f"wait: {not_enough_now(each.who)}"
 
 
-def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> tuple[str, str]:
-    """Return what the forecast says of an end that it does not prove to help, or else the counts; in full, in brief."""
+def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> EndingWords:
+    """Return what the forecast says of an end that it does not prove to help, or else the counts."""
     effect, doubt = candidate.effect, _why_no_effect(reading)
     if doubt or effect is None or effect.sooner is None:
-        words = kept.starts or doubt or "what ending it would do is not known"
-        return words, _WHICH.sub("", words).replace("one of their heads", "one head")
+        return kept.starts if kept.starts.full else EndingWords.alike(doubt or "what ending it would do is not known")
     if effect.sooner < NEARLY_DONE:
-        words = f"ending it should save less than {duration(NEARLY_DONE)}"
-        return words, words
+        return EndingWords.alike(f"ending it should save less than {duration(NEARLY_DONE)}")
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
     doubt = ", which is not proven" if enough else ""
     words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
-    return f"{words} {effect.sooner_then()}{doubt}", f"ending it may start the last queued {effect.sooner_words()}"
-
-
-_WHICH = re.compile(r"(; |, and )the plan decides which( is first)?$")
-"""What is known in any case of queues that take turns."""
+    brief = f"ending it may start the last queued {effect.sooner_words()}"
+    return EndingWords.alike(f"{words} {effect.sooner_then()}{doubt}")._replace(brief=brief)
 
 
 def _why_no_effect(reading: Reading) -> str:

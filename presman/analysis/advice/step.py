@@ -1,9 +1,12 @@
 """Step: what is to be done, in the words of DO, and what is proven of the commands offered for it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from presman.base.formats import ago
 from presman.rows.commands import Command
 
 # ---- Proof: a closed list of words for screens, `why` and JSON alike
@@ -59,6 +62,11 @@ class ToDo(NamedTuple):
     proven: tuple[Proof, ...] = ()
     beside: str = ""
     between: tuple[str, ...] = ()
+
+    def aged(self, age: float) -> ToDo:
+        """Return the step with the age of what it rests on, 0 for that of the poll."""
+        text, short = (f"{words} ({ago(age)})" if age else words for words in (self.text, self.short))
+        return self._replace(text=text, short=short)
 
     @property
     def command(self) -> Command | None:

@@ -25,7 +25,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
-from presman.base.formats import AS_OF, counted, duration, in_about, number, percent, undated
+from presman.base.formats import ago, counted, duration, in_about, number, percent
 from presman.rows.snapshot import GoneInstance
 
 
@@ -72,7 +72,7 @@ def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
-    """Return alerts with short-lived ones last: those of groups that get a little less than their due.
+    """Return alerts with short-lived ones last: those of groups that are a little below their entitlement.
 
     Instances that have been gone for a while are last, too: by then someone has found the reason, or stopped them.
     """
@@ -95,15 +95,10 @@ def _step(alert: Alert, queue: ToDo | None, reading: Reading) -> ToDo | None:
     if alert.key in _OF_THE_QUEUE:
         return _cause_of(alert, reading) or queue or _counted_queue(reading)
     old = next((each for each in reading.unchecked if _is_about(each.alert, alert)), None)
-    step = _step_before(old, reading) if old is not None else _advised(alert, reading)
-    return _dated(step, alert) if step is not None else None
-
-
-def _dated(step: ToDo, alert: Alert) -> ToDo:
-    """Return a step with the age of its alert, unless its words have one."""
-    _, begins, age = alert.short.partition(f" ({AS_OF}")
-    text, short = (words if AS_OF in words else words + begins + age for words in (step.text, step.short))
-    return step._replace(text=text, short=short)
+    if old is not None:
+        return _step_before(old, reading)
+    step = _advised(alert.bare(), reading)
+    return step.aged(alert.age) if step is not None else None
 
 
 def _is_about(one: Alert, other: Alert) -> bool:
@@ -120,9 +115,11 @@ def _step_before(old: UncheckedAlert, reading: Reading) -> ToDo | None:
     found = old.advice
     if found is None:
         return None
-    text, age = f"{found.text}{old.why(reading.at)}", f" ({old.as_of(reading.at)})"
-    between = (found.short.partition(", ")[0] + age,)
-    return ToDo(Step(found.step), text, found.short + age, found.tab, subject=old.alert.subject, between=between)
+    age = (reading.at - old.at).total_seconds()
+    text = f"{found.text} ({ago(age)}: {', '.join(old.views)} did not answer)"
+    between = (f"{found.short.partition(', ')[0]} ({ago(age)})",)
+    step = ToDo(Step(found.step), "", found.short, found.tab, subject=old.alert.subject, between=between)
+    return step.aged(age)._replace(text=text)
 
 
 def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
@@ -134,7 +131,7 @@ def with_unchecked(before: Reading | None, reading: Reading) -> Reading:
         step = _advised(alert, before)
         if step is None or step.step is Step.END:
             return None
-        return EarlierAdvice(step.step.value, undated(step.text), undated(step.short), step.tab)
+        return EarlierAdvice(step.step.value, step.text, step.short, step.tab)
 
     found = found_now(before), found_now(reading)
     return replace(reading, unchecked=unchecked(before, reading, found, before.unchecked, advise))
@@ -192,7 +189,7 @@ def _starved(alert: Alert, reading: Reading) -> ToDo | None:
     if row is None or row.used is None or row.entitled is None:
         return None
     where = f" on instance {row.inst_id}" if row.inst_id else ""
-    due = f"{number(row.used)} of {number(row.entitled)} CPUs that the plan gives it{where}"  # the figures of its alert
+    due = f"{number(row.used)} of {number(row.entitled)} CPUs that it is entitled to{where}"  # the figures of its alert
     text = f"check who uses the CPUs: {row.title} gets {due}"
     return ToDo(Step.LOOK, text, f"check who uses {row.title}'s CPUs", "cpu", subject=row.title)
 

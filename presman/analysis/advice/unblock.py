@@ -47,8 +47,8 @@ def why_none_named(head: QueueHead) -> str:
     """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
-        run = "a run with a lower DOP or in another group may"
-        return f"{back}it is too large for its limit: ending others may not help, {run}"
+        run = "run it with a lower DOP or in another group"
+        return f"{back}it is too large for its limit: ending others may not help; {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
     if head.cause in {Cause.UNKNOWN, Cause.SYSTEM, Cause.GROUP, Cause.CONTAINER}:
@@ -120,8 +120,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
         beside = kept_for_others(found.turns, found.head, reading)
         return f"{_want_next(found, reading)}: {found.order}, so ending a session may not help{beside}"
     _, kept = max(for_it, key=lambda each: each[0])
-    if kept.starts or len(kept.queues) > 1:
-        return f"{kept.words}: {kept.starts or found.order}"
+    if kept.starts.full or len(kept.queues) > 1:
+        return f"{kept.words}: {kept.starts.full or found.order}"
     others = [name for name in found.turns if name not in kept.queues]
     return (
         f"{kept.words}; {listed(others)} {'takes' if len(others) == 1 else 'take'} turns with it, so that is not proven"
@@ -134,7 +134,9 @@ def _want_next(found: Unblock, reading: Reading) -> str:
     if not own:
         return who_wants(found.turns, reading, " the next free servers")
     others = [name for name in found.turns if name != group_title(found.head)]
-    return f"only servers that {whose_limit(own[0])} counts help it, and {who_wants(others, reading, ' them, too')}"
+    return (
+        f"only servers that {whose_limit(own[0])} counts can start it, and {who_wants(others, reading, ' them, too')}"
+    )
 
 
 def _refused_holders(refused: Sequence[Candidate]) -> Iterator[str]:
@@ -221,7 +223,8 @@ def unblock_of(row: QueuedStatement, reading: Reading) -> Unblock | None:
 def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     commands = ending(head.statement, reading).commands
     shortages = head.shortages
-    doubt = _may_be_gone(reading) or head.not_known
+    recent = head.not_known if head.not_known is not None and head.not_known.is_recent else None
+    doubt = _may_be_gone(reading) or (head.not_known if recent is None else None)
     if not shortages or (doubt is not None and doubt is not head.not_known):
         nobody = Unblock(head, (), 0, commands, why_none_named(head), doubt=doubt)
         return nobody if doubt is None else replace(nobody, sentence=sentence(nobody, 0, reading))
@@ -248,7 +251,8 @@ def _unblock(head: QueueHead, reading: Reading, counts: Counted) -> Unblock:
     turns = take_turns(head, freed, reading, counts)
     whole = Unblock(
         head, found, needed, commands, "", soon, blocked, by_itself, rivals, turns,
-        who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading), itself, unknown,
+        who_is_first(head, turns or rivals, reading), first_may_want_more(head, reading) or str(recent or ""), itself,
+        unknown,
         too_large(head, rivals, freed, reading, counts), starts_within=_starts_within(head, reading),
         too_few=too_few(blocked, head, reading), doubt=doubt,
     )  # fmt: skip

@@ -12,14 +12,13 @@ from types import MappingProxyType
 from typing import cast
 
 from presman.analysis.alerts import queue_alerts
-from presman.analysis.alerts.rule_book import RULE_BOOK, aged, dated, silent_views
-from presman.analysis.alerts.unchecked import as_unchecked
+from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views
 from presman.analysis.caches import once
 from presman.analysis.facts.plan_book import OTHER_GROUPS
 from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
 from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
-from presman.analysis.readings.reading import Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
+from presman.analysis.readings.reading import AGE, Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
@@ -47,7 +46,7 @@ _KEYS: Mapping[Verdict, str] = MappingProxyType(
 
 
 def groups_held_off(reading: Reading) -> list[Alert]:
-    """Return alerts about groups that get less than their due, nothing at all, or are held by a limit."""
+    """Return alerts about groups that are below their entitlement, nothing at all, or are held by a limit."""
     held_off = [row for row in reading.cluster_groups() if row.verdict in _KEYS]
     return [_group(reading.judged(row), row.verdict) for row in held_off]
 
@@ -75,7 +74,7 @@ def _words(group: GroupReading) -> str:
     words, cpus = str(group.verdict.value), f"{number(group.used)} of {number(most)} CPUs"
     if group.verdict is Verdict.SHORT:
         used, due = group.used or 0.0, min(group.wanted or 0.0, group.entitled or 0.0)
-        words = f"gets {'a little ' if lacks_little(used, due) else ''}less than its due"
+        words = f"is {'a little ' if lacks_little(used, due) else ''}below its entitlement"
     return f"{words}, {cpus}"
 
 
@@ -92,7 +91,7 @@ def cpu_without_plan(reading: Reading) -> list[Alert]:
             or used < FULL * each.num_cpus
         ):
             continue
-        short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan divides them"
+        short = f"{number(used)} of {number(each.num_cpus)} CPUs used{_where(each, reading)}, no plan{AGE} divides them"
         text = f"CPU: {short}: sessions that ask for most get most"
         found.append(Alert("warn", "▲", text, short, "cpu_without_plan", _subject(each, reading)))
     return found
@@ -104,7 +103,7 @@ def is_plan_unknown(instance: InstanceReading, reading: Reading) -> bool:
 
 
 def _undivided(reading: Reading) -> list[GroupReading]:
-    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is due and has no other group in its plan."""
+    """Return OTHER_GROUPS of each pluggable database that uses all CPU it is entitled to and has no other group."""
     groups = [row for row in reading.cluster_groups() if row.in_plan and row.container]
     named = Counter(row.con_id for row in groups)
     alone = (row for row in groups if row.name == OTHER_GROUPS and named[row.con_id] == 1 and not row.doubt)
@@ -118,7 +117,8 @@ def _containers_without_plan(reading: Reading) -> list[Alert]:
     if not rows:
         return []
     names, one = listed([row.container for row in rows]), len(rows) == 1
-    short = f"no plan divides CPU inside {names}, which use{'s' * one} all {'it is' if one else 'they are'} due"
+    use = f"use{'s' * one} all {'it is' if one else 'they are'} entitled to"
+    short = f"no plan{AGE} divides CPU inside {names}, which {use}"
     waited = number(sum(row.waiting or 0.0 for row in rows))
     text = f"CPU: {short}: sessions wait for {waited} more, and all sessions share equally"
     return [Alert("note", "○", text, short, "cpu_without_plan", names)]
@@ -194,7 +194,7 @@ def quiesced(reading: Reading) -> list[Alert]:
     short = f"the database is {state}{f' by {who}' * bool(who)}{waits}"
     whom = "them" if found.waiting else "other users"
     text = f"The database is {state}{by}{waits}{first}: ALTER SYSTEM UNQUIESCE lets {whom} in"
-    return [aged(Alert("bad", "✕", text, short, "quiesced"), _quiesce_age(found, reading))]
+    return [Alert("bad", "✕", text, short, "quiesced", age=_quiesce_age(found, reading))]
 
 
 def _quiesce_age(found: Quiesce, reading: Reading) -> float:
@@ -227,7 +227,9 @@ def _pool(group: GroupReading) -> Alert:
     near = pool.near_timeout
     glyph = "✕" if near else "▲"
     amount = None if near else pool.longest  # close to the timeout it is bad whatever the threshold
-    return Alert("bad" if near else "warn", glyph, f"{short}{work}; {end}", short, "session_pool", group.title, amount)
+    return Alert(
+        "bad" if near else "warn", glyph, f"{short}{AGE}{work}; {end}", short, "session_pool", group.title, amount
+    )
 
 
 def io_limits(reading: Reading) -> list[Alert]:
@@ -272,9 +274,9 @@ def instances_gone(reading: Reading) -> list[Alert]:
         if (last := seen.get(inst_id)) is not None:
             ago = duration((reading.at - last.last_seen).total_seconds())
             short = f"{instance_name(inst_id, last.instance_name)} is gone, last seen {ago} ago"
-            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are away with it"]
+            at, away = f", at {clock(last.last_seen)}", ["its CPUs and parallel servers are gone with it"]
         if held[inst_id]:
-            away.append(f"{counted(held[inst_id], 'server')} elsewhere still held for what it ran")
+            away.append(f"{counted(held[inst_id], 'server')} still held on other instances for its statements")
         text = f"I{short[1:]}{at}: {'; '.join(away)}"
         found.append(Alert("warn", "▲", text, short, "instance_gone", str(inst_id)))
     return found
@@ -286,7 +288,7 @@ def instances_started(reading: Reading) -> list[Alert]:
     for each in reading.header.instances:
         if each.started is not None and each.uptime is not None and each.uptime < STARTED_LATELY:
             short = f"{instance_name(each.inst_id, each.name)} was started {duration(each.uptime)} ago"
-            text = f"I{short[1:]}, at {clock(each.started)}: what it counts since startup begins there"
+            text = f"I{short[1:]}, at {clock(each.started)}: its counters since startup begin there"
             found.append(Alert("note", "┆", text, short, "instance_started", str(each.inst_id)))
     return found
 
@@ -346,13 +348,13 @@ def by_rules(reading: Reading) -> list[Alert]:
 
 @once
 def _found(reading: Reading) -> tuple[Alert, ...]:
-    kept = (as_unchecked(each, reading) for each in reading.unchecked)
+    kept = (each.shown(reading.at) for each in reading.unchecked)
     return (*(dated(each, reading) for each in found_now(reading)), *kept)
 
 
 @once
 def found_now(reading: Reading) -> tuple[Alert, ...]:
-    """Return the findings of the rules, without their age and without those that only earlier polls could make."""
+    """Return the findings of the rules, without those that only earlier polls could make."""
     return tuple(alert for rule in RULES for alert in rule(reading))
 
 
@@ -413,7 +415,7 @@ def all_clear(reading: Reading) -> list[Alert]:
         text, short = absent.capitalize() + where, ", ".join(f"no {name}" for name in names).capitalize() + where
         brief = short
     between = (f"{brief} (by {views})", f"{short} (by {counted(len(views_read), 'view')})")
-    return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, between=between)]
+    return [Alert("note" if busy else "good", "▬" if busy else "●", f"{text} (by {views}).", short, others=between)]
 
 
 def _unchecked(reading: Reading) -> set[str]:

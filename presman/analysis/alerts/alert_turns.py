@@ -11,7 +11,6 @@ from msgspec import Struct
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import QUIET, mark_of, marked, sees_all
 from presman.analysis.alerts.rule_book import lull_of
-from presman.analysis.alerts.unchecked import is_unchecked
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
 from presman.base.formats import spelled
 
@@ -113,7 +112,7 @@ class AlertTurns:
             course = self._courses.setdefault(mark, Turning(at, at, lull=lull_of(marked(mark)[0])))
             rank = _STATES.index(now[mark].state) if mark in now else 0
             if rank >= course.reported or whole:
-                is_new = mark in now and not (course.text and is_unchecked(now[mark]))
+                is_new = mark in now and not (course.text and now[mark].silent)
                 course.text = now[mark].text if is_new else course.text
                 change = course.turn(rank, at)
                 change = self._first if change == BEGAN else change

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings, setting_for
 from presman.analysis.alerts.rule_book import RULE_BOOK, asked, dated, lull_of
-from presman.analysis.alerts.unchecked import as_unchecked, is_unchecked, unchecked
+from presman.analysis.alerts.unchecked import unchecked
 from presman.analysis.readings.reading import Alert, Reading, Severity, UncheckedAlert
 from presman.base.errors import nearest
 from presman.base.formats import duration
@@ -65,7 +65,7 @@ def judged(
     at = reading.at.timestamp()
     answers = asked(reading, settings)
     found = [*by_rules(reading), *(dated(alert, reading) for answer in answers for alert in answer.alerts)]
-    found += [as_unchecked(each, reading) for each in kept]
+    found += [each.shown(reading.at) for each in kept]
     marks: dict[str, Mark] = {}
     shown: list[Alert] = []
     for alert in found:
@@ -140,7 +140,7 @@ def _lasting(alert: Alert, setting: AlertSetting, mark: Mark, at: float) -> Aler
     if since >= hold:
         return _as(alert, "warn")
     note = f" (for {duration(since)}; an alert after {duration(hold)})"
-    return _as(alert._replace(text=alert.text + note, short=alert.short + note), "note")
+    return _as(alert._replace(words=alert.words + note, brief=alert.brief + note), "note")
 
 
 def groupless(settings: AlertSettings, reading: Reading) -> dict[AlertSetting, str]:
@@ -243,6 +243,11 @@ class AlertChanges:
         """Whether the next alerts are not reported."""
         self.reported: dict[str, ReportedAlert] = dict(reported or {})
 
+    def of(self, alerts: Iterable[Alert], reading: Reading) -> list[AlertChange]:
+        """Take the alerts of the next reading. Those that exist at first are complete only once there are rates."""
+        whole = sees_all(reading)
+        return [] if self.is_silent and not whole else self.take(alerts, reading.at.timestamp(), whole=whole)
+
     def take(self, alerts: Iterable[Alert], at: float, *, whole: bool = True) -> list[AlertChange]:
         """Take the alerts of the next check and return the changes, worst first.
 
@@ -266,8 +271,8 @@ class AlertChanges:
         since = at if before is None else before.since
         worse = before is not None and before.state == "warn" and alert.state == "bad"
         state = "bad" if before is not None and before.state == "bad" else alert.state
-        is_old = before is not None and is_unchecked(alert)  # its end is told with the words of when it was seen
-        self.reported[mark] = ReportedAlert(state, since, at, before.text if before and is_old else alert.text)
+        # The end of one that cannot be checked is told with the words of when it was seen.
+        self.reported[mark] = ReportedAlert(state, since, at, before.text if before and alert.silent else alert.text)
         if before is not None and before.state != UNREPORTED and not worse:
             return None
         return AlertChange("worse" if worse else "began", alert.key, alert.subject, alert.state, alert.text, since, at)

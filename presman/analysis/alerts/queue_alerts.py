@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis import totals
-from presman.analysis.alerts.rule_book import aged
 from presman.analysis.goals import share
 from presman.analysis.parallel.counted_servers import why_not_counted
-from presman.analysis.readings.reading import Alert, Reading, Severity
+from presman.analysis.readings.reading import AGE, AGO, Alert, Reading, Severity
 from presman.analysis.readings.statement_readings import (
     QueuedStatement,
     QueueHead,
+    RunningStatement,
     downgrade_in_words,
     group_title,
     is_downgrade,
     urgency,
 )
-from presman.base.formats import ago, as_of, counted, duration, percent, spelled
+from presman.base.formats import counted, duration, percent, spelled
 
 IDLE = "○"
 """The glyph of idle holders."""
@@ -43,10 +43,10 @@ def counted_only(reading: Reading) -> list[Alert]:
     return found
 
 
-def head_sentence(head: QueueHead, first: str = "") -> str:
-    """Return why a queue waits, with the group and the statement; `first` comes before that."""
+def head_sentence(head: QueueHead, first: str = "", age: str = "") -> str:
+    """Return why a queue waits, with the group and the statement; `first` comes before that, its `age` after it."""
     who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
-    return f"{_group_of(head)}: {first}head {who} {head.sentence}"
+    return f"{_group_of(head)}: {first}head {who}{age} {head.sentence}"
 
 
 def _group_of(head: QueueHead) -> str:
@@ -54,21 +54,27 @@ def _group_of(head: QueueHead) -> str:
 
 
 def _head(head: QueueHead, reading: Reading) -> Alert:
+    """Return the alert about one queue: which statement is first is as old as the list, servers and counts are not.
+
+    How long it has waited is of now, if V$RSRC_SESSION_INFO answers.
+    """
     listed = sum((each.con_id, each.group) == (head.con_id, head.group) for each in reading.queue)
     name = _group_of(head)
     queued = reading.queued_by_group().get(name, listed)
-    waited = "" if head.statement.waited is None else f" head {duration(head.statement.waited)},"
+    age = reading.age_of("V$SESSION") or 0.0
+    old, first = (AGE, f" head{AGE},") if age else ("", "")
+    then = old if reading.age_of("V$RSRC_SESSION_INFO") else ""
+    waited = f" head{'' if then else old} {duration(head.statement.waited)}{then},"
+    waited = first if head.statement.waited is None else waited
     short = f"{name}: {queued} queued,{waited} {head.why}"
-    between = (f"{name}: {queued} queued, {head.why}", f"{name}: {head.why}")
+    between = (f"{name}: {queued} queued,{first} {head.why}", f"{name}:{first} {head.why}")
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
-    waits = f"{listed} wait, the first {duration(amount)}, {spelled(head.queue_waited)} added up; "
-    waits = f"1 waits {spelled(head.queue_waited)}; " if listed == 1 else waits
-    age = reading.age_of("V$SESSION") or 0.0
-    listed_at = f"{ago(age)}, " if age else ""  # before the figures of other views, which are of now
-    text = head_sentence(head, listed_at + (waits if head.is_critical and not head.never_starts else ""))
-    alert = Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between)
-    return aged(alert, age)
+    waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} added up{then}; "
+    waits = f"{listed} wait{'' if then else old}, {waits}"
+    waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 else waits
+    text = head_sentence(head, waits if head.is_critical and not head.never_starts else "", old)
+    return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between, age)
 
 
 class _TimeoutWording(NamedTuple):
@@ -116,13 +122,28 @@ def idle_holders(reading: Reading) -> list[Alert]:
     idle = [statement for statement in reading.running if statement.idle is not None]
     if not idle:
         return []
-    held = sum(statement.servers for statement in idle)
-    who = _first_three([f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}, idle {s.idle_time})" for s in idle])
+    held, (by_list, by_servers) = sum(statement.servers for statement in idle), _where_old(reading)
+    who = _first_three([_idle_in_words(each, AGO if by_list else "") for each in idle])
     longest = max(statement.idle or 0.0 for statement in idle)
-    short = f"{counted(len(idle), 'idle holder')} keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
+    keep = f"keep{'s' * (len(idle) == 1)} {counted(held, 'server')}"
+    short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"
     doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")
     text = "; ".join(filter(None, (f"{short}: {who}", doubt)))
     return [Alert("warn", IDLE, text, short, "idle_holder", amount=longest)]
+
+
+def _idle_in_words(each: RunningStatement, ago: str) -> str:
+    time = f"{duration(each.idle)}{ago}" if each.idle_known else "an unknown time"
+    return f"{each.user} {each.inst_id}:{each.sid},{each.serial} ({each.servers}, idle {time})"
+
+
+def _where_old(reading: Reading) -> tuple[str, str]:
+    """Return where the age of an alert about holders stands: after what V$SESSION shows, after what V$PX_SESSION does.
+
+    If neither answers, all is old.
+    """
+    ages = [reading.age_of(view) for view in ("V$SESSION", "V$PX_SESSION")]
+    return ("", "") if all(ages) else (AGE if ages[0] else "", AGE if ages[1] else "")
 
 
 def _first_three(statements: Sequence[str]) -> str:
@@ -134,24 +155,24 @@ def blocked_holders(reading: Reading) -> list[Alert]:
     blocked = [statement for statement in reading.running if statement.blocker]
     if not blocked:
         return []
-    held = sum(statement.servers for statement in blocked)
-    waits = ((s, session_words(s.blocker, reading) or s.blocker) for s in blocked)
+    held, (by_list, by_servers) = sum(statement.servers for statement in blocked), _where_old(reading)
+    waits = ((s, session_words(s.blocker, reading, AGO if by_list else "") or s.blocker) for s in blocked)
     who = _first_three(
         [f"{s.user} {s.inst_id}:{s.sid},{s.serial} ({s.servers}) waits for {blocker}" for s, blocker in waits]
     )
-    short = f"{counted(held, 'server')} held by blocked statements"
+    short = f"{counted(held, 'server')}{by_servers} held by blocked statements{by_list}"
     text = f"{short}: {who}"
     return [Alert("warn", "▲", text, short, "blocked_holder", amount=held)]
 
 
-def session_words(blocker: str, reading: Reading) -> str:
-    """Return a blocking session in words, "" if it is not visible."""
+def session_words(blocker: str, reading: Reading, ago: str = "") -> str:
+    """Return a blocking session in words, "" if it is not visible; how long it is idle is of so long `ago`."""
     found = next((each for each in reading.sessions if f"{each.inst_id}:{each.sid}" == blocker), None)
     if found is None:
         return ""
     if found.status != "INACTIVE" or found.last_call is None:
         return found.who
-    return f"{found.who}, idle {as_of(duration(found.last_call), reading.age_of('V$SESSION'))}"
+    return f"{found.who}, idle {duration(found.last_call)}{ago}"
 
 
 def downgraded(reading: Reading) -> list[Alert]:

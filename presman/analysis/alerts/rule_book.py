@@ -12,7 +12,7 @@ from presman.analysis.alerts.alert_settings import AlertSetting, AlertSettings
 from presman.analysis.latency.histograms import histogram_of, latency_percentile
 from presman.analysis.readings.reading import Alert, Reading, UnavailableView
 from presman.analysis.view_availability import listed
-from presman.base.formats import AS_OF, ago, counted, microseconds
+from presman.base.formats import counted, microseconds
 
 
 class Asked(NamedTuple):
@@ -179,19 +179,7 @@ def dated(alert: Alert, reading: Reading) -> Alert:
     what = RULE_BOOK[alert.key].rests_on
     views = () if what in _NEVER_OLDER else views_of(what)
     ages = (reading.age_of(view) or 0.0 for view in views if view not in _SELDOM_CHANGED)
-    return aged(alert, max(ages, default=0.0))
-
-
-def aged(alert: Alert, age: float) -> Alert:
-    """Return an alert with an age, 0 for that of the poll. A sentence that has one already does not get it again."""
-    if not age:
-        return alert
-    old = f" ({ago(age)})"
-    return alert._replace(
-        text=alert.text + old * (AS_OF not in alert.text),
-        short=alert.short + old,
-        between=tuple(text + old for text in alert.between),
-    )
+    return alert._replace(age=max(ages, default=alert.age))
 
 
 class AlertRule(NamedTuple):
@@ -235,7 +223,7 @@ _RULES = (
               "a note if it then starts (PQ_TIMEOUT_ACTION RUN)", "group", rests_on="timeouts"),
     AlertRule("goal_missed", "warning", "too few statements started in time in the last half hour (goal in config.ini)",
               "group", "%", "percent of the statements that did not start in time"),
-    AlertRule("cpu_starved", "critical", "a group gets less CPU than it is due",
+    AlertRule("cpu_starved", "critical", "a group gets less CPU than it is entitled to",
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
     AlertRule("cpu_zero_share", "critical", "a group gets no share of the CPU while others run",
               "group", "%", "percent of its CPU demand that waits", rests_on="starved group"),
@@ -248,7 +236,7 @@ _RULES = (
     AlertRule("quiesced", "critical", "the database is quiesced, or being quiesced: only SYS and SYSTEM get in",
               rests_on="quiesce"),
     AlertRule("cpu_without_plan", "warning", "all CPUs are in use and no plan divides them; a note for "
-              "containers without a plan that use all they are due", "instance",
+              "containers without a plan that use all they are entitled to", "instance",
               rests_on="CPU"),
     AlertRule("host_shared", "warning", "the host is full, and other processes use part of it", "instance",
               rests_on="host"),
@@ -270,7 +258,7 @@ _RULES = (
     AlertRule("no_plan", "warning", "no resource plan is in force", "", answer=_no_plan, rests_on="plan"),
     AlertRule("queue_length", "warning", "many parallel statements are queued",
               "group", "", "statements queued", answer=_queue_length, rests_on="queue counts"),
-    AlertRule("throttled", "warning", "a group waits for CPU, even if it gets its due",
+    AlertRule("throttled", "warning", "a group waits for CPU, even if it gets what it is entitled to",
               "group", "%", "percent of its CPU demand that waits", answer=_throttled, rests_on="starved group"),
     AlertRule("servers_used", "warning", "most parallel servers are in use",
               "", "%", "percent of PARALLEL_MAX_SERVERS in use", answer=_servers_used, rests_on="servers"),

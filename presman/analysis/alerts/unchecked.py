@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views, views_of
+from presman.analysis.alerts.rule_book import RULE_BOOK, dated, silent_views
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.view_availability import TWO_POLLS
-from presman.base.formats import AS_OF, undated
 
 _RANK = {"bad": 2, "warn": 1}
 
@@ -37,31 +36,15 @@ def unchecked(
     return tuple(still)
 
 
-def as_unchecked(each: UncheckedAlert, reading: Reading) -> Alert:
-    """Return an alert that cannot be checked, with its age in every sentence."""
-    alert, age = each.alert, f" ({each.as_of(reading.at)})"
-    return alert._replace(
-        text=alert.text.removesuffix(".") + each.why(reading.at),
-        short=alert.short + age,
-        between=tuple(text + age for text in alert.between),
-    )
-
-
-def is_unchecked(alert: Alert) -> bool:
-    """Whether an alert has its age in it, because it cannot be checked."""
-    return f" ({AS_OF}" in alert.text
-
-
 def _as_answered(alert: Alert, before: Reading) -> UncheckedAlert:
-    """Return an alert as of the oldest answer from which it was found, without ages in its words."""
-    at = before.at
-    if AS_OF in dated(alert, before).short:
-        ages = (before.age_of(view) or 0.0 for view in views_of(RULE_BOOK[alert.key].rests_on))
-        at -= timedelta(seconds=max(ages, default=0.0))
-    found = alert._replace(
-        text=undated(alert.text), short=undated(alert.short), between=tuple(map(undated, alert.between))
-    )
-    return UncheckedAlert(found, at, ())
+    """Return an alert as of the oldest answer from which it was found, without its age.
+
+    The sentence about a queue has figures of several views, each with an age: beside older ones it would be wrong.
+    """
+    found, age = alert.bare(), dated(alert, before).age
+    if before.late and alert.key == "queue_waits":
+        found = found._replace(words=found.brief)
+    return UncheckedAlert(found, before.at - timedelta(seconds=age), ())
 
 
 def _mark(alert: Alert) -> tuple[str, str]:

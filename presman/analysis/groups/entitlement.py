@@ -25,10 +25,10 @@ AT_LIMIT = 0.95
 
 SLACK_CPUS = 0.25
 SLACK = 0.15
-"""How much less than its due a group may get without a verdict, in CPUs and as a fraction of its due."""
+"""How far below its entitlement a group may be without a verdict, in CPUs and as a fraction of its due."""
 
 NEAR = 2
-"""Up to this multiple of the slack, a group gets a little less than its due; only beyond it is starved."""
+"""Up to this multiple of the slack, a group is a little below its entitlement; only beyond it is starved."""
 
 DIVIDED = 0.75
 """Fraction of the capacity from which the CPUs that groups used are taken as all there were while sessions wait: in
@@ -89,7 +89,7 @@ class Load(NamedTuple):
 
 
 def slack(due: float) -> float:
-    """Return how many CPUs less than its due a group may get without a verdict."""
+    """Return how many CPUs below its entitlement a group may be without a verdict."""
     return max(SLACK_CPUS, SLACK * due)
 
 
@@ -215,7 +215,7 @@ def verdict(key: Key, found: Frame, full: bool) -> Verdict:
     """Return what happens to a group's CPU. `full` is `found.full`, computed once for all groups.
 
     Only Resource Manager's own waits count as waiting. The order is that of the remedies: a limit explains a wait even
-    on an idle host; then less than its due, if others of this database have the rest; then plain contention.
+    on an idle host; then below its entitlement, if others of this database have the rest; then plain contention.
     """
     if found.cpu_managed == "OFF":
         return Verdict.NOT_MANAGED
@@ -257,7 +257,7 @@ def _throttled(key: Key, load: Load, found: Frame, full: bool) -> Verdict:
 def _contended(load: Load, claim: float, is_caged: bool) -> Verdict:
     """Return the verdict for a group that lacks nothing of its due.
 
-    Sessions that were not there all the time make less due: whether the group got its share meanwhile is not known.
+    Sessions that were not there all the time make less due: whether the group got what it was entitled to is not known.
     """
     due = load.due(claim)
     if min(load.wanted, claim) - load.used > slack(due):
@@ -271,7 +271,7 @@ def _at(used: float, limit: float) -> Verdict:
 
 
 def _elsewhere(load: Load, found: Frame) -> Verdict | None:
-    """Return why a group gets less than its due although no other has the rest, None if others may have it."""
+    """Return why a group is below its entitlement although no other has the rest, None if others may have it."""
     if not found.divided:
         return Verdict.HOST if found.host is Host.FULL else Verdict.NOT_EXHAUSTED
     return Verdict.NOT_EXHAUSTED if load.exhausted is not None and load.exhausted < NOT_EXHAUSTED else None

@@ -13,7 +13,7 @@ from presman.base.formats import counted, duration, listed
 from presman.base.sums import sum_of_known
 
 _OUTSIDE = frozenset({Verdict.HOST, Verdict.NOT_EXHAUSTED})
-"""Verdicts of groups that get less than their due although no other group of this database has the rest."""
+"""Verdicts of groups that are below their entitlement although no other group of this database has the rest."""
 
 _JUDGED = frozenset(
     {
@@ -75,7 +75,7 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             return "; ".join(part for part in (_capped(group), host, minute) if part)
         case Verdict.STARVED:
             due = min(wanted, group.entitled or 0.0)
-            return f"{_due(group)}, gets {max(0.0, due - used):.1f} less than its due: the plan is not met"
+            return f"{_due(group)}, gets {max(0.0, due - used):.1f} less: the plan is not met"
         case Verdict.SHORT:
             short = _short(group, used, min(wanted, group.entitled or 0.0))
             return "; ".join(part for part in (short, minute) if part)
@@ -90,7 +90,9 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
         case Verdict.CONTENDED:
             return "; ".join(part for part in (_entitlement_words(group), _left(group, host_busy), minute) if part)
         case Verdict.PARTLY:
-            unknown = "not all its sessions were there all the time, so whether it got its share is not known"
+            unknown = (
+                "not all its sessions were there all the time, so whether it got what it is entitled to is not known"
+            )
             return "; ".join(part for part in (_entitlement_words(group), unknown, minute) if part)
         case Verdict.CAGED:
             tail = f", while {host}" if host else ", while the host has CPUs to spare"
@@ -113,13 +115,13 @@ def _due(group: Judged) -> str:
 
 
 def _short(group: Judged, used: float, due: float) -> str:
-    """Return how much less than its due a group gets, if that is little or not all CPUs were used."""
+    """Return how far below its entitlement a group is, if that is little or not all CPUs were used."""
     missing = max(0.0, due - used)
     if lacks_little(used, due):
-        return f"{_due(group)}, gets a little less than its due ({missing:.1f} CPUs): the plan is nearly met"
+        return f"{_due(group)}, is a little below its entitlement ({missing:.1f} CPUs): the plan is nearly met"
     free = _free(group)
     tail = f", while the groups left {free:.1f} CPUs unused" if free else ""
-    return f"{_due(group)}, gets {missing:.1f} less than its due{tail}"
+    return f"{_due(group)}, gets {missing:.1f} less{tail}"
 
 
 def _unused(group: Judged) -> str:
@@ -166,7 +168,7 @@ def _capped(group: Judged) -> str:
         most = f"at most {group.limit:.1f} CPUs for it"
         return f"a limit it shares with others ({most}) is {'nearly ' * near}reached{tail}"
     percent = 100 * group.limit / group.capacity if group.capacity else 0.0
-    limit = f"its limit of {group.limit:.1f} CPUs ({percent:.0f} %)"
+    limit = f"its limit of {group.limit:.1f} ({percent:.0f} % of {group.capacity:.0f})"
     return f"near {limit}{tail}" if near else f"{limit} caps it{tail}"
 
 
@@ -175,10 +177,10 @@ class Conformance(Struct, frozen=True):
 
     `due` is the sum, over the groups that want CPU, of the lesser of what each wants and what it is entitled to now.
     `missing` is what starved groups get less than that. `score` is 100 x (1 - missing / due): exactly 100 while no
-    group is starved, however many are throttled; None if no due is known. `near` means that a group gets less than its
-    due without being starved, `outside` that one does although no group has the rest, `shareless` that the plan leaves
-    some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known whether they get
-    their due.
+    group is starved, however many are throttled; None if no entitlement is known. `near` means that a group is below
+    its entitlement without being starved, `outside` that one is although no group has the rest, `shareless` that the
+    plan leaves some groups nothing. `sentence` is this in words. `unjudged` are groups for which it is not known
+    whether they get what they are entitled to.
     """
 
     inst_id: int
@@ -287,9 +289,9 @@ def _due_and_missing(rows: Iterable[GroupReading]) -> tuple[float, float]:
 
 
 def _lacking(near: Sequence[str], outside: Sequence[str]) -> str:
-    """Return which groups get less than their due without being starved: those in `near`, else those in `outside`."""
+    """Return which groups are below their entitlement but not starved: those in `near`, else those in `outside`."""
     who = _listed(near or outside)
-    gets = f"{who} gets less than its due" if len(near or outside) == 1 else f"{who} get less than their due"
+    gets = f"{who} is below its entitlement" if len(near or outside) == 1 else f"{who} are below their entitlement"
     return f"The plan is nearly met: {gets}." if near else f"{gets}, and no other group has what is missing."
 
 
@@ -301,10 +303,11 @@ def _kept(instance: InstanceReading, score: float | None, missing: float, sharel
     if missing <= 0 and shareless:
         return f"The plan is met, but it gives some groups nothing.{but}"
     if missing <= 0 and but:
-        return f"As far as presman can see, the plan is met: the other groups that want CPU get their due.{but}"
+        others = "the other groups that want CPU get what they are entitled to"
+        return f"As far as presman can see, the plan is met: {others}.{but}"
     if missing <= 0:
-        return f"The plan is met: every group that wants CPU gets its due{by}."
-    return f"The plan is {score:.0f} % met: groups get {missing:.1f} CPUs less than their due.{but}"
+        return f"The plan is met: every group that wants CPU gets what it is entitled to{by}."
+    return f"The plan is {score:.0f} % met: groups are {missing:.1f} CPUs below entitlement.{but}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -114,11 +114,11 @@ def _short_of_servers(wants: Servers, dop: int | None, state: QueueState) -> tup
     if not known and not by_system:
         return Cause.UNKNOWN, None, "; ".join([_want(wants, dop), *uncounted, *map(str, state.not_known)])
     figures = [*map(str, known), *([system.used] if by_system else [])]
-    left = {LIMITS[not each.group]: each.free for each in known}
+    left = {LIMITS[not each.group]: each.free for each in known if each.limit_age is None}
     left |= {LIMITS[2]: system.free} if system.free is not None and by_system else {}
     not_known = [*uncounted, *map(str, state.not_known)]
-    sentence = "; ".join([_want(wants, dop), *figures, _short(wants, left), *not_known])
-    short = wants.high - min(left.values()) if wants.low == wants.high and not not_known else None
+    sentence = "; ".join([_want(wants, dop), *figures, *([_short(wants, left)] if left else []), *not_known])
+    short = wants.high - min(left.values()) if left and wants.low == wants.high and not not_known else None
     cause = Cause.SYSTEM if not known else Cause.GROUP if known[0].group else Cause.CONTAINER
     return cause, short, sentence
 
@@ -177,7 +177,7 @@ def _fitting(start: str, state: QueueState) -> tuple[Cause, int | None, str]:
     if state.passed_over:
         return Cause.UNEXPLAINED, None, f"{start}, as they were at the poll before: {_ELSEWHERE}"
     if state.containers:
-        last = f", then the plan between it and {', '.join(state.rivals)}" if state.rivals else ""
+        last = f", then the plan chooses between it and {', '.join(state.rivals)}" if state.rivals else ""
         others = ", ".join(state.containers)
         return Cause.NOT_CHOSEN, 0, f"{start}; the CDB plan chooses between its container and {others}{last}"
     if state.rivals:
@@ -201,8 +201,8 @@ def _never(wants: Servers, state: QueueState) -> str:
     """Return the limit that is too small for the statement even when nothing is in use, "" if none is."""
     for limit in state.limits:
         if wants.low > limit.allowed:
-            held = as_of(f"{limit.held} held", limit.age)
-            return f"more than the {limit.allowed} that {limit.owner} is allowed{limit.part}, {held}"
+            held, most = as_of(f"{limit.held} held", limit.age), f"that {limit.owner} is allowed"
+            return f"more than the {limit.allowed} {as_of(most, limit.limit_age)}{limit.part}, {held}"
     system = state.system
     if system.target is not None and wants.low > system.target:
         rest = (

@@ -25,8 +25,11 @@ from presman.analysis.parallel.server_pools import (
     ServerLimit,
     allowed,
     budget_of,
+    container_limit_age,
     counts_servers,
+    group_limit_age,
     is_target_known,
+    limit_by_metric,
     old_limit,
     pools,
     together,
@@ -85,20 +88,22 @@ class Queues(NamedTuple):
     def limits(self, key: Key, inst_id: int) -> Iterator[ServerLimit]:
         """Yield the limits on a group's statements by the plan of an instance, the limit of its container first."""
         con_id, whole = key[0], self.budgets[ROOT].target
-        container = self.budgets.get(con_id) if con_id > 2 else None
+        container, age = self.budgets.get(con_id) if con_id > 2 else None, None
         if container is not None and container.target is not None:
             name, held = self.facts.system.container_name(con_id), container.in_use
             unread = view_of(self.facts.snapshot, RsrcPdb) if held is None else ""
             if held is None:
                 held = sum(row.px_servers or 0 for (of, _), row in self.groups.items() if of == con_id)
-            yield ServerLimit(name, held, container.target, con_id=con_id, uncounted=unread, age=container.age)
+            age = container_limit_age(con_id, self.facts, self.budgets)
+            yield ServerLimit(name, held, container.target, "", con_id, "", unread, container.age, age)
             whole = container.target
         group = self.groups.get(key)
         limit, percent = allowed(key, self.facts, self.budgets, inst_id)
         if group is not None and limit is not None:
             part = "" if whole is None or percent is None else f" ({percent} % of {whole})"
             uncounted = view_of(self.facts.snapshot, ConsumerGroup) if not group.is_counted else ""
-            yield ServerLimit(group.name, group.px_servers or 0, limit, part, con_id, group.name, uncounted)
+            own, held = group_limit_age(key, self.facts, inst_id), group.px_servers or 0
+            yield ServerLimit(group.name, held, limit, part, con_id, group.name, uncounted, limit_age=own or age)
 
     def state(self, head: QueuedStatement, placed: Placement) -> QueueState:
         """Return the budget, limits and competitors of a head."""
@@ -128,7 +133,7 @@ class Queues(NamedTuple):
             yield NotKnown(f"how many servers {self.facts.system.container_name(con_id)} may hold", parameters)
         if view := why_limit_unknown(key, self.facts, inst_id):
             yield NotKnown(f"how many servers {group} may hold", view)
-        elif old := old_limit(key, self.facts, inst_id):
+        elif old := old_limit(key, self.facts, inst_id) or limit_by_metric(key, self.facts, self.budgets, inst_id):
             yield old
 
     def as_large(self, head: QueuedStatement, tightest: ServerLimit | None) -> bool:
@@ -217,7 +222,7 @@ def _held_now(limit: ServerLimit | None, group: GroupReading | None) -> int | No
 
 
 def _while_gone(inst_ids: Sequence[int]) -> str:
-    return f"that is so while {instances_are(inst_ids)} gone" if inst_ids else ""
+    return f"this lasts while {instances_are(inst_ids)} gone" if inst_ids else ""
 
 
 def _is_passed_over(queues: Queues, head: QueuedStatement, state: QueueState) -> bool:

@@ -14,8 +14,9 @@ from presman.analysis.view_availability import unavailable, view_of
 from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added
-from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, RsrcPlan
-from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
+from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
+from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
+from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
 
@@ -55,7 +56,7 @@ class ServerLimit(NamedTuple):
 
     `con_id` is the container's; `group` is "" for a container as a whole. `uncounted` names the view that shows which
     of the held servers the limit counts, if that view has no values: the limit may count none of them. `age` is how old
-    the number held is, None if it is of the poll.
+    the number held is, `limit_age` how old the limit is, None if it is of the poll or proves as much.
     """
 
     owner: str
@@ -66,6 +67,7 @@ class ServerLimit(NamedTuple):
     group: str = ""
     uncounted: str = ""
     age: float | None = None
+    limit_age: float | None = None
 
     @property
     def free(self) -> int:
@@ -74,9 +76,10 @@ class ServerLimit(NamedTuple):
 
     def __str__(self) -> str:
         if self.uncounted:
-            limit = f"the limit of {self.owner}, {self.allowed}{self.part},"
+            limit = f"the limit of {self.owner}, {as_of(str(self.allowed), self.limit_age)}{self.part},"
             return f"which of the {counted(self.held, 'server')} held {limit} counts is not known ({self.uncounted})"
-        return as_of(f"{self.owner} holds {self.held} of {self.allowed} allowed{self.part}", self.age)
+        allowed_then = as_of(f"{self.allowed} allowed", self.limit_age)
+        return as_of(f"{self.owner} holds {self.held} of {allowed_then}{self.part}", self.age)
 
 
 def pools(facts: Facts) -> dict[int, ServerPool]:
@@ -178,18 +181,34 @@ def container_target(facts: Facts, con_id: int, whole: int | None) -> int | None
     Statements queue at the container's own target first, then at the target of the whole system. A container has a
     target on each instance on which it is open.
     """
-    limits = []
-    inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
-    if not inside:
-        own = added(_own_target(facts, inst_id, con_id) for inst_id in inst_ids) if inst_ids else None
-        limits += [] if own is None else [own]
-    given = _given(facts, con_id, inside=inside)
-    limits += [] if given is None or whole is None else [whole_servers(given, whole)]
-    shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
-    # It is not documented whether the view shows the part of its instance or the total.
-    if len(inst_ids) == len(shown) == 1 and shown[0] is not None and (inside or not limits):
-        limits = [*limits, shown[0]] if not inside else [shown[0]]
+    limits, shown = _limits_now(facts, con_id, whole), _limit_by_metric(facts, con_id)
+    if shown is not None and (facts.plans.inside == con_id or not limits):
+        return shown
     return min(limits, default=None)
+
+
+def _is_by_metric_only(facts: Facts, con_id: int, whole: int | None) -> bool:
+    """Whether V$RSRCPDBMETRIC shows a target of a container that no view of now confirms."""
+    now, shown = min(_limits_now(facts, con_id, whole), default=None), _limit_by_metric(facts, con_id)
+    return shown is not None and container_target(facts, con_id, whole) == shown != now
+
+
+def _limits_now(facts: Facts, con_id: int, whole: int | None) -> list[int]:
+    """Return the servers a container may hold by its own target and by the CDB plan, each if that is known."""
+    inside, inst_ids = facts.plans.inside == con_id, facts.plans.open_on(con_id)
+    own = None if inside or not inst_ids else added(_own_target(facts, inst_id, con_id) for inst_id in inst_ids)
+    given = _given(facts, con_id, inside=inside)
+    by_plan = None if given is None or whole is None else whole_servers(given, whole)
+    return [each for each in (own, by_plan) if each is not None]
+
+
+def _limit_by_metric(facts: Facts, con_id: int) -> int | None:
+    """Return the limit that V$RSRCPDBMETRIC shows for a container on the one instance on which it is open, else None.
+
+    It is not documented whether the view shows the part of its instance or the total.
+    """
+    shown = [row.parallel_servers_limit for row in facts.snapshot.rows(PdbMetric) if row.con_id == con_id]
+    return shown[0] if len(facts.plans.open_on(con_id)) == len(shown) == 1 else None
 
 
 def _own_target(facts: Facts, inst_id: int, con_id: int) -> int | None:
@@ -264,13 +283,39 @@ def why_limit_unknown(key: Key, facts: Facts, inst_id: int) -> str:
 
     It is known by the directives of its plan, and on one instance by V$RSRCMGRMETRIC.
     """
-    plan, books = facts.plans.plan_of(inst_id, key[0]), facts.plans.books
-    if key in facts.division.shares[inst_id].shares or plan in books.of(key[0]).directives:
+    if _has_directives(key, facts, inst_id) or (key in facts.plans.shown_servers_limits and facts.system.is_alone):
         return ""
-    if key in facts.plans.shown_servers_limits and facts.system.is_alone:
-        return ""
-    record = books.record_of(key[0]) if plan else RsrcPlan
+    record = facts.plans.books.record_of(key[0]) if facts.plans.plan_of(inst_id, key[0]) else RsrcPlan
     return view_of(facts.snapshot, record) if unavailable(facts.snapshot, record) else ""
+
+
+def _has_directives(key: Key, facts: Facts, inst_id: int) -> bool:
+    """Whether the directives of a group's plan were read."""
+    plan = facts.plans.plan_of(inst_id, key[0])
+    return key in facts.division.shares[inst_id].shares or plan in facts.plans.books.of(key[0]).directives
+
+
+def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], inst_id: int) -> NotKnown | None:
+    """Return that the limit of a group or of its container is only known for the last full minute, None if of now.
+
+    V$RSRCMGRMETRIC and V$RSRCPDBMETRIC show a limit as it was in a minute that is over when they are read.
+    """
+    con_id, group = key
+    by_metric = facts.system.is_alone and key in facts.plans.shown_servers_limits
+    if by_metric and not _has_directives(key, facts, inst_id):
+        limited = allowed(key, facts, found, inst_id)[0] is not None
+        if limited or facts.plans.plan_of(inst_id, con_id) or unavailable(facts.snapshot, RsrcPlan):
+            return _of_last_minute(group, GroupMetric, facts)
+    if con_id in found and _is_by_metric_only(facts, con_id, found[ROOT].target):
+        return _of_last_minute(facts.system.container_name(con_id), PdbMetric, facts)
+    return None
+
+
+def _of_last_minute(owner: str, record: RecordType, facts: Facts) -> NotKnown:
+    section = facts.snapshot.section(record)
+    age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
+    what = f"how many servers {owner} may hold since the last full minute"
+    return NotKnown(what, view_of(facts.snapshot, record), age, is_recent=True)
 
 
 OLD_LIMIT = 15.0
@@ -284,14 +329,42 @@ def old_limit(key: Key, facts: Facts, inst_id: int) -> NotKnown | None:
     """
     if not facts.plans.plan_of(inst_id, key[0]):
         return None
-    of_container = [CdbPlanDirective] if key[0] > SEED and facts.plans.inside is None else []
-    for record in (facts.plans.books.record_of(key[0]), *of_container):
-        section = facts.snapshot.section(record)
-        age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
-        if age > OLD_LIMIT or facts.snapshot.age_if_late(record):
-            view = view_of(facts.snapshot, record)
-            return NotKnown(f"how many servers {key[1]} may hold now", view, age)
+    for record in (facts.plans.books.record_of(key[0]), *_limits_of_container(key[0], facts)):
+        if (age := _age_if_old(record, facts)) is not None:
+            return NotKnown(f"how many servers {key[1]} may hold now", view_of(facts.snapshot, record), age)
     return None
+
+
+def _limits_of_container(con_id: int, facts: Facts) -> tuple[RecordType, ...]:
+    """Return the records from which the limit of a container comes: the CDB plan, and its own target if it has one."""
+    if con_id <= SEED or facts.plans.inside is not None:
+        return ()
+    own = (
+        row for row in facts.snapshot.rows(Parameter) if (row.con_id, row.name) == (con_id, "parallel_servers_target")
+    )
+    return (CdbPlanDirective, Parameter) if any(own) else (CdbPlanDirective,)
+
+
+def _age_if_old(record: RecordType, facts: Facts) -> float | None:
+    """Return how old the rows of a view of limits are if they prove nothing, else None."""
+    section = facts.snapshot.section(record)
+    age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
+    return age if age > OLD_LIMIT or facts.snapshot.age_if_late(record) else None
+
+
+def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBudget]) -> float | None:
+    """Return how old the limit of a container is if it may have changed since it was read, None if not."""
+    if _is_by_metric_only(facts, con_id, found[ROOT].target):
+        return _of_last_minute("", PdbMetric, facts).age
+    ages = (_age_if_old(record, facts) for record in _limits_of_container(con_id, facts))
+    return max((age for age in ages if age is not None), default=None)
+
+
+def group_limit_age(key: Key, facts: Facts, inst_id: int) -> float | None:
+    """Return the same of the limit of a group."""
+    if key not in facts.division.shares[inst_id].servers:
+        return _of_last_minute("", GroupMetric, facts).age
+    return _age_if_old(facts.plans.books.record_of(key[0]), facts)
 
 
 def of_monitors(facts: Facts, seen: Iterable[int]) -> int:

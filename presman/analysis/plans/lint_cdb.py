@@ -94,7 +94,7 @@ def cdb_limit_below_share(case: CdbCase) -> Found:
         if limit is not None and limit < case.shares[name] - 0.005:
             text = (
                 f"{name} is limited to {row.utilization_limit} % of CPU, less than the {100 * case.shares[name]:.1f} % "
-                "its shares guarantee: the rest of its shares does nothing for it."
+                "its shares guarantee: the rest of its shares has no effect."
             )
             yield name, text
 

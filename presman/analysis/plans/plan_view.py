@@ -31,7 +31,8 @@ class PlanRow(NamedTuple):
     `share` is the guaranteed minimum as a fraction of all CPU and `by_level` are its parts, level by level.
     `guaranteed`, `entitled` and `limit` are CPUs of the cluster, `servers_limit` is in parallel servers. `entitled`,
     `used`, `waiting` and `verdict` are None if the plan is not the active one. Percentages and seconds are the
-    directive's. `capacity` is the number of all CPUs. `runs` is the plan of a container. `weighed_by` is the source of
+    directive's. `servers_target` is what `servers_percent` is a percentage of, None if another limit is the lower one.
+    `capacity` is the number of all CPUs. `runs` is the plan of a container. `weighed_by` is the source of
     its part if that is not SHARES. `limited_by` is the owner of the limit that holds a group, if it is not the group's
     own.
     """
@@ -50,6 +51,7 @@ class PlanRow(NamedTuple):
     limit_percent: int | None
     servers_limit: int | None
     servers_percent: int | None
+    servers_target: int | None
     degree_limit: int | None
     queue_timeout: int | None
     timeout_action: str
@@ -268,6 +270,7 @@ def _line(
         limit_percent=row.utilization_limit if directive else _percent(branch.limit),
         servers_limit=servers if held is None else held,
         servers_percent=_percent(branch.servers),
+        servers_target=target if servers == (servers if held is None else held) else None,
         degree_limit=row.parallel_degree_limit_p1,
         queue_timeout=row.parallel_queue_timeout,
         timeout_action=row.pq_timeout_action,

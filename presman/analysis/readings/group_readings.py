@@ -36,15 +36,15 @@ class Verdict(Marked):
     QUIESCED = "held, database quiesced", "✕", "bad"
     STARVED = "starved", "✕", "bad"
     ZERO_SHARE = "no share while others run", "✕", "bad"
-    SHORT = "less than its due", "▲", "warn"
+    SHORT = "below its entitlement", "▲", "warn"
     HOST = "host used by others", "▲", "warn"
     CAPPED = "at its limit", "▬", "note"
     NEAR_LIMIT = "near its limit", "▬", "note"
-    CAGED = "caged, gets its share", "▬", "note"
-    CONTENDED = "contended, gets its share", "▬", "note"
+    CAGED = "caged, entitlement met", "▬", "note"
+    CONTENDED = "contended, entitlement met", "▬", "note"
     PARTLY = "contended part of the time", "▬", "note"
     NOT_EXHAUSTED = "waits, CPUs not exhausted", "▬", "note"
-    THROTTLED = "throttled, share not known", "▬", "note"
+    THROTTLED = "throttled, cause not known", "▬", "note"
     NOT_THROTTLED = "not throttled", "●", "good"
     IDLE = "wants no CPU", "·", "dim"
     NOT_MANAGED = "CPU not managed", "○", "dim"
@@ -229,17 +229,17 @@ class GroupReading(NamedTuple):
     `used` and `waiting` are CPUs since the last poll (None without a delta; waits are not counted if CPU is not
     managed). `capacity` is the number of CPUs handed out. `limit` is the number of CPUs at its UTILIZATION_LIMIT
     (limits above it multiplied in), None without one. `guaranteed` is the number of CPUs it gets when all groups are
-    busy, None if the CPUs shared are not those of one instance. `entitled` is the number of CPUs it is due now, given
-    what all groups want. `share` is the guaranteed minimum as a fraction. `cpu_waits_per_s` counts how often sessions
-    were held off CPU for a time slice. `all_used` is the number of CPUs that all groups of the instance (the cluster)
-    used together. `cpu_exhausted` is the percent of the last full minute in which the CPUs were exhausted (the highest
-    of all instances), None before 23. `level` is the first level of its plan (1 to 8) that gives it a part, None
-    without one.
+    busy, None if the CPUs shared are not those of one instance. `entitled` is the number of CPUs it is entitled to now,
+    given what all groups want. `share` is the guaranteed minimum as a fraction. `cpu_waits_per_s` counts how often
+    sessions were held off CPU for a time slice. `all_used` is the number of CPUs that all groups of the instance (the
+    cluster) used together. `cpu_exhausted` is the percent of the last full minute in which the CPUs were exhausted (the
+    highest of all instances), None before 23. `level` is the first level of its plan (1 to 8) that gives it a part,
+    None without one.
 
     `limited_by` is the owner of the limit that holds the group back if it is not its own, with the CPUs used under it
-    and allowed. `hidden` is what keeps its due from being known. `inside` means that other containers, with which it
-    shares the CPUs, are not visible. `doubt` is the reason why no rule judges its CPU figures, "" without one. `held`
-    sessions wait for the end of a quiesce: they want CPU, and no counter shows how much.
+    and allowed. `hidden` is what keeps its entitlement from being known. `inside` means that other containers, with
+    which it shares the CPUs, are not visible. `doubt` is the reason why no rule judges its CPU figures, "" without one.
+    `held` sessions wait for the end of a quiesce: they want CPU, and no counter shows how much.
 
     `servers_limit` is in servers, `servers_limit_percent` is the percentage that gives it. `limit_view` is the view
     that does not tell whether there is such a limit, "" if it is known. `container_servers` is the number that its
@@ -340,7 +340,7 @@ class GroupReading(NamedTuple):
 
     @property
     def is_judged(self) -> bool:
-        """Whether it is known if it gets its due of CPU."""
+        """Whether it is known if it gets the CPU that it is entitled to."""
         if self.verdict is Verdict.UNKNOWN:
             return self.usage is None and not self.doubt  # a group that the view does not list has no sessions
         return self.verdict is not Verdict.THROTTLED

@@ -201,6 +201,13 @@ SEVERITY_WORDS: Mapping[str, str] = MappingProxyType(
 """The name of each in files, texts and config.ini; a rule may also be `off`."""
 
 
+AGE, AGO = "\0", "\1"
+"""Where the age of an alert stands in its words if only what comes before is older than the poll.
+
+It is in brackets, or where there are brackets already, without.
+"""
+
+
 class Alert(NamedTuple):
     """One alert: how bad it is, its glyph, the sentence, and a shorter form for one line among others.
 
@@ -212,12 +219,50 @@ class Alert(NamedTuple):
 
     state: Severity
     glyph: str
-    text: str
-    short: str
+    # `text`, `short` and `between` without the age are `words`, `brief` and `others`. If it cannot be checked, all of
+    # it is as old, and `silent` are the views that did not answer.
+    words: str
+    brief: str
     key: str = ""
     subject: str = ""
     amount: float | None = None
-    between: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    age: float = 0.0
+    silent: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentence, with the age of what is older than the poll."""
+        if not self.silent:
+            return self._aged(self.words)
+        return f"{_bare(self.words).removesuffix('.')} ({ago(self.age)}: {', '.join(self.silent)} did not answer)"
+
+    @property
+    def short(self) -> str:
+        """The shorter form, with the same age."""
+        return self._aged(self.brief)
+
+    @property
+    def between(self) -> tuple[str, ...]:
+        """The forms for other lines, with the same age."""
+        return tuple(map(self._aged, self.others))
+
+    def bare(self) -> Alert:
+        """The same alert without its age."""
+        words, brief, *others = map(_bare, (self.words, self.brief, *self.others))
+        return self._replace(words=words, brief=brief, others=tuple(others), age=0.0, silent=())
+
+    def _aged(self, words: str) -> str:
+        """Return words with the age: in its places, or at their end if they have none."""
+        if not self.age:
+            return _bare(words)
+        if self.silent or (AGE not in words and AGO not in words):
+            return f"{_bare(words)} ({ago(self.age)})"
+        return words.replace(AGE, f" ({ago(self.age)})").replace(AGO, f" {ago(self.age)}")
+
+
+def _bare(words: str) -> str:
+    return words.replace(AGE, "").replace(AGO, "")
 
 
 class EarlierAdvice(NamedTuple):
@@ -241,13 +286,9 @@ class UncheckedAlert(NamedTuple):
     views: tuple[str, ...]
     advice: EarlierAdvice | None = None
 
-    def as_of(self, now: datetime) -> str:
-        """How old it is, in words."""
-        return ago((now - self.at).total_seconds())
-
-    def why(self, now: datetime) -> str:
-        """How old it is and why it cannot be checked, as stands after a sentence."""
-        return f" ({self.as_of(now)}: {', '.join(self.views)} did not answer)"
+    def shown(self, now: datetime) -> Alert:
+        """The alert with its age and the views that did not answer."""
+        return self.alert._replace(age=(now - self.at).total_seconds(), silent=self.views)
 
 
 class Evidence(NamedTuple):

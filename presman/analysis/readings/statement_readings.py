@@ -44,12 +44,14 @@ class QueueReason(Enum):
 class NotKnown(NamedTuple):
     """A fact on which a start depends and that is not known, and the view that did not show it, or why none would.
 
-    `age` is the seconds since that view showed it, None if it did not.
+    `age` is the seconds since that view showed it, None if it did not. With `is_recent` that is good enough to say
+    what may help, but it proves nothing.
     """
 
     what: str
     view: str = ""
     age: float | None = None
+    is_recent: bool = False
 
     @property
     def source(self) -> str:
@@ -205,9 +207,9 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
 
     def waits_like(self, other: QueuedStatement) -> bool:
         """Whether it is the other one, or has waited as long, so that it is not known which is first."""
-        if other.executing() == self.executing():
+        if other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT:
             return True
-        return other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT
+        return other.sid == self.sid and other.executing() == self.executing()
 
     def may_be_first(self, first: QueuedStatement) -> bool:
         """Whether it may be first as well: it has waited as long, or one of the two wait times is not known."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from presman.analysis.goals import Goal
 from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.database_events import LOST, PLAN_CHANGED
+from presman.analysis.trends.database_events import LOST
 from presman.base.errors import InputError
 from presman.base.formats import counted, spelled
 from presman.recording.codec.shapes import instant
@@ -21,7 +21,7 @@ from presman.recording.playback import LostPollError, Playback
 from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between
 from presman.recording.store_errors import DamagedStoreError
-from presman.recording.time_bins import busiest_sql_ids, count_of_kind, events_of_kind
+from presman.recording.time_bins import CHANGES, busiest_sql_ids, counted_kinds, event_marks, first_events
 from presman.recording.time_words import TimeError, nothing_in, span_of, spelled_span, spelled_time
 from presman.recording.window_lines import PollLines, poll_lines
 from presman.reports.compare import noise
@@ -372,8 +372,8 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
 
 def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
     recording, playback, start, end, polls, twice, goals = found
-    window = figures.window_figures(playback, start, end, polls, sql_ids)
     newest = _last_reading(playback, start, end)
+    window = figures.window_figures(playback, start, end, polls, sql_ids, newest)
     name = figures.NOT_KNOWN if newest is None else plan_name(newest)
     plan = None if name == figures.NOT_KNOWN else name
     notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
@@ -417,11 +417,11 @@ def _gaps(times: Sequence[int], start: datetime, end: datetime) -> list[str]:
 
 
 def _events(playback: Playback, start: datetime, end: datetime) -> list[str]:
-    changes = events_of_kind(playback, PLAN_CHANGED, start, end, _MOST_CHANGES)
+    changes = first_events(playback, start, end, _MOST_CHANGES, CHANGES)
     notes = [f"{each.text} at {spelled_time(each.at)}" for each in changes]
     if len(changes) >= _MOST_CHANGES:
         notes.append(f"more changes of the plan than these {_MOST_CHANGES} are not listed")
-    lost = count_of_kind(playback, LOST, start, end)
+    lost = counted_kinds(event_marks(playback, start, end, 1))[LOST]
     return notes + ([f"the connection was lost {counted(lost, 'time')}"] if lost else [])
 
 

@@ -1,4 +1,4 @@
-"""Figures of one window of a recording, as they were recorded, without recalculation.
+"""Figures of one window of a recording, as they were recorded; what the plan says is from its last readable poll.
 
 Polls at which a figure is unknown are left out of it; they never count as zero.
 """
@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
+from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import ESTIMATOR
 from presman.base.text import clean
+from presman.figures.measures import groups
 from presman.recording import window_lines
 from presman.recording.codec.shapes import instant
 from presman.recording.measure_tables import SCALE, kept
@@ -232,12 +234,6 @@ _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
 }
 
 
-_SHARE, _SERVERS_LIMIT = "guaranteed_share", "servers limit %"
-_DIRECTIVES = {
-    "emphasis": {_SHARE: _SHARE, "limit_cpus": "limit_cpus"},
-    "parallel": {_SERVERS_LIMIT: "px_servers_limit_percent"},
-}
-"""By measure: the column of each figure. The servers of a percentage follow from the target."""
 NO_LIMIT, NOT_IN_PLAN, NOT_KNOWN = "no limit", "not in plan", "not known"
 
 Directives = Mapping[tuple[str, str], Any]
@@ -254,30 +250,35 @@ class WindowFigures(NamedTuple):
 
 
 def window_figures(
-    playback: Playback, start: datetime, end: datetime, polls: PollLines, sql_ids: Collection[str]
+    playback: Playback,
+    start: datetime,
+    end: datetime,
+    polls: PollLines,
+    sql_ids: Collection[str],
+    newest: Reading | None,
 ) -> WindowFigures:
-    """Return the figures of the polls between two times, both included; `polls` are their lines.
+    """Return the figures of the polls between two times, both included; `polls` are their lines, `newest` the last.
 
     Statements are limited to `sql_ids`.
     """
     found = BinnedSeries(len(polls.times))
     _add_polls(found, polls)
     step = step_for(len(polls.times))
-    groups = BinnedSeries(len(polls.times) // step)
+    of_groups = BinnedSeries(len(polls.times) // step)
     there = 0
     for lines in window_lines.group_lines_in_turn(playback, start, end, tuple(window_lines.FIGURES), step):
         begin = max(0, there - 1)
-        add_groups(groups, lines, begin, once=there)
+        add_groups(of_groups, lines, begin, once=there)
         there = begin + len(lines.times)
-    latency = window_lines.latency_bins(playback, start, end, groups.width, step)
-    series = found.series() | groups.series() | _latency(latency)
+    latency = window_lines.latency_bins(playback, start, end, of_groups.width, step)
+    series = found.series() | of_groups.series() | _latency(latency)
     times = LazySequence(lambda place: instant(polls.times[place]), len(polls.times))
     held = servers_held(playback.statements(start, end, sql_ids), times, found.width)
     for sql_id, of in held.items():
         counts = (min(found.width, len(times) - index * found.width) for index in range(len(of)))
         series[FigureKey(STATEMENTS, sql_id, "servers held")] = list(map(Value, of, counts))
     histograms = {event: LazySequence(partial(_waits_of, bins), len(bins)) for event, bins in latency.items()}
-    directives = _directives(playback, times[-1], polls.values["servers_target"][-1])
+    directives = _directives(newest, polls.values["servers_target"][-1])
     return WindowFigures(series, histograms, _queued(playback, start, end), directives)
 
 
@@ -341,15 +342,15 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
     return series
 
 
-def _directives(playback: Playback, last: datetime, target: float) -> Directives:
-    """Return the plan's values for each group that has a directive; on several instances those of the first."""
+def _directives(newest: Reading | None, target: float) -> Directives:
+    """Return the plan's values for each group that has a directive; on several instances those of the first.
+
+    The servers of a percentage follow from the target.
+    """
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
-    if not all(window_lines.has_groups(playback, part) for part in playback.parts(last, last)):
-        return found
-    for measure, columns in _DIRECTIVES.items():
-        for row in playback.figures(measure, last, last):
-            group = f"{row['consumer_group']}#{row['con_id']}" if row["con_id"] else str(row["consumer_group"])
-            if row.get("in_plan") or (group, _SHARE) in found:
-                for key, column in columns.items():
-                    found.setdefault((group, key), NO_LIMIT if row[column] is None else row[column])
+    for row in groups(newest) if newest is not None else ():
+        group = f"{row.name}#{row.con_id}" if row.con_id else row.name
+        limits = {"limit_cpus": row.limit, "servers limit %": row.servers_limit_percent}
+        for figure, value in {"guaranteed_share": row.share, **limits}.items() if row.in_plan else ():
+            found.setdefault((group, figure), NO_LIMIT if value is None else value)
     return found

@@ -109,7 +109,7 @@ def gather(
         groups=groups,
         gaps=tuple(time_bins.gaps(playback, start, end)),
         marks=tuple(marks),
-        events=tuple(time_bins.first_events(playback, start, end, EVENTS, calm=many > EVENTS)),
+        events=tuple(time_bins.first_events(playback, start, end, EVENTS, time_bins.CALM if many > EVENTS else "")),
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
         sums=tuple(time_bins.statement_sums(playback, start, end)),
         heat=_heat(playback, start, end, len(indexes), usual),

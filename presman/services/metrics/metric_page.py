@@ -25,7 +25,7 @@ from presman.figures.figure import COUNT, FLAG, SECONDS, TOTAL, Figure, Unit
 from presman.figures.metric import Metric, MetricKind, MetricSample
 from presman.figures.metric_figures import LATE, READING_SUBJECTS, ObservedReading
 from presman.polling.cadence import PollNeeds, budget_of
-from presman.polling.poll_events import Event, FirstLook, PreviewCame, SourceLost
+from presman.polling.poll_events import Event, PreviewCame, SourceLost
 from presman.polling.sampler import stop_all
 from presman.rows.queries import DetailLevel
 from presman.services.live import LiveTarget, NotUnderstood, Reachability, ReadingCame, Readings, sampler_of
@@ -101,7 +101,7 @@ class ObservedDatabase:
     # ---- the sampler's thread
 
     def _post(self, event: Event) -> None:
-        if isinstance(event, FirstLook | PreviewCame):
+        if isinstance(event, PreviewCame):
             return
         live_event = self._readings.of(event)
         if isinstance(live_event, ReadingCame):

@@ -1,8 +1,8 @@
 """Web server of the metrics: /metrics with the configured credentials, /-/healthy for anybody.
 
-Its event loop has a thread of its own. A slow handshake, a missing request or a client that does not read holds a slot
-for a limited time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request,
-or of one without a password that has been taking its answer for more than a moment.
+Its event loop has a thread of its own. A missing request or a client that does not read holds a slot for a limited
+time. When all are taken, a new connection takes the slot of the oldest one that has not sent a request, or of one
+without a password that has been taking its answer for more than a moment.
 """
 
 import asyncio
@@ -47,44 +47,33 @@ QUICK = 1
 """The compression level of gzip: even the fastest shrinks the page to a fifteenth."""
 
 
-class WebApp:
+class WebApp(NamedTuple):
     """What requests are answered. `is_healthy` returns whether everything works that should."""
 
-    def __init__(
-        self, exposition: Exposition, is_healthy: Callable[[], bool], credentials: Credentials | None = None
-    ) -> None:
-        self._exposition = exposition
-        self._is_healthy = is_healthy
-        self._credentials = credentials
-
-    @property
-    def needs_credentials(self) -> bool:
-        """Whether access needs credentials."""
-        return self._credentials is not None
+    exposition: Exposition
+    is_healthy: Callable[[], bool]
+    credentials: Credentials | None = None
 
     def is_allowed(self, header: str) -> bool:
         """Return whether an Authorization header has valid credentials; False if none are configured."""
-        return self._credentials is not None and self._credentials.is_valid(header)
+        return self.credentials is not None and self.credentials.is_valid(header)
 
     def answer(self, request: web.BaseRequest, *, is_allowed: bool) -> web.Response:
         """Return the answer to a request, which may have valid credentials."""
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="only GET is allowed\n", headers={"Allow": "GET, HEAD"})
         if request.path == HEALTH:
-            return self._health()
-        if self.needs_credentials and not is_allowed:
+            works = self.is_healthy()
+            health = "presman is healthy\n" if works else "a database is no longer polled: restart presman\n"
+            return web.Response(status=200 if works else 503, text=health)
+        if self.credentials and not is_allowed:
             return web.Response(status=401, text="who are you?\n", headers={"WWW-Authenticate": CHALLENGE})
         if request.path == PAGE:
             return self._page(request)
         return web.Response(status=404, text=f"{PAGE} has the metrics, {HEALTH} says whether presman works\n")
 
-    def _health(self) -> web.Response:
-        if self._is_healthy():
-            return web.Response(text="presman is healthy\n")
-        return web.Response(status=503, text="a database is no longer polled: restart presman\n")
-
     def _page(self, request: web.BaseRequest) -> web.Response:
-        body, kind = self._exposition.write(request.headers.get("Accept", ""))
+        body, kind = self.exposition.write(request.headers.get("Accept", ""))
         headers = {"Content-Type": kind, "Vary": "Accept, Accept-Encoding"}
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             body, headers["Content-Encoding"] = gzip.compress(body, QUICK), "gzip"
@@ -119,7 +108,7 @@ class WebServer:
         self._sockets = listening_sockets(host, port)
         self._connections = Connections(
             AT_ONCE, OF_ADDRESS, note, longest=LONGEST, certificates=certificates,
-            is_known=self._has_password if app.needs_credentials else None,
+            is_known=self._has_password if app.credentials else None,
         )  # fmt: skip
         self.url = f"{'https' if certificates else 'http'}://{host_and_port(host, self._sockets[0].getsockname()[1])}"
         self._loop: asyncio.AbstractEventLoop | None = None

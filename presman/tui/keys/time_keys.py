@@ -103,12 +103,12 @@ JUMP = AppKey(
     ask_time, has_data, NO_DATA,
 )  # fmt: skip
 NEXT_EVENT = AppKey(
-    Key("next_event", "n", "n", "next event", "Go to the next event, past those that are only an end; E lists them "
-        "all, and / there finds some (queue began)."),
+    Key("next_event", "n", "n", "next event", "Go to the next event, and skip those that only end something; E lists "
+        "them all, and / there finds some (queue began)."),
     lambda app: app.moments.to_event(1), has_data, NO_DATA,
 )  # fmt: skip
 PREVIOUS_EVENT = AppKey(
     Key("previous_event", "p", "p", "event before", "Go to the event before: a queue began, a plan switched, a "
-        "limit was hit, an instance restarted, an alert came. Ends are passed over."),
+        "limit was hit, an instance restarted, an alert came. Those that only end something are skipped."),
     lambda app: app.moments.to_event(-1), has_data, NO_DATA,
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Lines of advice on how to let the heads start: short on the Parallel tab, in full on the pages of its rows. Pure."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from presman.analysis.advice.contenders import Candidate, Unblock
 from presman.analysis.advice.ending import ending, objection
@@ -191,21 +191,40 @@ def _left(each: RunningStatement) -> str:
     return f"{duration(each.remaining)} left" if each.is_last else f"this step done {in_about(each.remaining)}"
 
 
-def commands_to_copy(row: Any, reading: Reading) -> list[tuple[Command, str]]:
-    """Return the commands offered for a row, the most helpful first, each with a text on whom it affects.
+class Offers(NamedTuple):
+    """What can be copied for a row: commands, the most helpful first, each with a text on whom it affects.
 
-    For a queued statement they end the answers of its head, the first command of each before the others, or start or
-    cancel the head itself. For a running statement they are its own, if it is an answer.
+    `without` are candidates without a command: they hold servers that the head of the row's queue could use. `why` is
+    why there is no command, "" if there is one or no reason to give.
+    """
+
+    commands: Sequence[tuple[Command, str]] = ()
+    without: Sequence[Candidate] = ()
+    why: str = ""
+
+
+def offers_for(row: Any, reading: Reading) -> Offers:
+    """Return what can be copied for a row.
+
+    For a queued statement the commands end the answers of its head, the first command of each before the others, or
+    start or cancel the head itself. For a running statement they are its own, if it is an answer.
     """
     if isinstance(row, RunningStatement):
-        return [(each, f"{row.user}, {state(row)}, holds {row.servers}") for each in offered(row, reading).commands]
+        own = offered(row, reading)
+        shows = ". Enter shows its commands" if own.refused and ending(row, reading).commands else ""
+        who = f"{row.user}, {state(row)}, holds {row.servers}"
+        return Offers([(each, who) for each in own.commands], why=f"{own.refused}{shows}")
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    if found is None or found.only_waits:
-        return []
+    if found is None:
+        return Offers()
+    without = [each for each in found.candidates if not each.commands]
+    if found.only_waits:
+        return Offers((), without, found.sentence)
+    head = found.head.statement
     firsts = [(each.commands[0], brief(each)) for each in found.candidates if each.commands]
     others = [(command, brief(each)) for each in found.candidates for command in each.commands[1:]]
-    who = found.head.statement
-    return [*firsts, *((each, f"{who.user}, the head of {found.head.group}") for each in _of_the_head(found)), *others]
+    of_head = [(each, f"{head.user}, the head of {found.head.group}") for each in _of_the_head(found)]
+    return Offers([*firsts, *of_head, *others], without, ending(head, reading).refused)
 
 
 def _of_the_head(found: Unblock) -> list[Command]:
@@ -213,30 +232,10 @@ def _of_the_head(found: Unblock) -> list[Command]:
     return [each for each in found.commands if each.kind is not CommandKind.KILL]
 
 
-def not_offered(row: Any, reading: Reading) -> list[Candidate]:
-    """Return the candidates without a command: they hold servers that the head of a row's queue could use."""
-    found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    return [each for each in found.candidates if not each.commands] if found is not None else []
-
-
 def without_command(candidate: Candidate) -> str:
     """Return a candidate in words, and why there is no command for it."""
     why = "" if _explains_no_command(candidate) else f": {candidate.why_not}"
     return f"{briefer(candidate)}; no command{why}"
-
-
-def why_no_command(row: Any, reading: Reading) -> str:
-    """Return why no command can be copied for a row, "" if one can or if there is no reason to give."""
-    if isinstance(row, RunningStatement):
-        why = offered(row, reading).refused
-        shows = " Enter shows its commands." if why and ending(row, reading).commands else ""
-        return f"Nothing copied: {why}.{shows}" if why else ""
-    found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None
-    if found is None:
-        return ""
-    refused = ending(found.head.statement, reading).refused
-    why = found.sentence if found.only_waits else refused
-    return f"Nothing copied: {why}." if why else ""
 
 
 def why_not_ended(row: ParallelStatement, reading: Reading) -> str:

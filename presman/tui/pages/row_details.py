@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from presman.analysis.alerts.queue_alerts import head_sentence
+from presman.analysis.collapsed_rows import collapse_sessions, collapsed_servers
 from presman.analysis.facts.cursor_facts import hints
 from presman.analysis.groups.verdicts import in_words
 from presman.analysis.parallel.counted_servers import holdings
@@ -27,7 +28,7 @@ from presman.base.formats import (
 )
 from presman.figures.drawing.lines import Line
 from presman.figures.figure import Table
-from presman.figures.session_figures import why_in_group
+from presman.figures.session_figures import SESSIONS, why_in_group
 from presman.figures.statement_figures import (
     QUEUE,
     at_timeout,
@@ -65,7 +66,7 @@ def again(row: Any, table: Table[Any], reading: Reading) -> Any | None:
     if isinstance(row, statement_readings.ParallelStatement):
         rows = (*reading.queue, *reading.running)
     elif isinstance(row, SessionReading):
-        rows = reading.sessions
+        rows = collapse_sessions(reading.sessions, unfolded=True)
     elif isinstance(row, GroupReading):
         rows = reading.groups
     elif isinstance(row, InstanceReading):
@@ -262,21 +263,8 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         lines.append(sentence(text, "warn"))
     lines += [
         fact("state", row.state),
-        fact(
-            "CPU",
-            _known(
-                (row.used, f"uses {number(row.used, 2)}"), (row.waiting, f"waits for {number(row.waiting, 2)} CPUs")
-            ),
-        ),
-        fact(
-            "I/O",
-            _known(
-                (row.io_mb, throughput(row.io_mb)),
-                (row.io_requests, f"{number(row.io_requests)} requests/s"),
-                joint=" in ",
-            ),
-        ),
-        fact("parallel", " ".join(part for part in (row.px_role, row.pq_status) if part)),
+        *_consumption(row),
+        fact("parallel", " ".join(part for part in (row.px_role.partition(" +")[0], row.pq_status) if part)),
         fact(
             "servers",
             as_of(
@@ -290,6 +278,19 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         _cursor(row),
     ]
     return lines + _statement_of(row, reading)
+
+
+def _consumption(row: SessionReading) -> list[Line]:
+    """Return what a session consumes; a coordinator with its servers, as in its row of the table."""
+    servers = collapsed_servers(row)
+    cpu = ((row.used, f"uses {number(row.used, 2)}"), (row.waiting, f"waits for {number(row.waiting, 2)} CPUs"))
+    io = ((row.io_mb, throughput(row.io_mb)), (row.io_requests, f"{number(row.io_requests)} requests/s"))
+    return [
+        *([fact("of", f"the coordinator and its {counted(servers, 'server')}")] if servers else []),
+        fact("CPU", _known(*cpu)),
+        fact("I/O", _known(*io, joint=" in ")),
+        *(fact(each.head, each.show(row)) for each in SESSIONS.columns if each.path.startswith("amounts.")),
+    ]
 
 
 def _wait(row: SessionReading, seen_ago: float | None) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.message import Message
 
 from presman.analysis.latency import histograms
 from presman.analysis.latency.histograms import EventLatency, HistogramSpan, Latency
@@ -11,9 +10,7 @@ from presman.analysis.latency.latency_history import LatencyColumn, LatencyHisto
 from presman.analysis.plans.plan_changes import PlanSwitch, plan_switches
 from presman.base.formats import duration
 from presman.figures.drawing.lines import Line
-from presman.figures.figure import late_note
-from presman.figures.histogram_figures import EVENTS, brief, figures, lately, range_text, span_text
-from presman.tabs.latency import alike, events, longest_over, over
+from presman.figures.histogram_figures import brief, figures, lately, range_text, span_text
 from presman.tabs.parts import Moment
 from presman.tui.panels.panel import PageWanted, Panel, QueryWanted
 from presman.tui.widgets.grid import Grid
@@ -31,26 +28,6 @@ SPANS = (HistogramSpan.WINDOW, HistogramSpan.STARTUP, HistogramSpan.NOW)
 """The spans that the buckets can cover; the first is the default."""
 
 
-class Chooser(Grid):
-    """The events. The one under the cursor is shown, at first the one with the longest total wait."""
-
-    chosen = False
-
-    class Chosen(Message):
-        """The cursor may be on another event."""
-
-    def action_move(self, lines: int) -> None:
-        """Move the cursor, which chooses another event."""
-        super().action_move(lines)
-        self.chosen = True
-        self.post_message(self.Chosen())
-
-    def set_filter(self, needle: str) -> None:
-        """Show only the matching rows, which may move the cursor to another event."""
-        super().set_filter(needle)
-        self.post_message(self.Chosen())
-
-
 class LatencyPanel(Panel):
     """Events, the histogram of one event, and two heat maps of it over time."""
 
@@ -63,7 +40,7 @@ class LatencyPanel(Panel):
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
         events, figures, buckets = self.tab.rows()
-        self._events = Chooser(events.table)
+        self._events = self.grid(events)
         self._figures, self._buckets = (
             Grid(part.table, filterable=False, counted=False) for part in (figures, buckets)
         )
@@ -87,14 +64,10 @@ class LatencyPanel(Panel):
     def show(self, moment: Moment) -> None:
         """Fill the widgets."""
         self._moment = moment
-        rows, hidden = events(moment), alike(moment)
-        late = late_note(EVENTS, moment.reading)
-        self._events.show_rows(rows, hidden, over(moment), column_notes=longest_over(moment), late=late)
-        if rows and not self._events.chosen:
-            self._events.select(EVENTS.identity(self._events.rows.shown[0]) if self._events.rows.shown else None)
+        super().show(moment)
         self._show_event()
 
-    def on_chooser_chosen(self) -> None:
+    def on_grid_moved(self) -> None:
         """Show the event under the cursor."""
         self._show_event()
 

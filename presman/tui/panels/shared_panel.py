@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from textual.widget import Widget
 
+from presman.figures.plan_figures import DIFFERENCES, FINDINGS, MAPPINGS, PLAN, WINDOWS
 from presman.tabs.parts import Moment
+from presman.tabs.plan import active_plan, another
 from presman.tui.panels.panel import Panel
 from presman.tui.widgets.grid import Grid, lines_needed
 from presman.tui.widgets.line_api import Sentences, give_lines
@@ -128,3 +131,41 @@ class TopPanel(Panel):
             heights = share(room, wanted, 0)
         for grid, height in zip(grids, heights, strict=True):
             grid.styles.height = height
+
+
+class PlanPanel(SharedPanel):
+    """The tree, its findings, then windows and mappings; or the differences from the chosen plan."""
+
+    _chosen = ""
+    _moment: Moment | None = None
+
+    def show(self, moment: Moment) -> None:
+        """Fill the widgets."""
+        self._moment = moment = replace(moment, choices=replace(moment.choices, plan=self._chosen))
+        is_other = another(moment) is not None
+        self.grid_of(WINDOWS).display = not is_other and not self.screen.has_class("-narrow")
+        self.grid_of(MAPPINGS).display = not is_other
+        self.grid_of(DIFFERENCES).display = is_other
+        super().show(moment)
+
+    def most(self, grid: Grid, height: int) -> int:
+        """Return how many lines a table gets at first: the tree more than half."""
+        return height * 6 // 10 if grid.table is PLAN else super().most(grid, height)
+
+    def wanted(self, part: Widget, height: int) -> Wanted:
+        """Return the lines that a part wants. Findings are sentences, shown in full before other tables get more."""
+        found = super().wanted(part, height)
+        return found._replace(first=found.whole) if part is self.grid_of(FINDINGS) else found
+
+    def action_next_plan(self) -> None:
+        """Show the next plan, and after the last one the active plan again."""
+        active = active_plan(self._moment) if self._moment is not None else None
+        if self._moment is None or active is None:
+            self.app.notify("No plan could be read.")
+            return
+        others = ["", *(plan for plan in active.plans if plan != active.plan)]
+        if len(others) == 1:
+            self.app.notify("There is no other plan.")
+        index = others.index(self._chosen) if self._chosen in others else 0
+        self._chosen = others[(index + 1) % len(others)]
+        self.show(self._moment)

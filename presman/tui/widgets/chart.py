@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from math import ceil
 
+from msgspec.structs import replace
 from textual.events import Click
 from textual.message import Message
 
@@ -22,20 +23,28 @@ SIGNS = "ABCDEF+"
 _LEGEND, _TALL = 2, 9
 """Lines that the legend may take in a chart of at least _TALL lines; otherwise one."""
 
+_WITH_AXES = 5
+"""The least lines of a chart that has axes; with fewer it is its legend and what of the areas there is room for."""
+
 
 def chart_lines(
     data: ChartData, levels: Sequence[GroupLevel], width: int, height: int, signs: bool = False
 ) -> tuple[Line, ...]:
     """Draw a chart in `width` x `height` cells: its title with the legend, then the plot.
 
-    With `signs` the areas are drawn in letters, for terminals without colours or blocks.
+    With `signs` the areas are drawn in letters, for terminals without colours or blocks. In one line there is only the
+    title before the areas.
     """
     legend = _legend(data, levels, width, _LEGEND if height >= _TALL else 1, signs)
     if not any(value is not None for area in data.areas for value in area.values):
         return (*legend, pad((("  collecting: the first points appear soon", "dim"),), width))
     if data.is_nothing:
         return (*legend, pad((("  none", "dim"),), width))
-    return (*legend, *_plot(data, width, max(4, height - len(legend)), signs))
+    if height == 1 and width > 2 * cells(data.title):
+        title = (f"{data.title}  ", "title")
+        return (merge([title, *_without_axes(data, width - length([title]), 1, signs)[0]]),)
+    plot = _plot if height >= _WITH_AXES else _without_axes
+    return (*legend, *plot(data, width, height - len(legend), signs))
 
 
 def _signs(data: ChartData) -> str:
@@ -98,6 +107,15 @@ def _plot(data: ChartData, width: int, height: int, signs: bool) -> tuple[Line, 
         axis = (f"{label:>{margin}}{'┤' if label else '│'}", "dim")
         lines.append(pad(merge([axis, *(column[row][:2] for column in columns)]), width))
     return (*lines, *_time_axis(data, width, margin))
+
+
+def _without_axes(data: ChartData, width: int, rows: int, signs: bool) -> list[Line]:
+    """Draw the areas alone: a line across so few rows would hide them."""
+    if not rows:
+        return []
+    top = _scale(data, rows)[0]
+    columns = _columns(replace(data, capacity=None, capacities=()), width, rows, top, _signs(data) if signs else "")
+    return [pad(merge(column[row][:2] for column in columns), width) for row in reversed(range(rows))]
 
 
 def _scale(data: ChartData, rows: int) -> tuple[float, dict[int, str], int]:
@@ -200,7 +218,7 @@ class Chart(LineView):
         width, height = self.size
         if not self.size:
             return  # hidden: it is drawn when it is shown
-        if width < 20 or height < 5:
+        if width < 20:
             self.show_lines(())
         else:
             lines = chart_lines(data, levels, width, height, self.letters_only)
@@ -209,9 +227,9 @@ class Chart(LineView):
     def on_click(self, event: Click) -> None:
         """Post the instant that was clicked."""
         width, height = self.size
-        if self._data is None or self._data.is_nothing or width < 20 or height < 5:
+        if self._data is None or self._data.is_nothing or width < 20 or height < _WITH_AXES:
             return
         legend = len(_legend(self._data, self._levels, width, _LEGEND if height >= _TALL else 1, self.letters_only))
-        at = instant_at(self._data, event.x, width, max(4, height - legend) - 2) if event.y >= legend else None
+        at = instant_at(self._data, event.x, width, height - legend - 2) if event.y >= legend else None
         if at is not None:
             self.post_message(self.InstantClicked(at))

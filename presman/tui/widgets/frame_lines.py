@@ -13,7 +13,7 @@ from textual.message import Message
 
 from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert, Header, Reading, ServerPool
-from presman.base.formats import ABSENT, count, counted, duration, retry
+from presman.base.formats import ABSENT, as_of, count, counted, duration, retry
 from presman.base.release import named
 from presman.figures.drawing.lines import Line, Run, bar_runs, cells, fit, length, merge
 from presman.tabs import tab_names
@@ -207,7 +207,8 @@ def _facts(top: TopLine) -> list[Part]:
     parts.append(Part(4, _managed(header)))
     if top.choices.packs:
         parts.append(Part(2, ((f"packs {' + '.join(top.choices.packs)}", "warn"),)))
-    parts.append(Part(1, _servers(header.servers, queued=_may_queue(reading))))
+    old = reading.age_of("V$PX_PROCESS_SYSSTAT")
+    parts.append(Part(1, _servers(header.servers, old, queued=_may_queue(reading))))
     parts.append(Part(8, _gauge(header.servers)))
     parts.append(Part(6, (("max ", "dim"), (count(header.servers.maximum), ""))))
     parts.append(Part(9, ((f"every {top.choices.refresh:g}s", "dim"),)))
@@ -240,10 +241,10 @@ def _may_queue(reading: Reading) -> bool:
     return not reading.part and bool(reading.queue or reading.why_unknown("queue"))
 
 
-def _servers(pool: ServerPool, *, queued: bool) -> Line:
-    """Return the servers in use, marked only if the target is reached and statements are queued."""
+def _servers(pool: ServerPool, old: float | None, *, queued: bool) -> Line:
+    """Return the servers in use, how old that is, and a mark only if they reach the target and statements queue."""
     over = queued and pool.target is not None and (pool.in_use or 0) >= pool.target > 0
-    text = f"PX servers {count(pool.in_use)}/{count(pool.target)}"
+    text = as_of(f"PX servers {count(pool.in_use)}/{count(pool.target)}", old)
     return ((text, "warn" if over else ""), (" ▲" if over else "", "warn"))
 
 
@@ -393,16 +394,17 @@ def tab_key(name: str) -> str:
     return next(each.key for each in tab_names() if each.name == name)
 
 
-def _counted(found: Sequence[Alert], width: int) -> str:
-    """Return how many alerts there are and where all are listed.
+def _counted(found: Sequence[Alert], width: int, *, listed: bool) -> str:
+    """Return how many alerts there are and, unless they are `listed` below, the key of the tab that lists them.
 
     Notes are not alerts: they are counted only if there is at most one alert, and room beside it.
     """
     alerts = sum(alert.state in {"bad", "warn"} for alert in found)
     notes = sum(alert.state == "note" for alert in found)
+    where = "" if listed else f", press {tab_key(_LISTING)}"
     if alerts > 1:
-        return f" {alerts} alerts, press {tab_key(_LISTING)} "
-    tail = f" {counted(notes, 'note')}, press {tab_key(_LISTING)} " if len(found) > 1 and notes else " "
+        return f" {alerts} alerts{where} "
+    tail = f" {counted(notes, 'note')}{where} " if len(found) > 1 and notes else " "
     return tail if cells(found[0].short) + 3 + len(tail) <= width else " "
 
 
@@ -427,16 +429,13 @@ def _whole_words(alert: Alert, room: int) -> str:
 
 
 def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
-    """Return the alerts that fit on one line, the worst first, and how many there are.
-
-    If they are `listed` below, the ones that do not fit are counted.
-    """
+    """Return the alerts that fit on one line, the worst first, and how many there are: the same number on all tabs."""
     if not found:
         return ()
-    tail = f" +{len(found) - 1} more " if listed and len(found) > 1 else _counted(found, width)
+    tail = _counted(found, width, listed=listed)
     room = width - len(tail) - 1
     runs: list[Run] = []
-    used = left = 0
+    used = 0
     for index, alert in enumerate(found):
         between = (each for each in alert.between if len(each) >= len(alert.short))
         longer = (alert.text, *between) if len(found) == 1 else ()
@@ -447,7 +446,4 @@ def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> L
             break
         runs += [("   " if index else " ", ""), (fit(text, min(room, size - (3 if index else 1))), alert.state)]
         used += size
-        left = len(found) - index - 1
-    if listed:
-        tail = f" +{left} more " if left else " "
     return merge([*runs, (" " * max(0, width - length(runs) - len(tail)), ""), (tail, "dim")])

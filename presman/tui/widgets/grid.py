@@ -57,7 +57,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
 
     @dataclass(eq=False)
     class Moved(Message):
-        """The user moved the cursor to another row."""
+        """The user moved the cursor, or a filter may have moved it to another row."""
 
         grid: Grid
 
@@ -105,6 +105,7 @@ class Grid(ScrollView, LineApiWidget, can_focus=True, inherit_bindings=False):
         if needle != self.rows.needle:
             self.rows.needle = needle
             self._arrange()
+            self.post_message(self.Moved(self))
 
     def sort_by(self, key: str, *, descending: bool | None = None) -> None:
         """Sort by the column of that key ("": the order of the data). Numbers are sorted largest first by default."""

@@ -46,7 +46,10 @@ class HeatMap(LineView, can_focus=True):
         if not self.is_mounted or width < heat.GUTTER + 8:
             return
         signs = heat.paints(self.quantity, self.app.current_theme, self._mode())[1]
-        if data is None or heat.room_for(data, height) <= 0:
+        if data is not None and heat.room_for(data, height) <= 0:
+            words = f"{self.quantity.value.partition(':')[0]} has no room here: m gives it the whole tab"
+            self.show_lines([((fit(words, width), "dim"),)])
+        elif data is None:
             self.show_lines([self._title(signs, 1.0 if self._cells is None else self._cells.top)])
         else:
             left = 0 if self._cells is None else self._cells.left

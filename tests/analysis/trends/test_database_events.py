@@ -392,7 +392,7 @@ def test_a_verdict_that_has_held_for_six_polls_is_told_from_when_it_began(polls:
     [
         (Verdict.NEAR_LIMIT, []),  # a group that works at its limit comes and goes between the two
         (Verdict.PARTLY, []),  # nobody knows whether it gets its share
-        (Verdict.CONTENDED, ["ETL: at its limit → contended, gets its share"]),
+        (Verdict.CONTENDED, ["ETL: at its limit → contended, entitlement met"]),
     ],
 )
 def test_no_event_tells_what_is_the_same_or_not_known(verdict: Verdict, texts: list[str]) -> None:

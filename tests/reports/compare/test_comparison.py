@@ -244,7 +244,7 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
         assert own.first is not None
         assert own.last is not None
         polls = poll_lines(own, own.first, own.last)
-        said = window_figures.window_figures(own, own.first, own.last, polls, ()).directives
+        said = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1][1]).directives
     limits = {group: value for (group, key), value in said.items() if key == "servers limit %"}
     assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"

@@ -27,7 +27,7 @@ from presman.recording.window_lines import poll_lines
 from presman.reports.report.incident import SAMPLES, Incident, _moment, edges, gather
 from presman.reports.report.incident_page import MOST, _left_out, incident_page, value_table
 from tests.cli.run import Run
-from tests.recording.recorded import START, polled, record
+from tests.recording.recorded import START, figures, polled, record
 
 POLLS = 72
 HOSTILE = "<script>alert(1)</script>\"'&]]><img src=x onerror=alert(2)>"
@@ -117,8 +117,8 @@ def test_any_text_is_shown_as_it_is_and_never_as_markup(content: str, value: str
 
 def test_figures_are_those_of_the_recording(incident: Incident, whole: Path) -> None:
     with Recording(str(whole)) as recording:
-        rows = recording.playback().figures("cpu")
-        waits = [row for row in recording.playback().figures("latency") if row["waits"]]
+        rows = figures(recording.playback(), "cpu")
+        waits = [row for row in figures(recording.playback(), "latency") if row["waits"]]
     assert incident.width == 1
     of_page = {(each.group, each.key[1]): each.used for each in incident.groups}
     of_playback = [row["used_cpus"] for row in rows if row["used_cpus"] is not None]

@@ -23,7 +23,7 @@ from presman.recording.writer import RecordingWriter
 from presman.reports.compare.window_figures import servers_held
 from presman.reports.report.incident import Incident, gather
 from presman.reports.report.report_charts import TimeAxis, life_chart
-from tests.recording.recorded import Moment, polled, record
+from tests.recording.recorded import Moment, figures, polled, record
 from tests.thorough import THOROUGH
 
 POLLS, STEP = 25, 5.0
@@ -106,7 +106,7 @@ def test_sums_and_bars_are_those_of_the_polls(scenario: str, tmp_path: Path) -> 
         assert named <= sum(own[place] for own in held.values()) <= named + begun
         assert len(there) - len(working) == len(reading.queue) == bin_.queued
     with Recording(str(path)) as recording:
-        told = max((row["waited_s"] or 0.0 for row in recording.playback().figures("queue")), default=0.0)
+        told = max((row["waited_s"] or 0.0 for row in figures(recording.playback(), "queue")), default=0.0)
     longest = max((each.longest_wait for each in incident.sums), default=0.0)
     assert told - 0.05 <= longest <= told + STEP
     assert sum(each.statements for each in incident.sums) == len(lives)

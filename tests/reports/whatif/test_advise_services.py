@@ -154,7 +154,7 @@ def test_a_limit_that_is_too_low_is_raised() -> None:
     text = " ".join(as_text(found).split())
     assert "against the concurrency limit of MEDIUM (┊ goal, 0:05)" in text
     assert "10 at once now" in text
-    assert "so it was measured on 19c; the manual has no rule" in text
+    assert "as was measured on 19c; the manual has no rule" in text
     assert "against PARALLEL_SERVERS_TARGET" in text, "more CPUs leave the degree as it is"
     assert found.scripts is not None
     assert found.scripts.change.splitlines()[3:] == [

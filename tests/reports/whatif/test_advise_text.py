@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from benchmarks.advise import directive, plan_of
 from presman.analysis.facts.plan_book import PlanBook
+from presman.analysis.goals import Goal
 from presman.analysis.groups.entitlement import Load
-from presman.reports.advise_load import PRESENT, Change, ObservedLoad, ObservedPlan, ReplayOutcome
+from presman.reports.advise_load import Change, ObservedLoad, ObservedPlan, ReplayOutcome
 from presman.reports.advise_report import (
     Advice,
     CpuLack,
@@ -26,9 +27,11 @@ from presman.reports.advise_report import (
     _early_verdict,
     _finding,
     _group_waits,
+    _judged,
     _notes,
     _replayed_choice,
     _replays,
+    _told,
     _with_promise,
     least,
 )
@@ -106,7 +109,7 @@ def test_choices_have_their_groups_below_them() -> None:
     one = ReplayedChoice(("limit of BATCH 25 % -> 50 %", "target up"), True, 1, (SAME, lost))
     lines = as_text(advice(choices=(one, NONE))).splitlines()[4:12]
     assert lines == [
-        "choices, none better than another in every respect; waits before -> after",
+        "choices, none better than another in every respect; waits of all statements in the replay, before -> after",
         "    group                    statements               median                  p95 not started",
         " 1. limit of BATCH 25 % -> 50 %; target up (would have met the goals; peak 1 server)",
         "    BATCH                            40         1:00 -> 1:00         1:30 -> 1:30",
@@ -150,14 +153,14 @@ def test_how_sure_it_is_stands_behind_the_choices_that_change_something() -> Non
     assert f"{GOAL}: no statements were held back to check the first choice." in flat
     held = replace(FOUND, within=0.875, held_back=1600, advised=25.0, advised_low=20.0)
     flat = " ".join(as_text(advice(choices=one, goals=(held,))).split())
-    own = "of the 1,600 statements held back from the search 88 % start in time"
+    own = "88 % of the 1,600 statements held back from the search start in time"
     assert f"{GOAL}: under the first choice {own}; how sure that is was not calculated." in flat
     assert "was not calculated" in as_text(advice(choices=one, goals=(replace(held, low=0.5),)))
     flat = " ".join(as_text(advice(choices=one, goals=(replace(held, low=0.5, high=0.995),))).split())
     assert (
-        f"{GOAL}: under the first choice p95 0:25 (0:20 to timed out in 9 of 10 stretches of 1 h drawn from those held "
-        f"back, when 50 to 100 % start in time); {own}. That it would meet {GOAL} again is not sure: timed out is more "
-        "than 0:30." in flat
+        f"{GOAL}: under the first choice {own}. Of stretches of 1 h drawn from these statements the median p95 is "
+        f"0:25; 9 of 10 have 0:20 to timed out, and 50 to 100 % start in time. That it would meet {GOAL} again is not "
+        "sure: timed out is more than 0:30." in flat
     )
     sure = advice(choices=one, goals=(replace(held, low=0.5, high=0.995, advised_high=30.0),))
     assert "not sure" not in as_text(sure)
@@ -172,7 +175,7 @@ def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
     assert rough not in as_text(advice(choices=(NONE,), replay_error=30.0))
     assert rough not in as_text(advice(replay_error=30.1))
     unknown = as_text(advice(choices=(NONE,), replay_error=None))
-    assert "No wait had ended to be compared: take the waits under other directives as rough." in unknown
+    assert "No wait had ended to be compared: the waits under other directives are only rough." in unknown
     assert "replayed under the plan of that time, no wait had ended to be compared; seed" in " ".join(unknown.split())
 
 
@@ -252,11 +255,50 @@ def test_what_a_choice_comes_to_is_told_of_the_groups_that_came() -> None:
     seen = ObservedLoad.of([early, *LIMITED], ObservedPlan(), [GOAL], 1)
     after = outcome([31, 5, 30], "EBB", skipped=1)
     found = _replayed_choice(
-        seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, [GOAL]
+        seen, frozenset({Change("timeouts", ETL, 9), Change("degree", ETL, 4)}), after, after, True
     )
     assert found.changes == ("degree limit of ETL -> 4", "queue timeout of ETL -> 9 s")
     assert (found.meets, found.peak, [each.group for each in found.groups]) == (True, 48, ["BATCH"])
-    assert not _replayed_choice(seen, PRESENT, after, outcome([0, 5, 30.1], "EBB", skipped=1), [GOAL]).meets
+
+
+@pytest.mark.parametrize(
+    ("wait", "off_by", "met"),
+    [
+        (30.0, 30.0, True),
+        (30.1, 30.0, False),
+        (30.0, 31.0, None),
+        (61.0, 31.0, None),
+        (61.1, 31.0, False),
+        (inf, 1e9, False),
+        (inf, None, None),
+    ],
+)
+def test_a_replay_tells_of_a_goal_what_its_error_allows(wait: float, off_by: float | None, met: bool | None) -> None:
+    """It is missed for certain where the wait is longer than the goal by more than the replay is off."""
+    after, right = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, now=FOUND.observed)
+    assert _told(after, [(GOAL, right)], off_by) is met
+    too_long = replace(right, now=right.observed + 90.0)
+    assert _told(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
+    etl = Goal("ETL", 0.95, 60.0), right
+    assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "of one goal nothing is known"
+    assert _told(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
+
+
+@pytest.mark.parametrize(
+    ("met", "verdict", "said"),
+    [
+        ([True, None], "advised", ""),
+        ([None, False], "unsure", "whether the first choice meets the goals is not known: the replay misses what was"),
+        ([False, None], "unmet", "the first choice misses a goal; whether one below it meets them all is not known"),
+        ([False, True, None], "unmet", "the first choice misses a goal; one below it would have met them all"),
+        ([False, False], "unmet", "nothing that was tried meets every goal"),
+    ],
+)
+def test_the_verdict_is_that_of_the_first_choice(met: list[bool | None], verdict: str, said: str) -> None:
+    found = _judged(met, ["limits"], 46.0)
+    assert found[0] == verdict
+    assert found[1].startswith(said)
+    assert ("on average by 0:46" in found[1]) is ("not known" in found[1])
 
 
 def test_a_finding_has_what_was_observed_and_what_was_replayed() -> None:

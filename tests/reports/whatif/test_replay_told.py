@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
+from presman.base.errors import InputError
 from presman.forecast.scheduler import Group
 from presman.reports.whatif_replay import (
     COLUMNS,
-    ArrivalsError,
     Replayed,
     ReplayedStatement,
     Rules,
@@ -61,15 +61,15 @@ def test_a_line_is_an_arrival_and_an_empty_cell_is_not_known(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["servers", "waited_s", "run_s"])
 def test_figures_are_not_below_zero(name: str, tmp_path: Path) -> None:
     assert len(read_arrivals(written(tmp_path, {name: "0"}))) == 1
-    with pytest.raises(ArrivalsError, match="line 3: a negative figure"):
+    with pytest.raises(InputError, match="line 3: a negative figure"):
         read_arrivals(written(tmp_path, {}, {name: "-1"}))
 
 
 def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
-    with pytest.raises(ArrivalsError, match="cannot read"):
+    with pytest.raises(InputError, match="cannot read"):
         read_arrivals(tmp_path / "none.csv")
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(ArrivalsError, match="cannot read"):
+    with pytest.raises(InputError, match="cannot read"):
         read_arrivals(tmp_path / "x.csv")
 
 

@@ -12,13 +12,13 @@ import pytest
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.statement_runs import Arrival, ArrivalOutcome, ArrivalTracker
+from presman.base.errors import InputError
 from presman.cli import main
 from presman.forecast.scheduler import Group
 from presman.output.csv_export import CsvExport
 from presman.reports import whatif_replay
 from presman.reports.whatif_replay import (
     COLUMNS,
-    ArrivalsError,
     ReplayedStatement,
     bypassing,
     changed,
@@ -222,17 +222,17 @@ def test_exported_arrivals_are_read_back(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(ArrivalsError, match=said):
+    with pytest.raises(InputError, match=said):
         read_arrivals(path)
 
 
 def test_what_is_not_plain_or_has_endless_lines_is_not_read(tmp_path: Path) -> None:
-    with pytest.raises(ArrivalsError, match="cannot read /dev/zero: it is not a regular file"):
+    with pytest.raises(InputError, match="cannot read /dev/zero: it is not a regular file"):
         read_arrivals(Path("/dev/zero"))
     path = tmp_path / "holes.csv"
     with path.open("wb") as file:
         file.truncate(400 << 20)
-    with pytest.raises(ArrivalsError, match="it has a line of more than 1 MB"):
+    with pytest.raises(InputError, match="it has a line of more than 1 MB"):
         read_arrivals(path)
 
 
@@ -243,7 +243,7 @@ def test_so_many_groups_are_replayed_at_most(tmp_path: Path) -> None:
     path.write_text(",".join(COLUMNS) + "\n" + "".join(rows[:-1]))
     assert len(read_arrivals(path)) == 2000
     path.write_text(",".join(COLUMNS) + "\n" + "".join(rows))
-    with pytest.raises(ArrivalsError, match=r"line 2002: more than 2,000 groups cannot be replayed"):
+    with pytest.raises(InputError, match=r"line 2002: more than 2,000 groups cannot be replayed"):
         read_arrivals(path)
 
 
@@ -255,7 +255,7 @@ def test_so_many_statements_are_replayed_at_most(tmp_path: Path, monkeypatch: py
     path.write_text(",".join(COLUMNS) + "\n" + row * 3)
     assert len(read_arrivals(path)) == 3
     path.write_text(",".join(COLUMNS) + "\n" + row * 4)
-    with pytest.raises(ArrivalsError, match=r"line 5: more than 3 statements cannot be replayed"):
+    with pytest.raises(InputError, match=r"line 5: more than 3 statements cannot be replayed"):
         read_arrivals(path)
 
 

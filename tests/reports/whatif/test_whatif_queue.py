@@ -53,7 +53,7 @@ from presman.reports.whatif_queue import (
 )
 from presman.reports.whatif_replay import Rules
 from presman.services.live import ReadingCame, Readings
-from presman.tui.what_if_queue import WhatIfAnswer, last_words
+from presman.tui.what_if_screen import WhatIfAnswer, last_words
 from tests.recording.recorded import polled
 from tests.tui.readings import AT, busy, queued
 
@@ -152,7 +152,7 @@ def test_what_is_worked_out_by_the_monitor_the_courses_of_the_panel_tell_at_once
     new = replace(late.reading, queue=(*late.reading.queue, replace(queued(3, timeout_left=None), starts=PENDING)))
     found = QueueCourses(forecast_basis).compare(new, late.load, frozenset())
     assert [each.row.starts == PENDING for each in found] == [False, False, True], "no course has the third yet"
-    answer = WhatIfAnswer(new, frozenset(), present()[1], found, "")
+    answer = WhatIfAnswer(new, frozenset(), frozenset(), present()[1], found, "")
     assert last_words(answer) == (
         "The last of the 2 queued starts in 0:16 (0:15-0:17 in 8 cases of 10). 1 more just came: not calculated yet."
     )
@@ -170,7 +170,7 @@ def test_a_queue_too_long_for_its_courses_tells_within_how_long_it_does_not_star
         assert each.then_beyond == pytest.approx(40.0, abs=0.5), "4,000 came in that time: there it ends"
         assert each.then.why_none.startswith("it does not start within ")
     assert "in 8 cases of 10), what if: not within " in last_words(
-        WhatIfAnswer(many.reading, choice, present()[1], found, "")
+        WhatIfAnswer(many.reading, choice, choice, present()[1], found, "")
     )
     timed = replace(many.reading, queue=tuple(replace(row, timeout_left=20.0) for row in many.reading.queue))
     assert all(each.then.timeout for each in courses.compare(timed, many.load, choice))
