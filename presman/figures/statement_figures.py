@@ -139,12 +139,16 @@ def starts_in(row: QueuedStatement) -> str:
         found = [each.starts for each in row.same]
         lows = [each.low for each in found if each is not None and each.low is not None]
         highs = [each.high for each in found if each is not None and each.high is not None]
-        alike = set(map(starts_in, row.same))
+        alike = set(map(_range, set(found)))
         if len(alike) == 1 or row.starts is None or row.starts.low is None:
             return alike.pop() if len(alike) == 1 else ABSENT
         return f"{duration(min(lows))}-{duration(max(highs)) if len(highs) == len(found) else '?'}"
-    low, _, high = between(row.starts).partition("-")
-    return when(row.starts) if low in {high, ""} else f"{low}-{high}"
+    return _range(row.starts)
+
+
+def _range(starts: StartForecast | None) -> str:
+    low, _, high = between(starts).partition("-")
+    return when(starts) if low in {high, ""} else f"{low}-{high}"
 
 
 def forecast_record(reading: Reading, *, since: bool = False) -> str:

@@ -6,12 +6,15 @@ Also the servers that a queued statement wants: each source by itself, and which
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.assemble import analyse
+from presman.analysis.facts import cursor_facts
+from presman.analysis.parallel import queue
 from presman.analysis.parallel.queue import degree, server_sets
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
@@ -19,7 +22,7 @@ from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, DopStory, NotKnown, QueueHead, Servers, WantsSource
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
 from presman.rows.group_rows import GroupMetric, PlanDirective, RsrcPlan
-from presman.rows.session_rows import PxSession, Session, SessionInfo
+from presman.rows.session_rows import PxSession, Session, SessionInfo, SessionLongops
 from tests.analysis.make import active_plan, directive, group, instance, queued_session, row, snapshot
 
 
@@ -340,6 +343,34 @@ def test_timeouts_count_down_and_say_what_happens_then() -> None:
     ]
     queue = analyse(None, snapshot(*rows)).queue
     assert [(each.timeout_left, each.timeout_action) for each in queue] == [(14.5, "CANCEL"), (0.0, "RUN"), (None, "")]
+
+
+def test_what_a_queue_has_in_common_is_looked_up_once_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Mock(wraps=queue.queue_timeout)
+    monkeypatch.setattr(queue, "queue_timeout", asked)
+    rows = [
+        active_plan(),
+        directive("DAY", "A", 50, parallel_queue_timeout=60),
+        directive("DAY", "B", 50),
+        *(queued_session(sid, "A" if sid < 20 else "B", 5.0 + sid) for sid in range(10, 25)),
+    ]
+    found = analyse(None, snapshot(*rows)).queue
+    assert [each.timeout_left for each in found if each.group == "A"] == [60 - 5.0 - sid for sid in range(19, 9, -1)]
+    assert {each.timeout_left for each in found if each.group == "B"} == {None}
+    assert asked.call_count == len({each.group for each in found}) == 2
+
+
+def test_a_plan_is_read_once_for_all_executions_of_its_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_once = Mock(wraps=cursor_facts.last_operations)
+    monkeypatch.setattr(cursor_facts, "last_operations", read_once)
+    at_work = {"sql_id": "sql7", "opname": "Table Scan", "sofar": 1, "totalwork": 9, "time_remaining": 20}
+    rows: list[Any] = [active_plan(), group("BATCH")]
+    for number, operation in enumerate(("SELECT STATEMENT", "PX COORDINATOR", "TABLE ACCESS"), start=0):
+        rows.append(row(PxPlanLine, sql_id="sql7", child_number=0, id=number, operation=operation))
+    for sid in (3, 4, 5):
+        rows += [*twin(sid, "sql7", 2, 1), row(SessionLongops, sid=sid, serial=sid + 1000, **at_work)]
+    assert [each.is_last for each in analyse(None, snapshot(*rows)).running] == [True] * 3
+    assert read_once.call_count == 1
 
 
 def test_the_groups_degree_limit_lowers_what_is_wanted() -> None:

@@ -110,9 +110,9 @@ class CursorFacts(Struct, frozen=True, dict=True):
         """Return why a statement has no text."""
         return why_no_text(sql_id, self._asked.get(sql_id), self.snapshot.kind, can_read=reads_texts(self.snapshot))
 
-    def lines(self, inst_id: int, sql_id: str, child: int | None) -> tuple[PxPlanLine, ...]:
-        """Return the lines of the cursor's plan, empty if it was not read."""
-        return of_cursor(self._lines, inst_id, sql_id, child) or ()
+    def last_operations(self, inst_id: int, sql_id: str, child: int | None) -> frozenset[str]:
+        """Return :func:`last_operations` of the cursor's plan; none if it was not read."""
+        return of_cursor(self._last_operations, inst_id, sql_id, child) or frozenset()
 
     @cached_property
     def plans(self) -> tuple[tuple[PxPlanLine, ...], ...]:
@@ -121,8 +121,8 @@ class CursorFacts(Struct, frozen=True, dict=True):
         return tuple(map(tuple, lines.values()))
 
     @cached_property
-    def _lines(self) -> Mapping[Any, tuple[PxPlanLine, ...]]:
-        return by_cursor((lines[0], lines) for lines in self.plans)
+    def _last_operations(self) -> Mapping[Any, frozenset[str]]:
+        return by_cursor((lines[0], last_operations(lines)) for lines in self.plans)
 
     @cached_property
     def _stories(self) -> Mapping[Any, DopStory]:
@@ -164,6 +164,44 @@ def of_cursor(index: Mapping[Any, Any], inst_id: int, sql_id: str, child: int | 
     if child is None:
         return index.get(sql_id)
     return index.get((inst_id, sql_id, child)) or index.get((sql_id, child))
+
+
+_WORK = (
+    "TABLE ACCESS",
+    "INDEX",
+    "MAT_VIEW",
+    "HASH",
+    "MERGE",
+    "NESTED LOOPS",
+    "SORT",
+    "BUFFER",
+    "WINDOW",
+    "LOAD",
+    "UNION",
+)
+"""Operations that take time, by the beginning of their names."""
+
+_NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash Join": "HASH JOIN"}
+"""V$SESSION_LONGOPS.OPNAME, and the operation in the plan. A `Rowid Range Scan` is one of many parts of a scan."""
+
+
+def last_operations(lines: Iterable[PxPlanLine]) -> frozenset[str]:
+    """Return the names (V$SESSION_LONGOPS.OPNAME) of an operation with which a query ends: none above it takes time.
+
+    There are none for DML and DDL, which go on after the last operation of their plan.
+    """
+    plan = sorted(lines, key=lambda line: line.id)
+    if not plan or plan[0].operation != "SELECT STATEMENT":
+        return frozenset()
+    work = [line.operation for line in plan if line.operation.startswith(_WORK) and line.options != "AGGREGATE"]
+    return frozenset(
+        name
+        for name, named in _NAMED.items()
+        if work
+        and work[0].startswith(named)
+        and (len(work) == 1 or named == "HASH JOIN")
+        and sum(operation.startswith(named) for operation in work) == 1
+    )
 
 
 SILENT = DopStory()

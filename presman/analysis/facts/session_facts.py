@@ -181,19 +181,19 @@ class SessionFacts(Struct, frozen=True, dict=True):
         several = len(self.system.inst_ids) > 1 or any(row.parallel == "YES" for row in self.system.instances.values())
         # Rows of a session that ended do not belong to the session that has its SID now.
         rows = [row for row in section.rows if self._is_of_now(row)]
-        return operations(rows, self._coordinators, max(0.0, age), several=several)
+        return operations(rows, self._coordinators_of(rows), max(0.0, age), several=several)
 
     def _is_of_now(self, row: SessionLongops) -> bool:
         key = (row.inst_id, row.sid)
         return key not in self.by_key or self.find(*key, row.serial) is not None
 
-    @cached_property
-    def _coordinators(self) -> Mapping[tuple[int, int], tuple[int, int]]:
-        """The coordinator's instance and SID by those of its server."""
+    def _coordinators_of(self, rows: Iterable[SessionLongops]) -> Mapping[SessionKey, SessionKey]:
+        """Return the coordinator's instance and SID by those of its server, for the servers among these rows."""
+        at_work = {(row.inst_id, row.sid) for row in rows}
         return {
-            (row.inst_id, row.sid): (row.qcinst_id, row.qcsid)
+            key: (row.qcinst_id, row.qcsid)
             for row in self.snapshot.rows(PxSession)
-            if row.qcinst_id is not None and row.qcsid
+            if row.qcinst_id is not None and row.qcsid and (key := (row.inst_id, row.sid)) in at_work
         }
 
 

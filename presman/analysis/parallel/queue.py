@@ -18,7 +18,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -53,11 +53,11 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
         info = facts.sessions.infos.get((session.inst_id, session.sid))
         lines[session.con_id, facts.sessions.group_of(session)].append((time_queued(session, info), session))
     found = []
-    for (con_id, group), line in sorted(lines.items(), key=lambda item: item[0]):
+    for key, line in sorted(lines.items(), key=lambda item: item[0]):
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
+        places = {inst_id: _Place.of(facts, inst_id, key) for inst_id in {session.inst_id for _, session in line}}
         for position, (waited, session) in enumerate(line, start=1):
-            directive = facts.division.shares[session.inst_id].directives.get((con_id, group))
-            found.append(_statement(facts, session, group, position, waited, directive, wanted))
+            found.append(_statement(facts, session, places[session.inst_id], position, waited, wanted))
     return tuple(found)
 
 
@@ -93,25 +93,43 @@ def _emptied(facts: Facts) -> set[Key]:
     return {key for key, queued in found.items() if not queued}
 
 
+class _Place(NamedTuple):
+    """A group's queue on one instance: what all its statements have in common.
+
+    `timeout` is None without one, or if `no_timeout` says why it is not known; `timeout_by` is as in a reading.
+    """
+
+    group: str
+    directive: PlanDirective | None
+    timeout: float | None
+    action: str
+    no_timeout: str
+    timeout_by: str
+
+    @classmethod
+    def of(cls, facts: Facts, inst_id: int, key: Key) -> _Place:
+        """Look up the directive and the timeout of a group on an instance."""
+        con_id, group = key
+        directive = facts.division.shares[inst_id].directives.get(key)
+        timeout, action = queue_timeout(facts, directive) or (None, "")
+        no_timeout = "" if timeout else _why_no_timeout(facts, inst_id, con_id)
+        old = old_limit(key, facts, inst_id)
+        return cls(group, directive, timeout, action, no_timeout, "" if old is None else old.source)
+
+
 def _statement(
-    facts: Facts,
-    session: Session,
-    group: str,
-    position: int,
-    waited: float | None,
-    directive: PlanDirective | None,
-    wanted: WantedServers,
+    facts: Facts, session: Session, place: _Place, position: int, waited: float | None, wanted: WantedServers
 ) -> QueuedStatement:
     info = facts.sessions.infos.get((session.inst_id, session.sid))
     dop = facts.cursors.story(session.inst_id, session.sql_id, session.sql_child_number)
     requested = info.dop if info and info.dop and info.dop > 0 else None
-    timeout, action = queue_timeout(facts, directive) or (None, "")
+    timeout = place.timeout
     return QueuedStatement(
         position=position,
         inst_id=session.inst_id,
         sid=session.sid,
         serial=session.serial,
-        group=group,
+        group=place.group,
         user=session.username,
         program=session.program,
         module=session.module,
@@ -121,12 +139,12 @@ def _statement(
         child=session.sql_child_number,
         waited=waited,
         timeout_left=max(0.0, timeout - waited) if timeout and waited is not None else None,
-        timeout_action=action,
-        no_timeout="" if timeout else _why_no_timeout(facts, session),
-        timeout_by=old.source if (old := old_limit((session.con_id, group), facts, session.inst_id)) else "",
+        timeout_action=place.action,
+        no_timeout=place.no_timeout,
+        timeout_by=place.timeout_by,
         requested=requested,
         dop=dop,
-        wants=wanted.by(session, info, group, degree(requested, dop, directive)),
+        wants=wanted.by(session, info, place.group, degree(requested, dop, place.directive)),
         event=session.event,
         sql_text=(text := facts.cursors.text(session.inst_id, session.sql_id, session.sql_child_number)),
         no_text="" if text else facts.cursors.no_text(session.sql_id),
@@ -136,12 +154,12 @@ def _statement(
     )
 
 
-def _why_no_timeout(facts: Facts, session: Session) -> str:
+def _why_no_timeout(facts: Facts, inst_id: int, con_id: int) -> str:
     """Return why it is not known whether a queue without a timeout has one, "" if it has none."""
-    plan, book = facts.plans.plan_of(session.inst_id, session.con_id), facts.plans.books.of(session.con_id)
+    plan, book = facts.plans.plan_of(inst_id, con_id), facts.plans.books.of(con_id)
     if not plan:
         return unavailable(facts.snapshot, RsrcPlan)
-    record = facts.plans.books.record_of(session.con_id)
+    record = facts.plans.books.record_of(con_id)
     if plan in book.directives and "parallel_queue_timeout" not in facts.snapshot.section(record).absent:
         return ""
     return unavailable(facts.snapshot, record, ("parallel_queue_timeout",))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel.server_pools import is_coordinator
-from presman.analysis.parallel.statement_end import course, ends_in, is_last
+from presman.analysis.parallel.statement_end import course, ends_in
 from presman.analysis.readings.statement_readings import DopStory, RunningStatement
 from presman.analysis.view_availability import view_of
 from presman.rows.group_rows import ConsumerGroup, RsrcPlan
@@ -233,9 +233,10 @@ def _statement(facts: Facts, holding: Holding) -> RunningStatement:
 
 def _of_servers(holding: Holding) -> dict[str, Any]:
     """Return the fields that come from V$PX_SESSION."""
+    places = [row.inst_id for row in holding.rows]
     return {
-        "servers": len(holding.rows),
-        "servers_by_instance": MappingProxyType(dict(sorted(Counter([row.inst_id for row in holding.rows]).items()))),
+        "servers": len(places),
+        "servers_by_instance": MappingProxyType({inst_id: places.count(inst_id) for inst_id in sorted(set(places))}),
         "sets": holding.sets,
         "tree_sets": holding.tree_sets,
         "degree": holding.degree,
@@ -284,7 +285,7 @@ def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool
     }
     goes = course(facts, work, (inst_id, sid), sql_id)
     found["comes_nearer"] = goes.comes_nearer and not goes.overdue
-    if is_last(work.name, facts.cursors.lines(inst_id, sql_id, child)):
+    if work.name in facts.cursors.last_operations(inst_id, sql_id, child):
         found |= {"is_last": found["comes_nearer"], "overdue": goes.overdue}
     return found
 

@@ -4,31 +4,11 @@ V$SESSION_LONGOPS shows one operation, and a statement does several: it is about
 if its plan has nothing to do after that. Oracle ends idle sessions itself, by MAX_IDLE_BLOCKER_TIME and MAX_IDLE_TIME.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from presman.analysis.facts.facts import Facts
 from presman.analysis.readings.session_readings import Operation
-from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.session_rows import Session, SessionLongops
-
-_WORK = (
-    "TABLE ACCESS",
-    "INDEX",
-    "MAT_VIEW",
-    "HASH",
-    "MERGE",
-    "NESTED LOOPS",
-    "SORT",
-    "BUFFER",
-    "WINDOW",
-    "LOAD",
-    "UNION",
-)
-"""Operations that take time, by the beginning of their names."""
-
-_NAMED = {"Table Scan": "TABLE ACCESS", "Index Fast Full Scan": "INDEX", "Hash Join": "HASH JOIN"}
-"""V$SESSION_LONGOPS.OPNAME, and the operation in the plan. A `Rowid Range Scan` is one of many parts of a scan."""
 
 _ROUGHLY = 2.0
 """Seconds by which an end may come later than estimated: TIME_REMAINING is an estimate in whole seconds."""
@@ -57,23 +37,6 @@ def course(facts: Facts, work: Operation, session: tuple[int, int], sql_id: str)
     goes_on = work.done > sum(row.sofar for row in before)
     is_as_expected = goes_on and work.remaining <= max(known) - seconds + _ROUGHLY
     return Course(work.remaining < max(known) or is_as_expected, max(known) <= max(0.0, seconds - _ROUGHLY))
-
-
-def is_last(operation: str, lines: Iterable[PxPlanLine]) -> bool:
-    """Return whether a query ends with the running operation: no other one, or none above it, takes time.
-
-    `lines` are those of its plan, empty if it was not read: then the answer is False. DML and DDL go on after the last
-    operation of their plan.
-    """
-    plan = sorted(lines, key=lambda line: line.id)
-    if not plan or plan[0].operation != "SELECT STATEMENT":
-        return False
-    work = [line for line in plan if line.operation.startswith(_WORK) and line.options != "AGGREGATE"]
-    named = _NAMED.get(operation, "")
-    if not work or not named or not work[0].operation.startswith(named):
-        return False
-    alone = len(work) == 1 or named == "HASH JOIN"
-    return alone and sum(line.operation.startswith(named) for line in work) == 1
 
 
 BLOCKER_TIME = "MAX_IDLE_BLOCKER_TIME"

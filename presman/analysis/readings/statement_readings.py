@@ -207,9 +207,9 @@ class QueuedStatement(ParallelStatement, frozen=True, kw_only=True):
 
     def waits_like(self, other: QueuedStatement) -> bool:
         """Whether it is the other one, or has waited as long, so that it is not known which is first."""
-        if other.executing() == self.executing():
+        if other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT:
             return True
-        return other.waited is not None and self.waited is not None and abs(other.waited - self.waited) < SAME_WAIT
+        return other.sid == self.sid and other.executing() == self.executing()
 
     def may_be_first(self, first: QueuedStatement) -> bool:
         """Whether it may be first as well: it has waited as long, or one of the two wait times is not known."""
