@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from presman.config.target import scenarios
 from presman.figures.drawing.columns import is_text
-from presman.sources.simulator.loading import scenario_names
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.widgets.grid import Grid
 from tests.scenarios import with_short_past
@@ -105,7 +105,7 @@ async def tabs(acting: Stage, polls: Polls, is_paged: bool) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("scenario", scenario_names())
+@pytest.mark.parametrize("scenario", scenarios())
 @acted
 async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
     async with playing(scenario, SIZES[0], whole=True, seed=None) as (acting, polls):
