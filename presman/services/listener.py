@@ -364,10 +364,12 @@ class Connections:
         if connection.line.fileno() < 0:
             return
         connection.protocol = protocol
-        with suppress(OSError):  # also errors of TLS, which are the client's
+        try:
             connection.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: protocol, connection.line, ssl=context, ssl_handshake_timeout=SILENCE if context else None
             )
+        except OSError as error:  # also errors of TLS, which are the client's
+            error.__traceback__ = None  # its frames keep the error, and large buffers, until a collection
 
     async def close_late(self) -> None:
         """Close connections that are past their deadline, until this is cancelled."""

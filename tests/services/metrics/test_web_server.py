@@ -435,14 +435,15 @@ def test_a_handshake_that_came_to_nothing_leaves_nothing_behind(
             for sent in (b"\x16\x03\x01\0\5abcde", b"\x16\x03\x01\2\0\1"):
                 lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)).sendall(sent)
             _shaken(encrypted, lines)
-            until(_handshakes_kept, "they begin")
-            until(lambda: not _handshakes_kept(), "nothing of them is left")
+            until(lambda: _handshakes_kept(encrypted), "they begin")
+            until(lambda: not _handshakes_kept(encrypted), "nothing of them is left")
     finally:
         gc.enable()
 
 
-def _handshakes_kept() -> int:
-    return sum(isinstance(each, sslproto.SSLProtocol) for each in gc.get_objects())
+def _handshakes_kept(site: Site) -> int:
+    loop = site.server._loop
+    return sum(isinstance(each, sslproto.SSLProtocol) and each._loop is loop for each in gc.get_objects())  # type: ignore[attr-defined]
 
 
 @acted
