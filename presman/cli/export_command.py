@@ -16,19 +16,9 @@ from presman.base.log_event import LogEvent
 from presman.base.measure_names import MEASURES
 from presman.base.run_status import DatabaseStatus, reporting
 from presman.cli import console, event_log, exit_codes
+from presman.cli import parser as cli
 from presman.cli.exit_codes import Failure
 from presman.cli.output_file import MEASURED, output_path
-from presman.cli.parser import (
-    Parser,
-    add_log_options,
-    choice,
-    command,
-    measure,
-    option,
-    output,
-    positive,
-    some_seconds,
-)  # fmt: skip
 from presman.cli.polling import FINITE, Polling, late_views
 from presman.cli.settings import Resolved, load, resolve
 from presman.figures.measures import MEASURES as EXPORTED
@@ -102,7 +92,7 @@ def _minutes(snapshot: Snapshot, measure: str) -> list[PastMinute]:
     return minutes
 
 
-@command(
+@cli.command(
     "Write each poll as CSV, JSON lines or Parquet. A rate needs two polls, so the first poll of a live database\n"
     "is not written; of a recording or a spool all are. If the file is there with the same columns, lines are\n"
     "added to it; a Parquet file appears when it is complete. With --from and --to, a live database gives cpu,\n"
@@ -117,19 +107,19 @@ def _minutes(snapshot: Snapshot, measure: str) -> list[PastMinute]:
   presman export prod --measure queue --format jsonl -o - | jq .sql_id""",
     "refresh scope packs start end",
 )
-def arguments(parser: Parser) -> None:
+def arguments(parser: cli.Parser) -> None:
     """Add the options of `presman export`."""
-    option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
-    option(parser, "--measure M", f"{', '.join(MEASURES)} (default cpu)", type=measure)
-    choice(parser, "--layout L", "tidy (default): a line per group; wide: a column per group", "tidy", "wide")
-    option(parser, "--column C", "the figure in a wide file")
+    cli.option(parser, "target TARGET", "what to read (default: the one in config.ini)", nargs="?")
+    cli.option(parser, "--measure M", f"{', '.join(MEASURES)} (default cpu)", type=cli.measure)
+    cli.choice(parser, "--layout L", "tidy (default): a line per group; wide: a column per group", "tidy", "wide")
+    cli.option(parser, "--column C", "the figure in a wide file")
     formats = "csv (default), jsonl: JSON lines, parquet (pip install 'presman[parquet]')"
-    choice(parser, "--format F", formats, "csv", "jsonl", "parquet")
-    output(parser, "-o --output FILE", "where to write (default -: standard output)", default="-")
-    option(parser, "--polls N", "stop after N readings", type=positive)
-    option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=some_seconds)
-    option(parser, "--fsync", "wait for the disk at each poll")
-    add_log_options(parser)
+    cli.choice(parser, "--format F", formats, "csv", "jsonl", "parquet")
+    cli.output(parser, "-o --output FILE", "where to write (default -: standard output)", default="-")
+    cli.option(parser, "--polls N", "stop after N readings", type=cli.positive)
+    cli.option(parser, "--duration S", "stop after S seconds (90, 15m, 2h)", type=cli.some_seconds)
+    cli.option(parser, "--fsync", "wait for the disk at each poll")
+    cli.add_log_options(parser)
 
 
 def run(options: Namespace) -> None:

@@ -180,12 +180,18 @@ def options_of(text: str, known: tuple[str, ...], scheme: str) -> tuple[str, dic
     return name, options
 
 
-def number_of(options: Mapping[str, str], name: str, kind: Callable[[str], Any]) -> Any:
-    """Return an option as a number, None if it is not given. Raises TargetError."""
+def number_of(options: Mapping[str, str], name: str, kind: Callable[[str], Any], most: float | None = None) -> Any:
+    """Return an option of a demo as a number, None if it is not given; above 0 if there is a `most`.
+
+    Raises TargetError.
+    """
     try:
-        return kind(options[name]) if name in options else None
+        value = kind(options[name]) if name in options else None
     except ValueError:
         raise TargetError(f"{name}={options[name]} is not a number") from None
+    if value is not None and most is not None and not 0 < value <= most:
+        raise TargetError(f"demo: {name}={options[name]} is not above 0 and at most {most:g}")
+    return value
 
 
 def _release(options: Mapping[str, str]) -> Release | None:
@@ -350,21 +356,14 @@ def demo_target(text: str, settings: Settings) -> Target:
         raise TargetError(f"no scenario {name!r}, {did_you_mean(name, scenarios())}")
     if is_file and not private_files.is_file(Path(name)):
         raise TargetError(f"no such scenario file: {name}")
-    seed = number_of(options, "seed", int)
-    speed = number_of(options, "speed", float)
-    if speed is not None and not 0 < speed <= 3600:
-        raise TargetError(f"demo: speed={options['speed']} is not above 0 and at most 3600")
     release = _release(options)
     if release is not None and (why := why_not_played(release)):
         raise TargetError(f"demo: {why}")
-    size = number_of(options, "size", float)
-    if size is not None and not 0 < size <= 100:
-        raise TargetError(f"demo: size={options['size']} is not above 0 and at most 100")
     given = {
         "scenario": Path(name) if is_file else name,
-        "seed": seed,
-        "speed": 1.0 if speed is None else speed,
-        "size": size,
+        "seed": number_of(options, "seed", int),
+        "speed": number_of(options, "speed", float, 3600) or 1.0,
+        "size": number_of(options, "size", float, 100),
         "release": release,
     }
     make = SourceRecipe("presman.sources.simulator_source", "SimulatorSource", given)

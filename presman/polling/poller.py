@@ -71,13 +71,13 @@ LATER = frozenset(
 OF_QUEUES: Mapping[type[Any], timedelta] = MappingProxyType(
     {
         **dict.fromkeys((SessionLongops, PlanDirective, CdbPlanDirective), timedelta()),
-        ContainerPlanDirective: timedelta(seconds=10),
+        **dict.fromkeys((ContainerPlanDirective, Parameter), timedelta(seconds=10)),
     }
 )
 """Records that are read once a minute, but after these pauses while a statement is queued.
 
 Whether the end of a session lets a statement start depends on the limits in force now. A CDB_ view is read in every
-container, which is no small statement.
+container, which is no small statement. A container's own PARALLEL_SERVERS_TARGET is a parameter.
 """
 
 

@@ -58,9 +58,9 @@ class RecordingSource:
         """The newest readable poll, if later ones are damaged, and the sentence that says so."""
         self._recording: Recording | None = None
         self._playback: Playback | None = None
-        self._first = 0
+        self.indexes = range(0)
+        """The indexes of the polls that are replayed."""
         self._next = 0
-        self._end = 0
         self._is_cancelled = False
 
     @property
@@ -85,16 +85,15 @@ class RecordingSource:
             if not len(playback):
                 raise self.refused(f"{self.name} has no polls")
             start, end = self._bounds(playback)
-            indexes = playback.indexes(start, end)
-            self._first = self._next = indexes.start
-            self._end = indexes.stop
-            if not indexes:
+            self.indexes = playback.indexes(start, end)
+            self._next = self.indexes.start
+            if not self.indexes:
                 empty = nothing_in(self.name, spelled_span(start, end), playback.first, playback.last)
                 raise self.refused(str(empty))
             self.notes += _not_recorded(start, end, playback)
             first = self.readable(self._next)
             if first is None:
-                which = f"every poll {spelled_span(start, end)}" if len(indexes) < len(playback) else "every poll"
+                which = f"every poll {spelled_span(start, end)}" if len(self.indexes) < len(playback) else "every poll"
                 self._playback = None  # the error reports its damage
                 raise self.refused(f"{self.name}: {which} is damaged: {', '.join(playback.reasons)}")
             return playback.snapshot(first).release
@@ -107,11 +106,6 @@ class RecordingSource:
         damage = [each.removeprefix(names[0]).removeprefix(names[1]) for each in self.damage]
         self.close()
         return SourceError("; ".join([text, *damage]), retry=False)
-
-    @property
-    def indexes(self) -> range:
-        """The indexes of the polls that are replayed."""
-        return range(self._first, self._end)
 
     def grow(self) -> range:
         """Look for newly written polls, unless an end was given; return the indexes of all.
@@ -129,7 +123,7 @@ class RecordingSource:
         except RecordingError as error:
             raise SourceError(str(error)) from error
         if not (self._at or self._end_at):
-            self._end = len(self.playback)
+            self.indexes = range(self.indexes.start, len(self.playback))
         return self.indexes
 
     def _bounds(self, playback: Playback) -> tuple[datetime | None, datetime | None]:
@@ -151,19 +145,21 @@ class RecordingSource:
 
         With `back`, the search goes backwards first. None if every poll is damaged.
         """
-        on, before = range(index, self._end), range(min(index, self._end) - 1, self._first - 1, -1)
-        ways = (range(index, self._first - 1, -1), range(index + 1, self._end)) if back else (on, before)
+        first, end = self.indexes.start, self.indexes.stop
+        on, before = range(index, end), range(min(index, end) - 1, first - 1, -1)
+        ways = (range(index, first - 1, -1), range(index + 1, end)) if back else (on, before)
         return next(chain.from_iterable(map(self.playback.readable, ways)), None)
 
     def leave_only(self, newest: int) -> None:
         """Skip all polls still to come except the last `newest` that can be read."""
-        found = list(islice(self.playback.readable(range(self._end - 1, self._next - 1, -1)), newest))
+        found = list(islice(self.playback.readable(range(self.indexes.stop - 1, self._next - 1, -1)), newest))
         if len(found) == newest:
             self._next = found[-1]
 
     def find_newest(self) -> str:
         """Find the newest readable poll; return a sentence about its age if later ones are damaged, "" if none is."""
-        newest, last = self.readable(self._end - 1, back=True), self._end - 1
+        last = self.indexes.stop - 1
+        newest = self.readable(last, back=True)
         if newest is None or newest == last:
             return ""
         wanted, there = self.playback.at(last), self.playback.at(newest)
@@ -178,9 +174,10 @@ class RecordingSource:
 
     def advance(self) -> None:
         """Go to the next poll that can be read. Raises Exhausted."""
-        found = next(self.playback.readable(range(self._next, self._end)), self._end)
+        end = self.indexes.stop
+        found = next(self.playback.readable(range(self._next, end)), end)
         self._next = found + 1
-        if found == self._end:
+        if found == end:
             raise Exhausted
 
     def snapshot(self) -> Snapshot:

@@ -3,17 +3,20 @@
 Connections are accepted here so that strangers cannot take all of them. Nothing is done for a connection before its
 first bytes have come: these show whether its client is known, and then it gets a slot even from an address that has
 taken all others. A client that is not known has a limited time for one request, and gets a slot if there is one.
+Over TLS the first bytes come after the handshake, for which a connection needs no slot.
 """
 
 import asyncio
 import logging
+import resource
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -32,6 +35,16 @@ READING_TURNS, CLOSING_TURNS = 6, 2
 
 UNHEARD, MOMENT = 48, 0.02
 """Connections that have sent nothing yet, and the seconds that each of them has before it is closed for another."""
+
+SHAKING, HANDSHAKE = 320, 0.2
+"""Connections in a handshake of TLS, or silent after it, and the seconds that each of them has likewise. One that stays
+silent costs nothing, unlike the next in its place."""
+
+FILES_OF_ONE = 8
+"""There is a handshake for so many open files where the limit of these cannot be raised."""
+
+CLIENT_HELLO = b"\x16\x03"
+"""What each connection over TLS begins with; others are closed before anything is made for them."""
 
 PAUSE = 0.05
 """Seconds in which connections wait to be accepted after some were refused: clients that come again at once would
@@ -105,7 +118,10 @@ Server = Callable[[], asyncio.Protocol]
 
 
 class _Connection:
-    """An accepted connection. `transport` is None until it is made, which over TLS requires a handshake."""
+    """An accepted connection. `transport` is None until it is made, which over TLS requires a handshake.
+
+    `begun` is when it was accepted, and over TLS when its handshake began.
+    """
 
     def __init__(self, line: socket.socket, address: str, server: Server, begun: float) -> None:
         self.line = line
@@ -123,8 +139,29 @@ class _Connection:
             self.transport.abort()
         elif self.protocol is not None and self.making is not None:
             self.making.cancel()
+            self.making = None  # its traceback knows this connection: memory would be freed only by the collector
         else:
             self.line.close()
+
+
+class _Shaken(asyncio.Protocol):
+    """Receiver of the first bytes of a connection after its handshake."""
+
+    def __init__(self, connection: _Connection, hear: Callable[[_Connection, bytes], None]) -> None:
+        self._connection = connection
+        self._hear = hear
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note that the handshake was completed."""
+        self._connection.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on the first bytes."""
+        self._hear(self._connection, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """Free the transport and its buffers, which the connection and this otherwise keep until a collection."""
+        self._connection.transport = None
 
 
 class Connections:
@@ -146,11 +183,18 @@ class Connections:
     ) -> None:
         self._longest = longest
         self._certificates = certificates
-        self._is_known = is_known if certificates is None else None
-        self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one, spares_new=self._is_known is not None)
+        self._is_known = is_known
+        self._slots: ConnectionSlots[_Connection] = ConnectionSlots(most, of_one, spares_new=is_known is not None)
         self._open: set[_Connection] = set()
         self._unheard: dict[_Connection, None] = {}
         """Connections without a slot, as nothing has come from them yet; the oldest first."""
+        self._shaking: dict[_Connection, None] = {}
+        """Connections without a slot that want a handshake or have sent nothing after it: first those that wait for it,
+        the oldest first."""
+        self._next: list[_Connection] = []
+        """Connections that wait for their handshake, among them some that have been closed."""
+        self._has_next = asyncio.Event()
+        self._most_shaking = 0 if certificates is None else _room_for_handshakes()
         self._has_refused = self._must_read = self._must_close = False
         """Whether one was refused, and whether one must be read or closed before more are accepted."""
         self._full = RateLimited(note, pause=MINUTE)
@@ -166,7 +210,7 @@ class Connections:
 
     def cut_all_but(self, kept: Collection[object]) -> None:
         """End all connections except those of the given protocols."""
-        for connection in [*self._unheard, *self._open]:
+        for connection in self._all():
             if connection.protocol not in kept:
                 self._leave(connection)
                 connection.cut()
@@ -187,13 +231,13 @@ class Connections:
             self._has_refused = self._must_read = self._must_close = False
             for line, (address, *_) in chain((first,), _waiting(listening)):
                 self._take(_Connection(line, address, server, loop.time()))
-                if self._must_read or self._must_close or len(self._unheard) >= UNHEARD:
+                if self._must_read or self._must_close or self._is_full():
                     break
             for _ in range(READING_TURNS if self._must_read else CLOSING_TURNS):
                 await asyncio.sleep(0)  # without a pause nothing would be read or closed
             if self._has_refused and not self._must_read:
                 await asyncio.sleep(PAUSE)
-            while len(self._unheard) >= UNHEARD and not self._close_oldest(loop.time()):
+            while self._is_full() and not self._close_oldest(loop.time()):
                 await asyncio.sleep(MOMENT)
 
     def _take(self, connection: _Connection) -> None:
@@ -202,24 +246,36 @@ class Connections:
             self._unheard[connection] = None
             asyncio.get_running_loop().add_reader(connection.line, self._hear, connection)
 
+    def _all(self) -> list[_Connection]:
+        return [*self._unheard, *self._shaking, *self._open]
+
+    def _is_full(self) -> bool:
+        """Return whether one that has no slot yet must be closed before more are accepted."""
+        return len(self._unheard) >= UNHEARD or len(self._shaking) >= self._most_shaking > 0
+
     def _close_oldest(self, now: float) -> bool:
-        """Close the oldest connection from which nothing has come; return False if it has been there for too short."""
-        oldest = next(iter(self._unheard))
-        if self._hear(oldest):
-            return True
-        if now - oldest.begun >= MOMENT:
+        """Close the oldest connection without a slot; return False if it has been there for too short."""
+        if len(self._unheard) >= UNHEARD:
+            oldest, moment = next(iter(self._unheard)), MOMENT
+            if self._hear(oldest):
+                return True
+        else:
+            oldest = next(iter(self._shaking))
+            moment = MOMENT if oldest.making is None else HANDSHAKE
+        if now - oldest.begun >= moment:
             self._leave(oldest)
-            oldest.line.close()
-        return now - oldest.begun >= MOMENT
+            oldest.cut()
+        return now - oldest.begun >= moment
 
     def _leave(self, connection: _Connection) -> None:
         """Note that a connection no longer waits for its first bytes."""
+        self._shaking.pop(connection, None)
         if connection in self._unheard:
             del self._unheard[connection]
             asyncio.get_running_loop().remove_reader(connection.line)
 
     def _hear(self, connection: _Connection) -> bool:
-        """If something has come from a connection, give it a slot or close it; return whether something has."""
+        """If something has come from a connection, go on with it or close it; return whether something has."""
         try:
             sent = connection.line.recv(LONGEST_HEAD, socket.MSG_PEEK)
         except BlockingIOError:
@@ -227,14 +283,68 @@ class Connections:
         except OSError:  # it is already gone
             sent = b""
         self._leave(connection)
-        is_known = self._is_known is not None and self._is_known(sent)
-        if sent and self._has_slot(connection, Standing.SAFE if is_known else Standing.SILENT):
-            self._open.add(connection)
-            connection.making = asyncio.create_task(self._make(connection))
-            self._must_read |= is_known
+        if self._certificates is not None:
+            self._shake(connection, sent)
+        elif sent and self._is_admitted(connection, sent):
+            connection.making = asyncio.create_task(self._make(connection, connection.server(), None))
         else:
             connection.line.close()
         return True
+
+    def _shake(self, connection: _Connection, sent: bytes) -> None:
+        """Let a connection wait for its handshake if it has `sent` the beginning of one."""
+        if sent and sent[: len(CLIENT_HELLO)] == CLIENT_HELLO[: len(sent)]:
+            self._shaking[connection] = None
+            self._next.append(connection)
+            self._has_next.set()
+        else:
+            connection.line.close()
+            self._has_refused = True
+
+    async def shake_hands(self) -> None:
+        """Begin handshakes until this is cancelled, that of the newest connection first.
+
+        A handshake takes long enough that whoever comes would wait for all of a crowd that came at once before. Each
+        is read before the next begins, or many would be made in one turn, and their moment be over at its end.
+        """
+        while True:
+            await self._has_next.wait()
+            self._has_next.clear()
+            while self._next:
+                connection = self._next.pop()
+                if connection in self._shaking:
+                    self._begin(connection)
+                    for _ in range(READING_TURNS):
+                        await asyncio.sleep(0)
+
+    def _begin(self, connection: _Connection) -> None:
+        assert self._certificates is not None
+        del self._shaking[connection]
+        self._shaking[connection] = None
+        connection.begun = asyncio.get_running_loop().time()
+        shaken, context = _Shaken(connection, self._hear_shaken), self._certificates.context()
+        connection.making = asyncio.create_task(self._make(connection, shaken, context))
+
+    def _hear_shaken(self, connection: _Connection, sent: bytes) -> None:
+        """Pass a connection to the server if it gets a slot for the first bytes that came after its handshake."""
+        assert connection.transport is not None
+        self._leave(connection)
+        if self._is_admitted(connection, sent):
+            connection.protocol = connection.server()
+            connection.transport.set_protocol(connection.protocol)
+            connection.protocol.connection_made(connection.transport)
+            connection.protocol.data_received(sent)
+        else:
+            connection.transport.abort()
+
+    def _is_admitted(self, connection: _Connection, sent: bytes) -> bool:
+        """Return whether a connection gets a slot for the first bytes that have come from it."""
+        is_known = self._is_known is not None and self._is_known(sent)
+        has_slot = self._has_slot(connection, Standing.SAFE if is_known else Standing.SILENT)
+        if has_slot:
+            self._open.add(connection)
+            self._must_read |= is_known
+        return has_slot
 
     def _has_slot(self, connection: _Connection, standing: Standing) -> bool:
         """Return whether a connection gets a slot, for which another may have to be closed."""
@@ -249,19 +359,17 @@ class Connections:
         self._has_refused |= not has_slot
         return has_slot
 
-    async def _make(self, connection: _Connection) -> None:
-        """Pass a connection to the server, over TLS after a handshake, unless it was closed in the meantime."""
+    async def _make(self, connection: _Connection, protocol: asyncio.Protocol, context: ssl.SSLContext | None) -> None:
+        """Pass a connection to a protocol, over TLS after a handshake, unless it was closed in the meantime."""
         if connection.line.fileno() < 0:
             return
-        protocol = connection.protocol = connection.server()
-        context = None if self._certificates is None else self._certificates.context()
-        loop = asyncio.get_running_loop()
-        with suppress(OSError):  # also errors of TLS, which are the client's
-            connection.transport, _ = await loop.connect_accepted_socket(
+        connection.protocol = protocol
+        try:
+            connection.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: protocol, connection.line, ssl=context, ssl_handshake_timeout=SILENCE if context else None
             )
-            if context is not None:
-                self._slots.rise(connection, Standing.ASKED, loop.time())  # a handshake takes as long for the client
+        except OSError as error:  # also errors of TLS, which are the client's
+            error.__traceback__ = None  # its frames keep the error, and large buffers, until a collection
 
     async def close_late(self) -> None:
         """Close connections that are past their deadline, until this is cancelled."""
@@ -269,16 +377,34 @@ class Connections:
             await asyncio.sleep(min(CHECK_EVERY, SILENCE / 4))
             self._forget()
             now = asyncio.get_running_loop().time()
-            for connection in [*self._unheard, *self._open]:
+            for connection in self._all():
                 if connection.deadline is not None and connection.deadline <= now:
                     self._leave(connection)
                     connection.cut()
 
     def _forget(self) -> None:
         """Forget connections that have ended."""
+        for connection in [each for each in self._shaking if each.line.fileno() < 0]:
+            del self._shaking[connection]
         for connection in [each for each in self._open if each.line.fileno() < 0]:
             self._open.remove(connection)
             self._slots.leave(connection)
+
+
+def _room_for_handshakes() -> int:
+    """Let this process open more files, for handshakes alone, and return how many may be under way.
+
+    Where it may not open as many more, some of its files are for handshakes.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return SHAKING
+    room = min(SHAKING, soft // FILES_OF_ONE)
+    most = soft + SHAKING if hard == resource.RLIM_INFINITY else min(soft + SHAKING, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        room = max(room, most - soft)
+    return room
 
 
 def _waiting(listening: socket.socket) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
@@ -310,7 +436,7 @@ async def accepting(
         )  # fmt: skip
 
     tasks = [asyncio.create_task(connections.accept(each, handler)) for each in sockets]
-    tasks.append(asyncio.create_task(connections.close_late()))
+    tasks += [asyncio.create_task(connections.close_late()), asyncio.create_task(connections.shake_hands())]
     try:
         yield
     finally:

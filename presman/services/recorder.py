@@ -12,16 +12,11 @@ from datetime import UTC, datetime
 
 from sqlalchemy import select
 
-from presman.analysis.advice.to_do import with_unchecked
-from presman.analysis.assemble import analyse
-from presman.analysis.caches import RowCache
-from presman.analysis.readings.reading import Reading
 from presman.analysis.trends.database_events import lost
 from presman.base.formats import counted
 from presman.base.log_event import LogEvent, Report
 from presman.base.running_out import ran_out, start
 from presman.base.text import with_more
-from presman.forecast.forecaster import Forecaster
 from presman.forecast.shown import with_shown
 from presman.polling.poll_events import Event, Polled, SourceEnded, SourceLost
 from presman.polling.sampler import PATIENCE, no_room, stop_all
@@ -33,7 +28,7 @@ from presman.recording.store_errors import RecordingError, StoreLostError
 from presman.recording.writer import RecordingWriter
 from presman.rows.queries import DetailLevel
 from presman.rows.snapshot import Snapshot
-from presman.services.live import LiveTarget, Reachability, sampler_of
+from presman.services.live import LiveTarget, Reachability, ReadingCame, Readings, sampler_of
 from presman.sources import LoginRefusal
 
 MOST_WAITING = 240
@@ -80,9 +75,8 @@ class DatabaseRecorder:
         self._stopping = False
         self._ended = False
         self._has_enough = False
-        self._cache = RowCache()
-        self._forecaster = Forecaster()
-        self._read: tuple[Snapshot, Reading] | None = None
+        self._readings = Readings(with_forecasts=True)
+        self._read: ReadingCame | None = None
         self._writer: RecordingWriter | None = None
         self._store: Store | None = None
         self._losses: list[tuple[datetime, str]] = []
@@ -247,11 +241,10 @@ class DatabaseRecorder:
             losses, self._losses = self._losses, []
         for at, text in losses:
             writer.note(lost(at, text))
-        if self._read is None or self._read[0] is not snapshot:  # a poll that could not be written comes again
-            before = self._read[1] if self._read is not None else None
-            reading = with_unchecked(before, analyse(previous, snapshot, self._cache))
-            self._read = snapshot, self._forecaster.read(reading, previous, snapshot, self._cache)
-        reading = self._read[1]
+        if self._read is None or self._read.snapshot is not snapshot:  # a poll that could not be written comes again
+            self._readings.previous = previous
+            self._read = self._readings.read(snapshot)
+        reading = self._read.reading
         writer.append(with_shown(snapshot, reading), reading)
 
     def _ready_writer(self, at: datetime) -> RecordingWriter:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -44,20 +44,13 @@ class StoreFleet:
     See :class:`presman.services.live_fleet.Fleet`. One thread reads, so that a slow store blocks no caller.
     """
 
-    def __init__(
-        self,
-        location: str,
-        interval: float,
-        patterns: Sequence[str] = (),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, location: str, interval: float, patterns: Sequence[str] = ()) -> None:
         self.name = shown(location)
         self.interval = interval
         self.trouble = ""
         self.is_settled = False
         self._location = location
         self._patterns = patterns
-        self._clock = clock
         self._known: dict[str, _Known] = {}
         self._stores: dict[str, Store] = {}
         self._past: dict[str, list[PastPoll]] = {}
@@ -99,7 +92,7 @@ class StoreFleet:
 
         If one of several files cannot be read, the file appears as a member in place of its databases.
         """
-        now = self._clock()
+        now = time.monotonic()
         known = [_member(each.row, now - each.at, each.past, self.interval) for each in self._known.values()]
         return known + self._unreadable
 
@@ -149,7 +142,7 @@ class StoreFleet:
                     found[row.target] = row
         if len(unreadable) == len(locations):
             raise unreadable[locations[-1]]
-        now = self._clock()
+        now = time.monotonic()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
         self._unreadable = [_unreadable(location, str(error)) for location, error in unreadable.items()]
         self._past = {}

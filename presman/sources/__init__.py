@@ -51,9 +51,6 @@ class SourceError(Exception):
 class InvalidSourceError(SourceError):
     """What the user wrote of a source is wrong, such as its scenario: nothing was read."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text, retry=False)
-
 
 class OutcomeUnknown(SourceError):  # noqa: N818 - it may not be an error
     """A statement that acts was sent, but no answer arrived: it may or may not have been executed."""

@@ -79,9 +79,6 @@ class SimulatorSource:
         from presman.sources.simulator.simulation import STEP, warmed
         from presman.sources.simulator.views import Publisher
 
-        for word, value, most in (("speed", self._speed, 10_000.0), ("size", self._size, 100.0)):
-            if value is not None and not 0 < value <= most:
-                raise InvalidSourceError(f"{self.name}: {word} must be more than 0 and at most {most:g}, not {value}")
         try:
             scenario = load_scenario(self._scenario)
             scenario = scenario.sized(scenario.header.size if self._size is None else self._size)
@@ -89,7 +86,7 @@ class SimulatorSource:
             if scenario.pdbs and release < Release(12, 1):
                 raise ScenarioError(f"{self.name}: release {release} has no pluggable databases; use 12.1 or later")
         except ScenarioError as error:
-            raise InvalidSourceError(str(error)) from error
+            raise InvalidSourceError(str(error), retry=False) from error
         seed = scenario.header.seed if self._seed is None else self._seed
         start = (self._start or datetime.now(UTC)).astimezone(UTC)
         simulation = warmed(

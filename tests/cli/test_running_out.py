@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import pty
 import resource
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -284,6 +288,60 @@ def test_with_five_open_files_a_recorder_says_so(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (3, "presman: this takes 12 open files, and 5 are allowed (ulimit -n)\n")
+
+
+READER = ("--reuid", "54321", "--regid", "54321", "--clear-groups", "--inh-caps", "+dac_read_search")
+"""Another user, who may read all files: root has no limit of processes."""
+
+FEW_THREADS = "this takes 6 threads, and {} are allowed (ulimit -u)"
+MANY = "2 databases in one process need 20 threads, and {} are allowed (ulimit -u): enough for 0"
+REFUSED = "processes and threads have run out: the limit is {} (ulimit -u)"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root becomes another user")
+@pytest.mark.parametrize(
+    ("arguments", "allowed", "said"),
+    [
+        (["once", "demo:quiet"], 1, REFUSED),
+        (["check", "demo:quiet"], 3, REFUSED), (["alerts", "demo:quiet"], 1, REFUSED),
+        (["record", "demo:quiet", "-o", "x.presman"], 3, FEW_THREADS), (["fleet", "demo:quiet", "demo:mixed"], 3, MANY),
+        (["metrics", "demo:quiet", "--listen", "127.0.0.1:0"], 3, FEW_THREADS),
+        (["demo", "quiet", "--no-tour"], 3, REFUSED), (["demo", "quiet", "--no-tour"], 1, REFUSED),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)  # fmt: skip
+def test_another_user_with_few_processes_gets_a_line(
+    tmp_path: Path, arguments: list[str], allowed: int, said: str
+) -> None:
+    os.chown(tmp_path, 54321, 54321)
+    home = {"HOME": str(tmp_path), "TERM": "xterm-256color", "PYTHONDONTWRITEBYTECODE": "1"}
+    words = ["prlimit", f"--nproc={allowed}", "setpriv", *READER, "--ambient-caps", "+dac_read_search"]
+    own, its = pty.openpty()
+    process = subprocess.Popen(
+        [*words, *command(*arguments)],
+        cwd=tmp_path,
+        env=environment(**home),
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    with os.fdopen(own, "rb", buffering=0) as terminal:
+        shown = everything(terminal)
+    assert process.wait(60) == exit_codes.SOURCE
+    assert shown.count(said.format(allowed)) == 1
+    assert not any(word in shown for word in ("Traceback", "internal error"))
+    assert not [path for path in tmp_path.iterdir() if path.name != ".local"]
+
+
+def everything(terminal: FileIO) -> str:
+    """Return what is written to a terminal until its last process has gone."""
+    written = b""
+    with suppress(OSError):  # how Linux reports that
+        while read := terminal.read(65_536):
+            written += read
+    return written.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["demo", "--list"], 0), (["once", "nowhere"], 2)])

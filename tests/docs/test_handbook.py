@@ -10,8 +10,8 @@ from docs.markdown import blocks, headings
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.alerts.rule_book import RULE_BOOK
 from presman.analysis.assemble import analyse
+from presman.config.target import scenarios
 from presman.polling.poller import Poller
-from presman.sources.simulator.loading import scenario_names
 from presman.sources.simulator_source import SimulatorSource
 from tests.docs.pages import text_of
 from tests.docs.test_examples import FULL_HOUSE, full_house
@@ -39,7 +39,7 @@ def test_every_page_answers_the_same_questions() -> None:
 
 def test_every_scenario_of_the_demo_is_an_exercise() -> None:
     text = text_of("docs/triage/exercises.md")
-    assert [name for name in scenario_names() if f"presman demo {name}" not in text] == []
+    assert [name for name in scenarios() if f"presman demo {name}" not in text] == []
 
 
 def test_the_full_house_shows_what_the_handbook_says(tmp_path: Path) -> None:

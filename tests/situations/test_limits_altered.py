@@ -80,6 +80,52 @@ views = ["DBA_RSRC_PLAN_DIRECTIVES"]
 """
 
 
+OWN_TARGET = """
+title = "own target"
+database = "C"
+host = "c"
+release = "19"
+seed = 4
+warmup = "10m"
+cdb_plan = "CP"
+[capacity]
+cpu_count = 16
+parallel_servers_target = 64
+parallel_max_servers = 96
+[pdbs]
+A = { plan = "AP", shares = 2, parallel_servers_target = 24 }
+B = { shares = 1 }
+[plans.AP.directives]
+REP = { mgmt_p1 = 60 }
+OTHER_GROUPS = { mgmt_p1 = 40 }
+[[script]]
+at = "-8m"
+pdb = "A"
+group = "REP"
+dop = 8
+seconds = 3
+hold = "12h"
+sid = 201
+serial = 5
+user = "IDLER"
+sql = "select /*+ parallel(8) */ 1 from a"
+[[script]]
+at = "-4m"
+pdb = "A"
+group = "REP"
+dop = 8
+seconds = 60
+sid = 203
+serial = 5
+user = "WAITER"
+sql = "select /*+ parallel(8) */ 3 from a"
+[[outages]]
+at = "5s"
+lasts = "10m"
+views = ["V$SYSTEM_PARAMETER"]
+"""
+
+
 def course(folder: Path, scenario: str, seconds: int) -> list[Reading]:
     """Return the readings of polls every 3 seconds."""
     (folder / "altered.toml").write_text(scenario)
@@ -110,6 +156,16 @@ def test_a_limit_that_was_lowered_proves_no_end_at_the_next_poll(tmp_path: Path)
     assert {tuple(ended(each)) for each in readings[3:]} == {("IDLER", "RUNNER")}, "only together they free enough"
     assert {each.commands for reading in readings[3:] if (each := to_do(reading)) is not None} == {()}
     assert readings[3].heads[0].allowed == 16
+
+
+def test_a_target_of_a_container_that_is_not_read_proves_no_end(tmp_path: Path) -> None:
+    """PARALLEL_SERVERS_TARGET of a container may have changed as a directive may; V$RSRC_PLAN does not show it."""
+    readings = course(tmp_path, OWN_TARGET, 60)
+    assert ended(readings[0])
+    assert ended(readings[-1]) == []
+    (found,) = unblock(readings[-1])
+    assert "how many servers REP may hold now is not known (GV$SYSTEM_PARAMETER of 0:57 ago)" in found.sentence
+    assert "allowed as of 0:57 ago" in found.head.sentence
 
 
 @pytest.fixture(scope="module")

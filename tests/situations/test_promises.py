@@ -338,8 +338,8 @@ def test_what_is_too_large_may_never_start(tmp_path: Path) -> None:
         (
             12,
             "more than the target's 64, 12 in use: it may start only when none are",
-            "the head of REPORTS is too large for the target: it may start only when no servers are in use; run with "
-            "a lower DOP it starts sooner",
+            "the head of REPORTS is too large for the target: it may start only when no servers are in use; with a "
+            "lower DOP it starts sooner",
         ),
         (
             0,

@@ -29,15 +29,18 @@ def arrived(
     monitor = SimpleNamespace(
         cost=cost, is_frozen=frozen, link=None, forecast_basis=None, preview=note("preview"), arrive=note("arrive")
     )
+    changes = [SimpleNamespace(change="ended"), *([SimpleNamespace(change="began")] if news else [])]
     app: Any = SimpleNamespace(
         monitor=monitor, repaint=note("all"), paint_lines=note("lines"), following=None, bell=note("bell"),
-        moments=SimpleNamespace(arrive=note("moments")), news=SimpleNamespace(is_any=lambda *_: news),
+        moments=SimpleNamespace(arrive=note("moments")), news=SimpleNamespace(of=lambda *_: changes),
         poll_recording=SimpleNamespace(write=note("kept")), recording=SimpleNamespace(write=lambda _: problem),
         read_enough=note("enough"), notify=note("told"), set_timer=note("timer"), bind_tab_keys=None, settle=None,
         panels=SimpleNamespace(mount_ahead=None, forget_hidden=None),
         set_interval=note("each"), gateway=gateway,
     )  # fmt: skip
-    event: Any = SimpleNamespace(whole=whole, reading=None, snapshot=None, age=0.0, forecast_basis=None)
+    event: Any = SimpleNamespace(
+        whole=whole, reading=SimpleNamespace(alerts=()), snapshot=None, age=0.0, forecast_basis=None
+    )
     FrameApp.on_arrived(app, event)
     return done
 

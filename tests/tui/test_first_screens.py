@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from presman.sources.simulator.loading import scenario_names
+from presman.config.target import scenarios
 from tests.tui.drive import acted
 from tests.tui.test_live import playing
 
@@ -153,7 +153,7 @@ SENTENCES = {
 
 
 def test_no_scenario_is_without_a_sentence() -> None:
-    assert sorted(SENTENCES) == sorted(scenario_names())
+    assert sorted(SENTENCES) == sorted(scenarios())
 
 
 @pytest.mark.parametrize("scenario", SENTENCES)

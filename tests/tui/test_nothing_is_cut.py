@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from presman.config.target import scenarios
 from presman.figures.drawing.columns import is_text
-from presman.sources.simulator.loading import scenario_names
 from presman.tabs import TabName, tab, tab_names
 from presman.tui.widgets.grid import Grid
 from tests.scenarios import with_short_past
@@ -70,10 +70,11 @@ def cut_beside_free_cells(grid: Grid) -> list[str]:
 
 def looked_at(acting: Stage, where: str) -> list[str]:
     """What is cut for no reason on the screen."""
-    found = [f"{where}: {line}" for line in cut_sentences(acting.screen)]
+    screen = acting.screen
+    found = [f"{where}: {line}" for line in cut_sentences(screen)]
     if (acting.app.size.width, acting.app.size.height) == BETWEEN:
         return found
-    found += [f"{where}: {line}" for line in cut_above_free_lines(acting.screen)]
+    found += [f"{where}: {line}" for line in cut_above_free_lines(screen)]
     if not acting.app.reader.is_open:
         grids = [grid for grid in acting.app.panels.present.grids() if grid.size.height]
         found += [f"{where}, {grid.table.key}: {each}" for grid in grids for each in cut_beside_free_cells(grid)]
@@ -105,7 +106,7 @@ async def tabs(acting: Stage, polls: Polls, is_paged: bool) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("scenario", scenario_names())
+@pytest.mark.parametrize("scenario", scenarios())
 @acted
 async def test_nothing_is_cut_while_there_is_room(scenario: str) -> None:
     async with playing(scenario, SIZES[0], whole=True, seed=None) as (acting, polls):

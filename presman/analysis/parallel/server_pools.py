@@ -15,7 +15,7 @@ from presman.base.formats import as_of, counted
 from presman.base.release import Release
 from presman.base.sums import added
 from presman.rows.group_rows import CdbPlanDirective, ConsumerGroup, GroupMetric, RsrcPlan
-from presman.rows.instance_rows import SEED, PdbMetric, RsrcPdb
+from presman.rows.instance_rows import SEED, Parameter, PdbMetric, RsrcPdb
 from presman.rows.queries import RecordType
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession
 from presman.rows.session_state import serves_gv
@@ -329,11 +329,20 @@ def old_limit(key: Key, facts: Facts, inst_id: int) -> NotKnown | None:
     """
     if not facts.plans.plan_of(inst_id, key[0]):
         return None
-    of_container = [CdbPlanDirective] if key[0] > SEED and facts.plans.inside is None else []
-    for record in (facts.plans.books.record_of(key[0]), *of_container):
+    for record in (facts.plans.books.record_of(key[0]), *_limits_of_container(key[0], facts)):
         if (age := _age_if_old(record, facts)) is not None:
             return NotKnown(f"how many servers {key[1]} may hold now", view_of(facts.snapshot, record), age)
     return None
+
+
+def _limits_of_container(con_id: int, facts: Facts) -> tuple[RecordType, ...]:
+    """Return the records from which the limit of a container comes: the CDB plan, and its own target if it has one."""
+    if con_id <= SEED or facts.plans.inside is not None:
+        return ()
+    own = (
+        row for row in facts.snapshot.rows(Parameter) if (row.con_id, row.name) == (con_id, "parallel_servers_target")
+    )
+    return (CdbPlanDirective, Parameter) if any(own) else (CdbPlanDirective,)
 
 
 def _age_if_old(record: RecordType, facts: Facts) -> float | None:
@@ -347,7 +356,8 @@ def container_limit_age(con_id: int, facts: Facts, found: Mapping[int, ServerBud
     """Return how old the limit of a container is if it may have changed since it was read, None if not."""
     if _is_by_metric_only(facts, con_id, found[ROOT].target):
         return _of_last_minute("", PdbMetric, facts).age
-    return None if facts.plans.inside is not None else _age_if_old(CdbPlanDirective, facts)
+    ages = (_age_if_old(record, facts) for record in _limits_of_container(con_id, facts))
+    return max((age for age in ages if age is not None), default=None)
 
 
 def group_limit_age(key: Key, facts: Facts, inst_id: int) -> float | None:

@@ -21,22 +21,10 @@ _FIRST_PDB = 3
 """Container 1 is the root, 2 the seed."""
 
 
-def scenario_names() -> list[str]:
-    """Return the names of the scenarios that come with presman."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
-
-
 def load_scenario(scenario: str | Path) -> Scenario:
     """Return a scenario by its name (``mixed``) or from a TOML file. Raises ScenarioError with one line of text."""
-    path = Path(scenario)
-    if isinstance(scenario, str) and not scenario.endswith(".toml"):
-        names = scenario_names()
-        if scenario not in names:
-            raise ScenarioError(
-                f"unknown scenario {scenario!r}{suggestion(scenario, names)}"
-                f" (scenarios: {', '.join(names)}; or a file FILE.toml)"
-            )
-        path = FOLDER / f"{scenario}.toml"
+    is_name = isinstance(scenario, str) and not scenario.endswith(".toml")
+    path = FOLDER / f"{scenario}.toml" if is_name else Path(scenario)
     try:
         return parse_scenario(_tables(path), path.stem, str(path))
     except OSError as error:

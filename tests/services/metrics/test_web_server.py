@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import gzip
 import http.client
 import os
+import resource
 import socket
 import ssl
 import sys
 import threading
+from asyncio import sslproto
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from aiohttp import web
@@ -22,7 +26,6 @@ from aiohttp import web
 from presman.base import listeners
 from presman.base.certificates import CertificateError, CertificateFiles, Certificates
 from presman.base.errors import InputError
-from presman.base.listeners import Standing
 from presman.base.secret import Secret
 from presman.services import listener
 from presman.services.metrics import web_server
@@ -31,6 +34,7 @@ from presman.services.metrics.web_server import Credentials, WebApp, WebServer
 from tests.oracle.test_login import Authority
 from tests.patience import PATIENCE, until
 from tests.services.metrics.observed import Shown, observed
+from tests.tui.drive import acted
 
 PASSWORD = "pä:ss wörd"
 HOST = "127.0.0.1"
@@ -273,7 +277,7 @@ def test_who_has_the_password_has_a_place_in_a_flood_before_it_is_heard(monkeypa
     server = WebServer(WebApp(Exposition([]), lambda: True, Credentials("prometheus", Secret(PASSWORD))), HOST, 0)
     begun: list[str] = []
 
-    async def make(connection: Any) -> None:
+    async def make(connection: Any, _protocol: object, _context: object) -> None:
         begun.append(connection.address)
 
     monkeypatch.setattr(server._connections, "_make", make)
@@ -371,23 +375,134 @@ def test_over_tls_with_certificates_on_both_sides(tmp_path: Path, authority: Aut
     site.server.stop()
 
 
-def test_who_has_shaken_hands_keeps_his_place_before_those_who_have_not(tmp_path: Path, authority: Authority) -> None:
-    """In a flood of half-made handshakes one scrape in eight was cut between its handshake and its request."""
+@pytest.fixture
+def encrypted(tmp_path: Path, authority: Authority) -> Iterator[Site]:
+    """Over TLS and with a password."""
     server = authority.issue(tmp_path / "server.pem", "localhost")
-    site = Site(None, Certificates(CertificateFiles(server)))
+    made = Site(Credentials("prometheus", Secret(PASSWORD)), Certificates(CertificateFiles(server)))
+    yield made
+    made.server.stop()
+
+
+def _shaken(site: Site, lines: ExitStack) -> ssl.SSLSocket:
     context = ssl._create_unverified_context()
+    return lines.enter_context(context.wrap_socket(socket.create_connection((HOST, site.port), 30)))
+
+
+def _gets_the_page(line: socket.socket) -> bool:
+    line.sendall(f"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: {basic('prometheus', PASSWORD)}\r\n\r\n".encode())
+    return line.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_what_is_no_handshake_takes_no_place_from_one(encrypted: Site) -> None:
+    """Each spoilt handshake took a slot: of an address that had all its slots the owner's was closed for the next."""
     with ExitStack() as lines:
-        first = lines.enter_context(context.wrap_socket(socket.create_connection((HOST, site.port), 30)))
-        until(lambda: Standing.ASKED in _standings(site), "it has shaken hands")
-        for _ in range(3 * web_server.OF_ADDRESS):
-            lines.enter_context(socket.create_connection((HOST, site.port), 30)).sendall(b"\x16\x03\x01\x02\0\1")
-        first.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert first.recv(15) == b"HTTP/1.1 200 OK"
-    site.server.stop()
+        first = _shaken(encrypted, lines)
+        junk = [lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)) for _ in range(90)]
+        for number, each in enumerate(junk):
+            each.sendall((b"GET / HTTP/1.1\r\n", b"\0\1\2", b"\x16\2")[number % 3])
+        for each in junk:
+            with suppress(ConnectionResetError):
+                assert each.recv(1) == b""
+        assert len(encrypted.server._connections._shaking) == 1
+        assert _gets_the_page(first)
 
 
-def _standings(site: Site) -> set[Standing]:
-    return {each.standing for each in list(site.server._connections._slots._taken.values())}
+def test_a_handshake_has_its_moment_however_many_begin_one(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is closed for another before it is over, and nothing of the crowd takes a slot."""
+    monkeypatch.setattr(listener, "HANDSHAKE", PATIENCE)
+    connections = encrypted.server._connections
+    with ExitStack() as lines:
+        first = _shaken(encrypted, lines)
+        for _ in range(listener.SHAKING + 40):
+            lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)).sendall(b"\x16\x03\x01\x02\0\1")
+        until(lambda: len(connections._shaking) == listener.SHAKING, "the others wait to be accepted")
+        assert not connections._slots._taken
+        assert _gets_the_page(first)
+        monkeypatch.setattr(listener, "HANDSHAKE", 0.0)
+        assert _gets_the_page(_shaken(encrypted, lines))
+
+
+def test_a_handshake_that_came_to_nothing_leaves_nothing_behind(
+    encrypted: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a quarter of a megabyte. A crowd that came again and again took a gigabyte in a minute."""
+    monkeypatch.setattr(listener, "SILENCE", 0.3)
+    gc.collect()
+    gc.disable()
+    try:
+        with ExitStack() as lines:
+            for sent in (b"\x16\x03\x01\0\5abcde", b"\x16\x03\x01\2\0\1"):
+                lines.enter_context(socket.create_connection((HOST, encrypted.port), 30)).sendall(sent)
+            _shaken(encrypted, lines)
+            until(lambda: _handshakes_kept(encrypted), "they begin")
+            until(lambda: not _handshakes_kept(encrypted), "nothing of them is left")
+    finally:
+        gc.enable()
+
+
+def _handshakes_kept(site: Site) -> int:
+    loop = site.server._loop
+    return sum(isinstance(each, sslproto.SSLProtocol) and each._loop is loop for each in gc.get_objects())  # type: ignore[attr-defined]
+
+
+@acted
+async def test_of_many_that_want_a_handshake_the_newest_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner does not wait for a crowd that came before, and nobody who was closed in the meantime is begun."""
+    connections = listener.Connections(8, 4, lambda _: None, certificates=mock.Mock())
+    begun: list[str] = []
+    monkeypatch.setattr(connections, "_begin", lambda connection: begun.append(connection.address))
+    with ExitStack() as lines:
+        for name in ("first", "second", "closed", "owner"):
+            line = lines.enter_context(socket.socket())
+            connections._shake(listener._Connection(line, name, asyncio.Protocol, 0.0), b"\x16\x03\x01")
+        connections._leave(connections._next[2])
+        shaking = asyncio.create_task(connections.shake_hands())
+        async with asyncio.timeout(PATIENCE):
+            while len(begun) < 3:
+                await asyncio.sleep(0)
+        shaking.cancel()
+        await asyncio.wait([shaking])
+    assert begun == ["owner", "second", "first"]
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "room"),
+    [(256, -1, 320), (256, 10_000, 320), (256, 300, 44), (256, 256, 32), (20_000, 20_000, 320), (-1, -1, 320)],
+)
+def test_handshakes_have_files_that_nothing_else_needs(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, room: int
+) -> None:
+    given: list[tuple[int, int]] = [(soft, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: given[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: given.append(limits))
+    assert listener._room_for_handshakes() == room
+    assert given[-1][0] == {(256, -1): 576, (256, 10_000): 576, (256, 300): 300}.get((soft, hard), soft)
+
+
+def test_who_shows_the_password_after_the_handshake_gets_a_place_from_any_other(encrypted: Site) -> None:
+    connections = encrypted.server._connections
+    with ExitStack() as lines:
+        for _ in range(web_server.OF_ADDRESS):
+            _shaken(encrypted, lines).sendall(b"GET /metrics HTTP/1.1\r\n")
+        until(lambda: len(connections._open) == web_server.OF_ADDRESS, "this address has all its places")
+        late = _shaken(encrypted, lines)
+        late.sendall(b"GET /metrics HTTP/1.1\r\n")
+        with suppress(ConnectionResetError):
+            assert late.recv(1) == b""
+        assert _gets_the_page(_shaken(encrypted, lines))
+
+
+def test_a_handshake_that_is_not_completed_is_cut_in_time(encrypted: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "SILENCE", 0.2)
+    with ExitStack() as lines:
+        silent = lines.enter_context(socket.create_connection((HOST, encrypted.port), 30))
+        silent.sendall(b"\x16\x03\x01\x02\0\1")
+        after = _shaken(encrypted, lines)
+        for each in (silent, after):
+            with suppress(ConnectionResetError, ssl.SSLEOFError):
+                assert each.recv(1) == b""
+        until(lambda: not encrypted.server._connections._shaking, "they are forgotten")
 
 
 def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, authority: Authority) -> None:

@@ -11,18 +11,18 @@ from typing import NamedTuple
 import pytest
 
 from presman.base.release import Release
+from presman.config.target import scenarios
 from presman.rows.cursor_rows import PlanXml
 from presman.rows.group_rows import ConsumerGroup, CpuExhausted, RsrcPlan
 from presman.rows.instance_rows import EventHistogram, Sysstat, SystemEvent
 from presman.rows.session_rows import PxProcess, PxProcessSysstat, PxSession, Session, SessionInfo
 from presman.sources.simulator.cluster import BACKGROUND
 from presman.sources.simulator.executions import Phase
-from presman.sources.simulator.loading import scenario_names
 from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import Played
 from tests.thorough import THOROUGH, some
 
-CASES = some([(name, 1) for name in scenario_names()], [(name, 23) for name in scenario_names()])
+CASES = some([(name, 1) for name in scenarios()], [(name, 23) for name in scenarios()])
 SECONDS = range(0, 400, 13 if THOROUGH else 133)
 Play = Callable[..., Played]
 
