@@ -56,7 +56,7 @@ def ran_out(error: BaseException, *, expected: bool = True) -> str:
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
     if expected:
         return ""
-    what = _FILES if _files_left() < FEW else _MEMORY if is_full_of_memory() else ""
+    what = _FILES if _files_left() < FEW else _MEMORY if _is_full_of_memory() else ""
     return what and what + _allowed(what)
 
 
@@ -81,7 +81,7 @@ def start(thread: threading.Thread) -> None:
 
     Python would wait forever for a thread that runs out of memory before it reports that it runs.
     """
-    if is_full_of_memory(_BEGINNING):
+    if _is_full_of_memory(_BEGINNING):
         raise RuntimeError("can't start new thread")
     thread.start()
 
@@ -115,7 +115,7 @@ def _of(error: BaseException) -> str:
     text = str(error)
     if not what and isinstance(error, (OSError, RuntimeError, ImportError)):
         what = next((found for words, found in _WORDS.items() if words in text), "")
-    if what == _PROCESSES and is_full_of_memory():
+    if what == _PROCESSES and _is_full_of_memory():
         return _MEMORY
     return what or (_FILES if _SQLITE in text and _files_left() < FEW else "")
 
@@ -128,13 +128,18 @@ def _files_left() -> int:
         return 0 if error.errno == errno.EMFILE else FEW
 
 
-def is_full_of_memory(room: int = STACK) -> bool:
-    """Whether the limits on addresses and on data leave no more than `room` bytes."""
+def _is_full_of_memory(room: int = STACK) -> bool:
+    allowed, addresses = resource.getrlimit(resource.RLIMIT_AS)[0], bytes_of_process(ADDRESSES)
+    return addresses is not None and allowed != resource.RLIM_INFINITY and addresses + room > allowed
+
+
+def has_room(size: int) -> bool:
+    """Whether the limits on addresses and on data leave that many bytes."""
     for limit, field in ((resource.RLIMIT_AS, ADDRESSES), (resource.RLIMIT_DATA, DATA)):
         allowed, taken = resource.getrlimit(limit)[0], bytes_of_process(field)
-        if taken is not None and allowed != resource.RLIM_INFINITY and taken + room > allowed:
-            return True
-    return False
+        if taken is not None and allowed != resource.RLIM_INFINITY and taken + size > allowed:
+            return False
+    return True
 
 
 ADDRESSES, IN_USE, DATA = 0, 1, 5

@@ -23,7 +23,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.formats import counted
 from presman.base.private_files import exists, expanded, is_folder
-from presman.base.running_out import is_full_of_memory
+from presman.base.running_out import has_room
 from presman.base.text import clean, one_line
 from presman.recording import schema_check, sqlite_files
 from presman.recording.schema_check import damage_of_tables, prepare_tables
@@ -295,7 +295,7 @@ class Store:
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
         except MemoryError as error:
-            if self.kind != "sqlite" or is_full_of_memory(HEAP):
+            if self.kind != "sqlite" or not has_room(HEAP):
                 raise
             raise DamagedStoreError(f"{self.name} is damaged: it has a row larger than any recorded one") from error
         except OverflowError as error:  # raised by the driver

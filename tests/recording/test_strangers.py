@@ -14,7 +14,9 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
+from presman.base import running_out
 from presman.recording import statement_limits
+from presman.recording import store as store_module
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import BLOCKS
 from presman.recording.schema import POLLS as POLLS_TABLE
@@ -141,6 +143,27 @@ def test_the_bytes_of_long_values_are_counted_whatever_their_kind(
         monkeypatch.setattr(statement_limits, "_LONG_VALUES", (POLLS - 1) * 100_000)
         with pytest.raises(RecordingError, match="it decompresses to more than a recording of its size has"):
             store.rows(reading)
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_memory_that_has_run_out_is_no_damage(
+    has_room: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    monkeypatch.setattr(store_module, "has_room", lambda _: has_room)
+    expected = pytest.raises(DamagedStoreError if has_room else MemoryError)
+    with closing(Store(str(path), writing=False)) as store, expected, store.translating_errors():
+        raise MemoryError
+
+
+@pytest.mark.parametrize("limit", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
+def test_there_is_room_up_to_the_limit(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = {limit: (100 << 20, 100 << 20)}
+    no_limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    monkeypatch.setattr(resource, "getrlimit", lambda asked: allowed.get(asked, no_limit))
+    monkeypatch.setattr(running_out, "bytes_of_process", lambda _: 60 << 20)
+    assert (running_out.has_room(40 << 20), running_out.has_room((40 << 20) + 1)) == (True, False)
 
 
 def test_only_blocks_may_be_as_long_as_blocks(whole: bytes, tmp_path: Path) -> None:
