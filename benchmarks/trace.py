@@ -23,8 +23,8 @@ from benchmarks.report import Report
 from benchmarks.traces import redo_writer, session
 
 PRESMAN = (
-    "import argparse, sys; from presman.cli import trace_command as command; parser = argparse.ArgumentParser();"
-    "command.add_arguments(parser); sys.exit(command.run(parser.parse_args()))"
+    "import sys; from presman.cli import trace_command as command;"
+    "sys.exit(command.run(command.arguments('trace').parse_args()))"
 )
 AWK_ONE = r"""
 /^WAIT #[0-9]+: nam='log file parallel write' / {

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from importlib import import_module
 from itertools import chain
@@ -43,13 +43,18 @@ os.environ |= {"TZ": "UTC", "LANG": "C.UTF-8"}
 time.tzset()
 
 # Thousands of short tests make little garbage that matters: fewer rounds of the collector save a tenth of the time.
-gc.set_threshold(50_000, 20, 20)
+ROUNDS = (200_000, 20, 20)
+gc.set_threshold(*ROUNDS)
 
 
 @settings(max_examples=1)
 @given(none())
 def an_example(_: None) -> None:
-    """Nothing to be tried: with the first test Hypothesis makes what it keeps."""
+    """Nothing to be tried: with the first test Hypothesis makes what it keeps, and has all garbage collected for it.
+
+    While there is little, that takes no time. It refuses a generator to which only what is frozen refers, as do all
+    dicts of 3.14.
+    """
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,6 +101,18 @@ def the_collector_is_of_the_tests() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_a_file_keeps_is_looked_at_once() -> Iterator[None]:
+    """What is there when a file has ended stays: no round of the collector looks at it for the others.
+
+    A command in another file may have set more rounds, for itself.
+    """
+    gc.set_threshold(*ROUNDS)
+    yield
+    gc.collect(1)
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def style_sheets_are_parsed_once() -> None:
     """Each of hundreds of apps would parse the same ones."""
@@ -136,11 +153,23 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     signal.signal(signal.SIGTERM, before)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without rounds of the collector: what was imported and collected stays to the end."""
+    an_example()
+    gc.disable()
+    try:
+        import_a_share(session.config)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def import_a_share(config: pytest.Config) -> None:
     """Have each worker import its share of the tests first: in a fresh checkout each would compile all of them."""
-    worker = getattr(session.config, "workerinput", None)
-    if worker is None or session.config.getoption("file_or_dir"):
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.getoption("file_or_dir"):
         return
     root = Path(__file__).parent
     paths = sorted(root.rglob("test_*.py"))[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
@@ -192,15 +221,6 @@ def _mixed(paths: list[str]) -> list[str]:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
     places = {path: (place + 0.5) / len(own) for own in folders.values() for place, path in enumerate(own)}
     return sorted(paths, key=places.__getitem__)
-
-
-def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end: no round of the collector has to look at it.
-
-    Hypothesis has its generator before: it refuses one to which only what is frozen refers, as do all dicts of 3.14.
-    """
-    an_example()
-    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

@@ -7,6 +7,7 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -31,13 +32,16 @@ class Warmups:
     ) -> Simulation:
         """Return a simulation of one's own at the instant 0: the same scenario and seed play the same course.
 
-        What has been played is wanted at once: nobody asks whether it `is_unwanted`.
+        What has been played is wanted at once: nobody asks whether it `is_unwanted`. Which views are silent, and when,
+        is asked by who reads them, and changes nothing of what is simulated.
         """
         del is_unwanted
-        key = hashlib.sha256(pickle.dumps((scenario, release, seed, step))).hexdigest()
+        course = replace(scenario, outages=())
+        key = hashlib.sha256(pickle.dumps((course, release, seed, step))).hexdigest()
         if key not in self._known:
-            self._known[key] = self._shared(self._folder / key) or self._play(key, scenario, release, seed, step)
+            self._known[key] = self._shared(self._folder / key) or self._play(key, course, release, seed, step)
         copy: Simulation = pickle.loads(self._known[key])
+        copy.scenario = replace(copy.scenario, outages=scenario.outages)
         return copy
 
     def _shared(self, path: Path) -> bytes:

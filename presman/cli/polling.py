@@ -1,6 +1,5 @@
 """Readings one after the other, without a screen: for once, export, the tables of 1.x and pipes."""
 
-import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -277,7 +276,7 @@ class Polling:
             except SourceError as error:
                 self.trouble = str(error)
                 attempt, lost = attempt + 1, True
-                pause = pause_after(error, attempt, random.Random())
+                pause = pause_after(error, attempt)
                 if not may_retry or pause is None:
                     raise
                 name = self._resolved.target.name

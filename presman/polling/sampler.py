@@ -49,19 +49,19 @@ STALE = 10.0
 """Seconds after which a confirmed command is no longer sent: the user confirmed it for the situation on screen then."""
 
 
-def pause_before(attempt: int, rng: random.Random) -> float:
+def pause_before(attempt: int) -> float:
     """Return the seconds to wait before reconnection `attempt` (1, 2, …): doubling, less up to a fifth at random.
 
     The jitter keeps many monitors from returning to a restarted database at the same instant.
     """
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt - 1, 10))
-    return longest * rng.uniform(0.8, 1.0)
+    return longest * random.uniform(0.8, 1.0)
 
 
-def pause_after(error: SourceError, attempt: int, rng: random.Random) -> float | None:
+def pause_after(error: SourceError, attempt: int) -> float | None:
     """Return the seconds to wait after attempt 1, 2, … failed; None if another attempt cannot help."""
     if error.retry:
-        return pause_before(attempt, rng)
+        return pause_before(attempt)
     return REFUSED_PAUSE if error.refusal is LoginRefusal.LOCKED else None
 
 
@@ -112,13 +112,10 @@ class CommandQueue:
 class PolledSource:
     """The source and its poller: made on first use, opened, lost, and made again when the password changes."""
 
-    def __init__(
-        self, make_source: Callable[[], Source], packs: Collection[str], now: Callable[[], datetime], rng: random.Random
-    ) -> None:
+    def __init__(self, make_source: Callable[[], Source], packs: Collection[str], now: Callable[[], datetime]) -> None:
         self._make_source = make_source
         self._packs = packs
         self._now = now
-        self._rng = rng
         self._attempts = 0
         self._since: datetime | None = None
         self._is_open = False
@@ -189,13 +186,13 @@ class PolledSource:
         self._attempts += 1
         self._since = self._since or self._now()
         before, self.refused = self.refused, None if error.retry else error
-        pause, refusal = pause_after(error, self._attempts, self._rng), error.refusal
+        pause, refusal = pause_after(error, self._attempts), error.refusal
         if refusal is LoginRefusal.PASSWORD and self.renewed is not None:
             pause = REFUSED_PAUSE
             if before is None or before.refusal is not refusal:
                 self._another = self._renewed()
             if self._another is not None:
-                pause, refusal = pause_before(self._attempts, self._rng), None
+                pause, refusal = pause_before(self._attempts), None
         return SourceLost(one_line(clean(str(error)), 500), clean(error.code), pause, self._since, refusal)
 
 
@@ -266,13 +263,12 @@ class Sampler:
         post: Callable[[Event], None],
         packs: Collection[str] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        rng: random.Random | None = None,
         carry_out: CarryOut | None = None,
     ) -> None:
         self._post_to = post
         self._refresh = refresh
         self._scope = scope
-        self.polled = PolledSource(make_source, packs, now, rng or random.Random())
+        self.polled = PolledSource(make_source, packs, now)
         self._commands = CommandQueue(carry_out, post)
         self.budget: float | None = None
         """Time budget of a poll in seconds, None for the default at `refresh`."""

@@ -90,6 +90,15 @@ def _for_writing(connection: Any, _record: object) -> None:
     connection.commit()
 
 
+def files_of(location: str) -> list[str]:
+    """Return the stores of a location: a file or URL itself, the files of a folder by name. Raises RecordingError."""
+    if is_url(location) or not is_folder(expanded(location)):
+        return [location]
+    if not (found := sorted(map(str, expanded(location).glob(f"*{SUFFIX}")))):
+        raise RecordingError(f"{shown(location)} has no files *{SUFFIX}")
+    return found
+
+
 def check_file(path: Path, name: str, *, writing: bool) -> None:
     """Raise RecordingError if a file is not a recording; for writing, create it if it is missing."""
     try:

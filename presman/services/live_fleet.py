@@ -215,23 +215,15 @@ class LiveFleet:
     """Databases that this process polls. See :class:`Fleet`."""
 
     def __init__(
-        self,
-        name: str,
-        targets: Sequence[LiveTarget],
-        interval: float,
-        *,
-        carry_out: CarryOut | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, name: str, targets: Sequence[LiveTarget], interval: float, *, carry_out: CarryOut | None = None
     ) -> None:
         self.name = name
         self.interval = interval
         self.trouble = ""
         self.databases = {
-            target.name: WatchedDatabase(
-                target, interval, phase=index / len(targets), carry_out=carry_out, clock=clock
-            )
+            target.name: WatchedDatabase(target, interval, phase=index / len(targets), carry_out=carry_out)
             for index, target in enumerate(targets)
-        }  # fmt: skip
+        }
         self._stopping = threading.Event()
         self._starter = threading.Thread(target=self._start_all, name="presman-fleet", daemon=True)
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,10 +12,9 @@ from msgspec import Struct
 from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
 from presman.analysis.readings.reading import NO_ANSWER
 from presman.base.formats import duration
-from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
-from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
+from presman.recording.store import MOST_DATABASES, Store, files_of, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 USUAL = 5.0
@@ -44,20 +43,13 @@ class StoreFleet:
     See :class:`presman.services.live_fleet.Fleet`. One thread reads, so that a slow store blocks no caller.
     """
 
-    def __init__(
-        self,
-        location: str,
-        interval: float,
-        patterns: Sequence[str] = (),
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, location: str, interval: float, patterns: Sequence[str] = ()) -> None:
         self.name = shown(location)
         self.interval = interval
         self.trouble = ""
         self.is_settled = False
         self._location = location
         self._patterns = patterns
-        self._clock = clock
         self._known: dict[str, _Known] = {}
         self._stores: dict[str, Store] = {}
         self._past: dict[str, list[PastPoll]] = {}
@@ -99,7 +91,7 @@ class StoreFleet:
 
         If one of several files cannot be read, the file appears as a member in place of its databases.
         """
-        now = self._clock()
+        now = time.monotonic()
         known = [_member(each.row, now - each.at, each.past, self.interval) for each in self._known.values()]
         return known + self._unreadable
 
@@ -149,7 +141,7 @@ class StoreFleet:
                     found[row.target] = row
         if len(unreadable) == len(locations):
             raise unreadable[locations[-1]]
-        now = self._clock()
+        now = time.monotonic()
         self._known = {name: _Known(row, now, self._past_of(row)) for name, row in found.items()}
         self._unreadable = [_unreadable(location, str(error)) for location, error in unreadable.items()]
         self._past = {}
@@ -190,12 +182,7 @@ class StoreFleet:
 
     def _locations(self) -> list[str]:
         """Return the stores to read, in a folder its newest files; close those that are no longer among them."""
-        locations = [self._location]
-        folder = None if is_url(self._location) else expanded(self._location)
-        if folder is not None and is_folder(folder):
-            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-NEWEST_FILES:]]
-            if not locations:
-                raise RecordingError(f"{self.name} has no files *{SUFFIX}")
+        locations = files_of(self._location)[-NEWEST_FILES:]
         for location in self._stores.keys() - set(locations):
             self._stores.pop(location).close()
         return locations

@@ -29,26 +29,19 @@ class Copyable(NamedTuple):
     affects: str = ""
 
 
-class Shown(NamedTuple):
-    """A part of the screen on a statement: the letter that copies it, its name, and its text."""
-
-    key: str
-    what: str
-    text: str
-
-
 def copies(
-    row: Any, reading: Reading, texts: SqlTexts, shown: Shown, *, old: str = "", recorded: bool = False
+    row: Any, reading: Reading, texts: SqlTexts, shown: Copyable, *, old: str = "", recorded: bool = False
 ) -> tuple[Copyable, ...]:
     """Return what can be copied of the statement of a row, the SQL_ID first; () for other rows.
 
-    `old` is why no command is offered at all, "" if commands are.
+    `shown` is the part of the screen on it, which comes last; `old` is why no command is offered at all, "" if commands
+    are.
     """
     statement = statement_of(row)
     if statement is None or (not statement.sql_id and isinstance(row, SessionReading)):
         return ()
     found = [*_sql(row, statement, reading, texts, recorded=recorded), *_session(statement)]
-    return (*found, *_commands(row, reading, old), Copyable(*shown))
+    return (*found, *_commands(row, reading, old), shown)
 
 
 def _sql(row: Any, statement: Statement, reading: Reading, texts: SqlTexts, *, recorded: bool) -> Iterator[Copyable]:

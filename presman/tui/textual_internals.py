@@ -5,21 +5,24 @@ release; presman then costs a little more, or ends in Textual's own way, but sti
 """
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import rich.cells
 import rich.segment
 import textual.geometry
 from textual.app import App
 from textual.events import Resize
-from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
 from presman.base.running_out import collect_rarely
+
+KeyParser: TypeAlias = Any
+"""Textual's parser of terminal input: `feed` returns the messages that a text completes, "" being its end; `tick` those
+that are complete because nothing followed in time."""
 
 _PASSING = (
     (rich.cells, "cached_cell_len"),
@@ -32,18 +35,6 @@ _PASSING = (
 
 HURRY = 0.001
 """Seconds that layout waits for further changes before the first frame."""
-
-
-class KeyParser(Protocol):
-    """Textual's parser of terminal input."""
-
-    def feed(self, data: str) -> Iterable[Message]:
-        """Return the messages that `data` completes; "" is the end."""
-        ...
-
-    def tick(self) -> Iterable[Message]:
-        """Return the messages that are complete because nothing followed in time."""
-        ...
 
 
 class PatientScreen(Screen[None]):

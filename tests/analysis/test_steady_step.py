@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.steady_step import MARGIN, SteadyStep
 from presman.analysis.advice.step import Step
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.to_do import to_do, to_do_for_now
+from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.reading import Reading
 from presman.tui.monitor import Monitor
 from tests.recording.recorded import polled
@@ -49,6 +50,14 @@ def test_the_first_poll_and_the_first_with_rates_name_at_once_whoever_they_name(
     steady, other = SteadyStep(), replace(polls[0], interval=None, queue=(), heads=(), running=())
     assert steady.take(other).step == to_do(other)
     assert steady.take(polls[1]).step == to_do(polls[1])
+
+
+def test_where_nobody_is_named_there_is_one_answer_and_it_is_found_once() -> None:
+    nameless = [
+        each for each in course("mixed") if not any(one.commands for way in unblock(each) for one in way.candidates)
+    ]
+    assert nameless
+    assert all(to_do_for_now(each) is to_do(each) for each in nameless)
 
 
 def test_a_proven_end_waits_for_nothing_and_goes_at_once() -> None:

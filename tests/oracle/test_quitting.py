@@ -54,7 +54,6 @@ def quit_once(bench: Bench, rng: random.Random) -> str:
         refresh=0.01,
         scope=Scope.CLUSTER,
         post=events.append,
-        rng=rng,
     )
     sampler.start()
     if rng.random() < 0.9:

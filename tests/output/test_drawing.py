@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -66,6 +68,12 @@ def test_neighbours_of_one_style_are_one_run() -> None:
 )
 def test_only_what_differs_is_painted_anew(old: Line, new: Line, spans: list[tuple[int, int]]) -> None:
     assert changes(tuple(old), tuple(new), 9) == spans
+
+
+def test_of_lines_in_the_same_colours_only_the_text_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In most polls other figures stand in the same cells."""
+    monkeypatch.setattr(lines, "_styles", Mock(side_effect=AssertionError))
+    assert changes((("abcd", "red"), ("ef", "")), (("aXcd", "red"), ("ef", "")), 9) == [(1, 1)]
 
 
 def test_what_has_room_on_a_line_is_not_looked_at_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ from presman.tabs.alerts import alerts
 from presman.tabs.choices import Link, LinkState
 from presman.tabs.overview import alert_lines, short_alerts
 from presman.tabs.parts import Moment
-from presman.tui.copies import Shown, copies
+from presman.tui.copies import Copyable, copies
 from presman.tui.pages.advice_lines import ends_it
 from presman.tui.panels.parallel_panel import most_for_why, room_for_why, story, why_lines
 from presman.tui.widgets.frame_lines import alert_line, do_line
@@ -219,7 +219,7 @@ def offered_without_proof(reading: Reading) -> Iterator[str]:
             if not proven and (way.turns or way.blocked or way.unsure or not enough):
                 yield f"{[one.who for one in each]} frees too little, or it is for others: {way.sentence}"
     for row in (*(each.statement for each in reading.heads), *reading.running):
-        for each in copies(row, reading, SqlTexts(), Shown("r", "the row", "")):
+        for each in copies(row, reading, SqlTexts(), Copyable("r", "the row", "")):
             if each.command is None or each.command.kind is CommandKind.DEQUEUE:
                 continue
             who = each.command.victim

@@ -169,7 +169,7 @@ def test_samplers_with_phases_of_their_own_poll_one_after_the_other() -> None:
 
 def test_reconnects_and_goes_on_counting(start: Start) -> None:
     source = FakeSource(failures=[SourceError("gone", code="ORA-03113")])
-    sampler, events = start(source, rng=random.Random(1))
+    sampler, events = start(source)
     event = lost(events)
     assert (event.text, event.code, event.since) == ("gone", "ORA-03113", START)
     assert event.retry_in is not None
@@ -289,8 +289,7 @@ def test_stop_survives_a_cancel_that_fails_or_hangs(start: Start) -> None:
 
 
 def test_pauses_double_up_to_a_minute_with_jitter() -> None:
-    rng = random.Random(7)
-    pauses = [pause_before(attempt, rng) for attempt in range(1, 60)]
+    pauses = [pause_before(attempt) for attempt in range(1, 60)]
     for attempt, pause in enumerate(pauses, 1):
         longest = min(LONGEST_PAUSE, 2.0 ** min(attempt - 1, 10))
         assert 0.8 * longest <= pause <= longest

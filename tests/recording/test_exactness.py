@@ -86,16 +86,19 @@ def test_what_two_polls_share_is_the_same_when_it_is_read() -> None:
     assert first.rows(Session) is second.rows(Session)
 
 
-def test_what_a_poll_adds_is_little_beside_all_of_it() -> None:
-    """40 sessions of 20 polls, of which each counts one second on: the first poll is most of the chain."""
+@pytest.mark.parametrize(("level", "sessions", "polls"), [(THOROUGH, 40, 20), (QUICK, 40, 20), (QUICK, 2000, 2)])
+def test_what_a_poll_adds_is_little_beside_all_of_it(level: int, sessions: int, polls: int) -> None:
+    """Sessions of which each counts one second on from poll to poll: the first poll is most of the chain."""
     snapshots = [
         snapshot_of(
             number,
-            tuple(row(Session, inst_id=1, sid=sid, username=f"USER{sid}", last_call_et=number) for sid in range(40)),
+            tuple(
+                row(Session, inst_id=1, sid=sid, username=f"USER{sid}", last_call_et=number) for sid in range(sessions)
+            ),
         )
-        for number in range(20)
+        for number in range(polls)
     ]
-    encoder = FrameEncoder(THOROUGH)
+    encoder = FrameEncoder(level)
     sizes = [len(encoder.add(each)) for each in snapshots]
     assert all(size < sizes[0] / 3 for size in sizes[1:])
     assert not encoder.is_full

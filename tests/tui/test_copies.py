@@ -19,14 +19,14 @@ from presman.rows.session_rows import Session
 from presman.rows.snapshot import Problem
 from presman.tabs.drill_down import Statement
 from presman.tui.app import MonitorApp
-from presman.tui.copies import Copyable, Shown, copies
+from presman.tui.copies import Copyable, copies
 from presman.tui.exports import file_name
 from tests.recording.recorded import polled
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, queued
 from tests.tui.test_live import playing
 
-ROW = Shown("r", "the row", "Group: BATCH")
+ROW = Copyable("r", "the row", "Group: BATCH")
 SIZES = [(80, 24), (120, 35), (200, 50)]
 
 

@@ -70,10 +70,11 @@ def cut_beside_free_cells(grid: Grid) -> list[str]:
 
 def looked_at(acting: Stage, where: str) -> list[str]:
     """What is cut for no reason on the screen."""
-    found = [f"{where}: {line}" for line in cut_sentences(acting.screen)]
+    screen = acting.screen
+    found = [f"{where}: {line}" for line in cut_sentences(screen)]
     if (acting.app.size.width, acting.app.size.height) == BETWEEN:
         return found
-    found += [f"{where}: {line}" for line in cut_above_free_lines(acting.screen)]
+    found += [f"{where}: {line}" for line in cut_above_free_lines(screen)]
     if not acting.app.reader.is_open:
         grids = [grid for grid in acting.app.panels.present.grids() if grid.size.height]
         found += [f"{where}, {grid.table.key}: {each}" for grid in grids for each in cut_beside_free_cells(grid)]

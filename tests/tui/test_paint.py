@@ -8,11 +8,13 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
+from textual._styles_cache import StylesCache
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
@@ -25,7 +27,7 @@ from presman.tui import textual_internals
 from presman.tui.tab_panels import AHEAD
 from presman.tui.widgets.grid import Grid
 from presman.tui.widgets.heatmap import HeatMap
-from presman.tui.widgets.line_api import LineApiWidget, LineView
+from presman.tui.widgets.line_api import LineApiWidget, LineView, PlainBackground
 from tests.memory import forget_others
 from tests.tui.drive import acted, stage
 from tests.tui.readings import busy, group, quiet, sessions
@@ -155,6 +157,27 @@ async def test_lines_are_painted_as_textual_would(size: tuple[int, int]) -> None
                     assert cells_of(direct) == cells_of(Widget.render_lines(widget, crop))
                 compared.add(type(widget).__name__)
     assert {"Grid", "Chart", "TopLines", "HeatMap", "StateView", "KeysLine"} <= compared
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "solarized-light"])
+@acted
+async def test_containers_are_painted_as_textual_would(monkeypatch: pytest.MonkeyPatch, theme: str) -> None:
+    """Their blank lines are made without Textual's style cache, which takes longer than all that is on them."""
+    compared: set[str] = set()
+    async with stage(busy(), size=(120, 30), painted=True) as acting:
+        acting.app.theme = theme
+        await acting.settle()
+        for tab in "126":
+            await acting.keys(tab)
+            screen = acting.app.screen
+            for widget in (screen, *screen.walk_children(PlainBackground)):
+                crop = Region(0, 0, *widget.region.size)
+                with monkeypatch.context() as patched:
+                    patched.setattr(StylesCache, "render_widget", Mock(side_effect=AssertionError))
+                    direct = widget.render_lines(crop)
+                assert cells_of(direct) == cells_of(Widget.render_lines(widget, crop))
+                compared.add(type(widget).__name__)
+    assert {"MonitorScreen", "Container", "Panel", "Horizontal"} <= compared
 
 
 @acted

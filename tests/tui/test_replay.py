@@ -72,7 +72,7 @@ async def test_keys_play_step_and_jump(tmp_path: Path) -> None:
         await acting.keys("end")
         await until(at(1440))
         await acting.keys("n")
-        assert "There is no event after this" in "".join(str(each.message) for each in app._notifications)
+        await until(lambda: "There is no event after this" in "".join(each.message for each in app._notifications))
         for words, second, told in (("9h ago", 60, "this is the first"), ("2030-01-01", 1440, "this is the last")):
             await acting.keys("J")
             await acting.keys(*({" ": "space", "-": "minus"}.get(each, each) for each in words), "enter")

@@ -38,7 +38,8 @@ def to_do(reading: Reading) -> ToDo | None:
 @once
 def to_do_for_now(reading: Reading) -> ToDo | None:
     """Return the same without the name of anybody whose end a person would have to decide."""
-    return _to_do(reading, decides=False)
+    names_somebody = any(each.commands for found in unblock(reading) for each in found.candidates)
+    return _to_do(reading, decides=False) if names_somebody else to_do(reading)
 
 
 def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:

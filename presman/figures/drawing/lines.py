@@ -128,10 +128,12 @@ def changes(old: Line, new: Line, width: int) -> list[tuple[int, int]]:
     old_text, new_text = plain(old), plain(new)
     if len(old_text) != len(new_text) or cells(old_text) != len(old_text) or cells(new_text) != len(new_text):
         return [(0, width)]
-    names: dict[str, str] = {}
-    styles = _styles(old, names), _styles(new, names)
+    differing = {*_differing(old_text, new_text)}
+    if [(len(text), style) for text, style in old] != [(len(text), style) for text, style in new]:
+        names: dict[str, str] = {}
+        differing.update(_differing(_styles(old, names), _styles(new, names)))
     spans: list[tuple[int, int]] = []
-    for index in sorted({*_differing(old_text, new_text), *_differing(*styles)}):
+    for index in sorted(differing):
         if spans and index - sum(spans[-1]) <= _GAP:
             spans[-1] = (spans[-1][0], index + 1 - spans[-1][0])
         else:

@@ -7,7 +7,7 @@ frames. What has not changed since the previous poll is a reference into the pre
 the changes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -270,6 +270,17 @@ def _array_head(length: int) -> bytes:
 QUICK, THOROUGH = 3, 10
 """Levels of zstd: for the history of the screen, and for recordings, which take a quarter less space with it."""
 
+_WAYS: Mapping[int, Mapping[str, Any]] = {
+    # The poll before is nearly the same, so that one table of long matches finds nearly all that two tables find: a
+    # storm takes 0.9 ms instead of 1.6, and 1.5 % more space.
+    QUICK: {
+        "compression_params": zstandard.ZstdCompressionParameters(
+            compression_level=QUICK, strategy=zstandard.STRATEGY_FAST, hash_log=17, min_match=7
+        )
+    },
+    THOROUGH: {"level": THOROUGH},
+}
+
 MOST_POLLS = 10_000
 """The most polls of a block; a recorder writes 256."""
 
@@ -294,7 +305,7 @@ class FrameEncoder:
     """Turns the snapshots of one chain into frames."""
 
     def __init__(self, level: int) -> None:
-        self._level = level
+        self._way = _WAYS[level]
         self._polls = PollEncoder(words_by_row=level == THOROUGH)
         self._before = b""
         self._unfolded = 0
@@ -302,7 +313,7 @@ class FrameEncoder:
     def add(self, snapshot: Snapshot) -> bytes:
         """Return the next frame. Raises TypeError for a value that no record has."""
         content = self._polls.encode(snapshot)
-        frame = zstandard.ZstdCompressor(level=self._level, dict_data=_prefix(self._before)).compress(content)
+        frame = zstandard.ZstdCompressor(**self._way, dict_data=_prefix(self._before)).compress(content)
         self._before = content
         self._unfolded += len(content)
         return frame

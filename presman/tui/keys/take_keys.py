@@ -39,15 +39,15 @@ _KILLS = "KILL SESSION"
 
 def copy(app: FrameApp) -> None:
     """Offer what can be copied of a statement; for anything else copy the page, or the row under the cursor."""
-    from presman.tui.copies import Shown, copies
+    from presman.tui.copies import Copyable, copies
 
     monitor, grid = app.monitor, app.panels.grid
     row: Any = None
     if app.reader.is_open:
-        row, shown = app.reader.row, Shown("p", "this page", app.reader.text)
+        row, shown = app.reader.row, Copyable("p", "this page", app.reader.text)
     else:
         row = app.panels.present.subject(grid)
-        shown = Shown("r", "the row", "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
+        shown = Copyable("r", "the row", "" if grid is None or grid.row is None else _row_text(grid.table, grid.row))
     offered: tuple[Copyable, ...] = ()
     if monitor.reading is not None:
         choices, texts = monitor.choices, monitor.timeline.watch.sql_texts

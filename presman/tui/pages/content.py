@@ -38,6 +38,7 @@ from presman.tui.pages.detail_lines import (
     fact,
     focus_of,
     plan_lines,
+    section,
     sentence,
     title,
     usual_lines,
@@ -71,7 +72,7 @@ def details_of(row: Any, table: Table[Any], watch: Watch, width: int) -> Content
             index = (last.con_id, last.name)
             for each in watch.queue_marks.compare(reading):
                 if (each.con_id, each.name) == index:
-                    lines += [BLANK, title("Is its queue worse than usual?"), *usual_lines(each)]
+                    lines += section("Is its queue worse than usual?", usual_lines(each))
         return lines
 
     return content
@@ -208,11 +209,11 @@ def cursor_lines(statement: Statement, reading: Reading, watch: Watch, width: in
     more = len(body) - _TEXT
     first = [*body[:_TEXT], sentence(f"… {counted(more, 'more line')} at the end of this page", "dim")]
     lines = [stamp(reading), title(f"Statement {statement.sql_id}"), BLANK, *_owner_and_sessions(found, past)]
-    lines += [BLANK, title("SQL text"), *(first if more > 1 else body)]
-    lines += [BLANK, title("Sessions that run it now"), *_sessions(found, reading)]
+    lines += section("SQL text", first if more > 1 else body)
+    lines += section("Sessions that run it now", _sessions(found, reading))
     lines += past_lines(past)
     lines += _cursor(statement, found, reading, text, width, recorded=recorded)
-    return lines + ([BLANK, title("SQL text, the rest"), *body[_TEXT:]] if more > 1 else [])
+    return lines + section("SQL text, the rest", body[_TEXT:] if more > 1 else [])
 
 
 def _rows(found: ScopeContents) -> tuple[ParallelStatement, ...]:
@@ -318,8 +319,7 @@ def _cursor(
     row = next(iter(_rows(found)), None)
     dop = detail.dop if detail and detail.dop.facts else row.dop if row else DopStory()
     lines: list[Line] = []
-    if detail is not None and detail.cost is not None:
-        lines += [BLANK, title("Executions of this cursor so far (V$SQL)"), *cost_lines(detail.cost)]
+    lines += section("Executions of this cursor so far (V$SQL)", cost_lines(None if detail is None else detail.cost))
     if row is not None or has_degree(dop) or hints(text):
         lines += dop_lines(dop, row.requested if row else None, text)
     if detail is not None and detail.plan:

@@ -42,26 +42,27 @@ def detail_lines(row: Row, reading: Reading, width: int) -> list[Line]:
     if detail is None or (detail.sid, detail.inst_id) != (row.sid, row.inst_id):
         about = "Plan, servers and statistics are read only while this page is open; at this moment it was not."
         return [*lines, BLANK, sentence(about, "dim")]
-    lines += [BLANK, title("Progress"), *_progress(detail)]
-    if detail.cost is not None:
-        lines += [BLANK, title("Executions of this cursor so far"), *cost_lines(detail.cost)]
-    if detail.plan:
-        lines += plan_lines(detail, width)
-    if detail.servers:
-        lines += [BLANK, title("Servers at work"), *_servers(detail)]
-    if detail.statistics:
-        lines += [BLANK, title("Session statistics: since the last poll, since logon"), *_statistics(detail)]
-    return lines
+    lines += section("Progress", _progress(detail))
+    lines += section("Executions of this cursor so far", cost_lines(detail.cost))
+    lines += plan_lines(detail, width)
+    lines += section("Servers at work", _servers(detail) if detail.servers else ())
+    return lines + section("Session statistics: since the last poll, since logon", _statistics(detail))
 
 
 def plan_lines(detail: Detail, width: int) -> list[Line]:
     """Return the section with the plan of a cursor."""
-    return [BLANK, title("Plan"), *map(sentence, xplan(detail.plan, detail.plan_hash, width - 3))]
+    return section("Plan", map(sentence, xplan(detail.plan, detail.plan_hash, width - 3)))
 
 
 def title(text: str) -> Line:
     """Return a heading."""
     return ((text, "title"),)
+
+
+def section(heading: str, lines: Iterable[Line]) -> list[Line]:
+    """Return lines below their heading, [] without any."""
+    found = list(lines)
+    return [BLANK, title(heading), *found] if found else []
 
 
 def fact(label: str, text: str, style: str = "", width: int = 16) -> Line:
@@ -81,10 +82,8 @@ def _fact(label: str, text: str, style: str = "") -> Line:
 def unblocking(row: QueuedStatement, reading: Reading) -> list[Line]:
     """Return what would let the head of a statement's queue start."""
     found = unblock_of(row, reading)
-    if found is None:
-        return []
     waiter = "it" if row.position == 1 else f"the head of {row.group}'s queue"
-    return [BLANK, title(f"What would let {waiter} start"), *candidates_lines(found)]
+    return section(f"What would let {waiter} start", [] if found is None else candidates_lines(found))
 
 
 def _actions(row: Row, reading: Reading) -> list[Line]:
@@ -92,8 +91,8 @@ def _actions(row: Row, reading: Reading) -> list[Line]:
     if isinstance(row, SessionReading):
         return []
     commands, against = ending(row, reading).commands, why_not_ended(row, reading)
-    lines = [BLANK, title("Commands to copy (presman runs none of them by itself)"), *command_lines(commands)]
-    return [*(lines if commands else [BLANK]), *([sentence(against)] if against else [])]
+    lines = section("Commands to copy (presman runs none of them by itself)", command_lines(commands)) or [BLANK]
+    return [*lines, *([sentence(against)] if against else [])]
 
 
 def _groups(row: Row, reading: Reading) -> list[Line]:
@@ -124,8 +123,10 @@ def _progress(detail: Detail) -> Iterable[Line]:
         yield ((f"  {name:<{_LABEL}}", "dim"), *bar_runs(Bar(1.0, each.progress), _BAR), (f" {done}", ""))
 
 
-def cost_lines(cost: CursorCost) -> Iterable[Line]:
-    """Yield what the executions of a cursor have cost (V$SQL)."""
+def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
+    """Yield what the executions of a cursor have cost (V$SQL), nothing if that was not read."""
+    if cost is None:
+        return
     yield _fact("executions", f"{cost.executions:,} done, {cost.running} running now")
     parts = (
         (cost.elapsed, "elapsed"), (cost.cpu, "CPU"), (cost.io_wait, "I/O wait"),

@@ -38,7 +38,7 @@ from presman.figures.statement_figures import (
     timeout_source,
 )
 from presman.rows.session_state import ON_CPU
-from presman.tui.pages.detail_lines import BLANK, fact, sentence, title, unblocking
+from presman.tui.pages.detail_lines import BLANK, fact, section, sentence, title, unblocking
 
 _LABEL = 16
 
@@ -103,8 +103,7 @@ def queued(row: statement_readings.QueuedStatement, reading: Reading) -> list[Li
     if words := starts_in_words(row):
         lines.append(sentence(words))
     lines += unblocking(row, reading)
-    lines += [BLANK, title("What it wants")]
-    lines.append(fact("servers", _wants(row.wants)))
+    lines += section("What it wants", [fact("servers", _wants(row.wants))])
     return lines + _degree_and_text(row, reading)
 
 
@@ -227,23 +226,22 @@ def dop_story(dop: statement_readings.DopStory, requested: int | None) -> list[s
 def _same_group(row: GroupReading | statement_readings.ParallelStatement, reading: Reading) -> list[Line]:
     name = row.name if isinstance(row, GroupReading) else row.group
     held = [each for each in reading.running if (each.con_id, each.group) == (row.con_id, name)]
-    if not held:
-        return []
-    lines = [BLANK, title(f"Who holds servers in {name}")]
-    for statement in sorted(held, key=lambda statement: -statement.servers)[:8]:
-        idle = f", ○ idle for {statement.idle_time}" if statement.idle is not None else ""
-        who = f"{statement.user} {statement.inst_id}:{statement.sid},{statement.serial}"
-        servers = counted(statement.servers, "server")
-        long = "an unknown time" if statement.elapsed is None else statement_readings.elapsed_time(statement)
-        text = f"{servers}, {who}, {statement.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
-        lines.append(sentence(text, "bad" if idle else ""))
-    return lines
+    largest = sorted(held, key=lambda statement: -statement.servers)[:8]
+    return section(f"Who holds servers in {name}", map(_holder, largest))
+
+
+def _holder(each: statement_readings.RunningStatement) -> Line:
+    idle = f", ○ idle for {each.idle_time}" if each.idle is not None else ""
+    who = f"{each.user} {each.inst_id}:{each.sid},{each.serial}"
+    long = "an unknown time" if each.elapsed is None else statement_readings.elapsed_time(each)
+    text = f"{counted(each.servers, 'server')}, {who}, {each.sql_id or 'SQL_ID not known'}, running for {long}{idle}"
+    return sentence(text, "bad" if idle else "")
 
 
 def sql_lines(text: str, no_text: str = "") -> list[Line]:
     """Return the section with the SQL text; `no_text` is why there is none."""
     body = text.split("\n") if text else [no_text or "not known: V$SQL was not read for it, or no longer has it"]
-    return [BLANK, title("SQL text"), *(sentence(line) for line in body)]
+    return section("SQL text", map(sentence, body))
 
 
 def session(row: SessionReading, reading: Reading) -> list[Line]:
@@ -251,6 +249,7 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
     lines = [title(f"Session {row.inst_id}:{row.sid},{row.serial} of {row.user}"), BLANK]
     seen_ago = reading.age_of("V$SESSION")
     since = "" if row.last_call is None else f" for {duration(row.last_call)}"
+    servers = _known((row.px_servers, f"{row.px_servers}"), (row.dop, f"DOP {count(row.dop)}"))
     lines += [
         *(fact(name, getattr(row, name)) for name in _FROM),
         fact("logged on", f"{row.logon.astimezone():%Y-%m-%d %H:%M:%S}" if row.logon else ABSENT),
@@ -265,17 +264,8 @@ def session(row: SessionReading, reading: Reading) -> list[Line]:
         fact("state", row.state),
         *_consumption(row),
         fact("parallel", " ".join(part for part in (row.px_role.partition(" +")[0], row.pq_status) if part)),
-        fact(
-            "servers",
-            as_of(
-                _known((row.px_servers, f"{row.px_servers}"), (row.dop, f"DOP {count(row.dop)}")),
-                reading.age_of("V$PX_SESSION"),
-            ),
-        ),
-        BLANK,
-        title("Now"),
-        fact("waits for", _wait(row, seen_ago)),
-        _cursor(row),
+        fact("servers", as_of(servers, reading.age_of("V$PX_SESSION"))),
+        *section("Now", [fact("waits for", _wait(row, seen_ago)), _cursor(row)]),
     ]
     return lines + _statement_of(row, reading)
 
@@ -309,12 +299,15 @@ def _statement_of(row: SessionReading, reading: Reading) -> list[Line]:
 def group(row: GroupReading, reading: Reading) -> list[Line]:
     """Return the page of a consumer group."""
     where = "the cluster" if row.inst_id == 0 and len(reading.header.instances) > 1 else _only(row, reading)
-    active, waiters = row.active_sessions, row.execution_waiters
     cpu = _known((row.used, f"uses {number(row.used)}"), (row.wanted, f"wants {number(row.wanted)}"))
     statements = _known(
         (row.px_active, many(row.px_active, "statement")),
         (row.px_servers, many(row.px_servers, "server")),
         joint=" on ",
+    )
+    sessions = _known(
+        (row.active_sessions, f"{count(row.active_sessions)} active"),
+        (row.execution_waiters, f"{count(row.execution_waiters)} of them waiting for a time slice"),
     )
     lines, words = [title(f"Consumer group {row.title} on {where}"), BLANK], verdict_words(row.verdict, row.limited_by)
     lines += [
@@ -324,12 +317,7 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("guaranteed", _guaranteed(row)),
         fact("limit", _limit(row, reading)),
         fact("throttled", _known((row.throttled_percent, f"{percent(row.throttled_percent)} % of its demand"))),
-        fact(
-            "sessions",
-            _known(
-                (active, f"{count(active)} active"), (waiters, f"{count(waiters)} of them waiting for a time slice")
-            ),
-        ),
+        fact("sessions", sessions),
         *([fact("quiesced", f"{counted(row.held, 'session')} held", "warn")] if row.held else []),
         *_session_pool(row),
         BLANK,
@@ -340,11 +328,8 @@ def group(row: GroupReading, reading: Reading) -> list[Line]:
         fact("since the plan", _totals(row)),
         fact("timeouts", count(row.totals.timeouts)),
     ]
-    lines += [BLANK, title("Why its head waits")] if _heads(row, reading) else []
-    lines += [sentence(text, "warn") for text in _heads(row, reading)]
-    if row.io is not None:
-        lines += [BLANK, title("I/O"), *_io(row)]
-    return lines + _same_group(row, reading) + _instances_of(row, reading)
+    lines += section("Why its head waits", (sentence(text, "warn") for text in _heads(row, reading)))
+    return lines + section("I/O", _io(row)) + _same_group(row, reading) + _instances_of(row, reading)
 
 
 def _known(*parts: tuple[object, str], joint: str = ", ") -> str:
@@ -424,7 +409,8 @@ def _totals(row: GroupReading) -> str:
 
 def _io(row: GroupReading) -> Iterable[Line]:
     io = row.io
-    assert io is not None
+    if io is None:
+        return
     each = _known((io.service_ms, f"{number(io.service_ms)} ms each"))
     yield fact("all", ", ".join(filter(None, (throughput(io.mb), f"{number(io.requests)} requests/s", each))))
     yield fact("large", f"{throughput(io.large_read_mb)} read, {throughput(io.large_write_mb)} written")
@@ -433,17 +419,16 @@ def _io(row: GroupReading) -> Iterable[Line]:
 
 def _instances_of(row: GroupReading, reading: Reading) -> list[Line]:
     rows = [each for each in reading.groups if each.inst_id and (each.con_id, each.name) == (row.con_id, row.name)]
-    if len(rows) < 2:
-        return []
-    lines = [BLANK, title("By instance")]
-    for each in rows:
-        words = verdict_words(each.verdict, each.limited_by)
-        cpu = _known((each.used, f"uses {number(each.used)} of {number(each.capacity)} CPUs"), (1, words))
-        servers = _known(
-            (each.px_servers, many(each.px_servers, "server")), (each.px_queued, f"{count(each.px_queued)} queued")
-        )
-        lines.append(fact(f"instance {each.inst_id}", "; ".join(filter(None, (cpu, servers)))))
-    return lines
+    return section("By instance", map(_on_instance, rows) if len(rows) > 1 else [])
+
+
+def _on_instance(each: GroupReading) -> Line:
+    words = verdict_words(each.verdict, each.limited_by)
+    cpu = _known((each.used, f"uses {number(each.used)} of {number(each.capacity)} CPUs"), (1, words))
+    servers = _known(
+        (each.px_servers, many(each.px_servers, "server")), (each.px_queued, f"{count(each.px_queued)} queued")
+    )
+    return fact(f"instance {each.inst_id}", "; ".join(filter(None, (cpu, servers))))
 
 
 def plain_row(row: Any, table: Table[Any]) -> list[Line]:

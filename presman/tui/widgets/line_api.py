@@ -45,8 +45,13 @@ class PlainBackground(Widget):
     """
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return some lines of the widget, all of them the same strip."""
-        return super().render_lines(Region(0, 0, crop.width, 1)) * crop.height
+        """Return some lines of the widget, all of them the same strip, bypassing Textual's style cache."""
+        ground = self.visual_style.background
+        assert ground is not None
+        line = Strip.blank(crop.width, Style(bgcolor=ground.rich_color))
+        for each in self.app.get_line_filters():
+            line = line.apply_filter(each, ground)
+        return [line] * crop.height
 
 
 class Container(containers.Container, PlainBackground):
