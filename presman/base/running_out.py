@@ -133,6 +133,15 @@ def _is_full_of_memory(room: int = STACK) -> bool:
     return addresses is not None and allowed != resource.RLIM_INFINITY and addresses + room > allowed
 
 
+def has_room(size: int) -> bool:
+    """Whether the limits on addresses and on data leave that many bytes."""
+    for limit, field in ((resource.RLIMIT_AS, ADDRESSES), (resource.RLIMIT_DATA, DATA)):
+        allowed, taken = resource.getrlimit(limit)[0], bytes_of_process(field)
+        if taken is not None and allowed != resource.RLIM_INFINITY and taken + size > allowed:
+            return False
+    return True
+
+
 ADDRESSES, IN_USE, DATA = 0, 1, 5
 """Fields of /proc/self/statm, by position."""
 

@@ -99,11 +99,9 @@ def run(options: Namespace) -> None:
 
 def _status(database: ObservedDatabase) -> DatabaseStatus:
     """Return the status of a database of the exporter, for `presman status`."""
-    state = database.state()
-    last, following = (
-        None if each is None else datetime.fromtimestamp(each, UTC) for each in (state.last_poll, state.next_try)
-    )
-    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=database.trouble, next_try=following)
+    state, link = database.state(), database.reachability
+    last = None if state.last_poll is None else datetime.fromtimestamp(state.last_poll, UTC)
+    return DatabaseStatus(state.label, state.interval, state.polls, last, trouble=link.trouble, next_try=link.next_try)
 
 
 def targets(options: Namespace, config: Config) -> list[LiveTarget]:

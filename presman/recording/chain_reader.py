@@ -18,6 +18,7 @@ from presman.recording.codec.poll_codec import MOST_POLLS, FrameDecoder, is_whol
 from presman.recording.codec.shapes import ChangedError, DamagedError
 from presman.recording.schema import BLOCKS, POLLS, TEXTS, command
 from presman.recording.sqlite_files import cut_short, leading_bytes
+from presman.recording.statement_limits import LONGEST_BLOCK
 from presman.recording.store import Store
 from presman.recording.store_errors import DamagedStoreError
 from presman.rows.snapshot import Snapshot
@@ -195,9 +196,6 @@ _LOST_TEXT = "(this text is damaged)"
 _LONGEST_TEXT = 1 << 20
 """The most characters of a text that is read; presman writes at most 250,000."""
 
-_LONGEST_BLOCK = 32 << 20
-"""The most bytes of a block that is read; 256 polls of a busy database take half a million."""
-
 _LARGEST_CHAIN = 33 << 20
 """The most bytes read of a chain's blocks; real ones have 6 MB, unless a single poll is larger."""
 
@@ -332,7 +330,7 @@ def _before_the_end(chain: Chain) -> list[bytes]:
     with suppress(DamagedStoreError), chain.store.reading() as connection:
         file = connection.connection.driver_connection
         for row, size in connection.execute(rows.order_by(BLOCKS.c.poll)).fetchall():
-            if not isinstance(file, sqlite3.Connection) or size > _LONGEST_BLOCK:
+            if not isinstance(file, sqlite3.Connection) or size > LONGEST_BLOCK:
                 break
             content = leading_bytes(file, BLOCKS.name, "content", row)
             if not is_whole(content):
@@ -345,7 +343,7 @@ def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
     """Return the decoder of a chain, up to the first damaged block."""
     frames: list[bytes] = []
     packed = 0
-    with chain.store.reading() as connection:
+    with chain.store.reading_blocks() as connection:
         old = OldChain(lambda keys: _texts_of(keys, connection, old))
         try:
             with connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)) as blocks:
@@ -414,12 +412,12 @@ def _one(chain: Chain, statement: Any) -> Any:
 def blocks_of(chain: Chain) -> Any:
     """Return the SELECT of a chain's blocks, found by poll, which is in the primary key."""
     c = BLOCKS.c
-    content = case((func.length(c.content) <= _LONGEST_BLOCK, c.content))
+    content = case((func.length(c.content) <= LONGEST_BLOCK, c.content))
     return select(content.label("content")).where(*_polls_of(chain, BLOCKS), c.chain == chain.chain)
 
 
 _CONTENTS = command(
-    f"SELECT CASE WHEN length(content) <= {_LONGEST_BLOCK} THEN content END FROM blocks"
+    f"SELECT CASE WHEN length(content) <= {LONGEST_BLOCK} THEN content END FROM blocks"
     " WHERE database_id = ? AND poll BETWEEN ? AND ? AND chain = ? ORDER BY poll LIMIT ?",
 )
 """Passed to the driver directly: a forged file may have 100,000 chains, and SQLAlchemy takes 0.6 ms for each."""
@@ -430,7 +428,7 @@ def why_damaged(store: Store, chains: Iterable[Chain], blocks: int = MOST_POLLS)
 
     Nothing is decompressed, and no more is read than the store has. Raises StoreLostError.
     """
-    with store.reading() as connection:
+    with store.reading_blocks() as connection:
         cursor = connection.connection.cursor()
         left = store.most_bytes
         for each in chains:

@@ -11,7 +11,7 @@ from presman.base.text import clean, one_line
 from presman.recording.playback import Playback
 from presman.recording.schema import BLOCKS, DATABASES
 from presman.recording.sqlite_files import which_file
-from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
+from presman.recording.store import MOST_DATABASES, Store, files_of, is_url, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 _FEW = 8
@@ -113,16 +113,13 @@ class Recording:
         return [each for each in words if isinstance(each[0], int)]
 
     def _open(self, location: str) -> list[Store]:
-        folder = None if is_url(location) else expanded(location)
-        if folder is None or not is_folder(folder):
+        paths = files_of(location)
+        if not self.is_folder:
             return [Store(location, writing=False, is_unwanted=self._is_unwanted)]
         found: list[Store] = []
-        paths = sorted(folder.glob(f"*{SUFFIX}"))
-        if not paths:
-            raise RecordingError(f"{self.name} has no files *{SUFFIX}")
         for path in paths:
             try:
-                found.append(Store(str(path), writing=False, alone=len(paths) <= _FEW, is_unwanted=self._is_unwanted))
+                found.append(Store(path, writing=False, alone=len(paths) <= _FEW, is_unwanted=self._is_unwanted))
             except RecordingError as error:
                 self.damage.append(str(error))
         if not found:

@@ -150,7 +150,7 @@ def opened(path: Path, way: str, limits: StatementLimits) -> ReadConnection:
         factory=ReadConnection,
     )  # fmt: skip
     with closed_on_error(connection):
-        limits.hold(connection)
+        limits.hold_reading(connection)
         for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {pragma}")
     return connection

@@ -10,7 +10,7 @@ PostgreSQL's statistics, which ANALYZE updates. Long values, which statistics co
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,25 @@ from sqlalchemy import Connection, bindparam, text
 
 from presman.recording.schema import BLOCKS, METADATA, TEXTS
 
+LONGEST_BLOCK = 32 << 20
+"""The most bytes of a block; 256 polls of a busy database take half a million."""
+
+_LONGEST = 1 << 20
+"""The most bytes of any other value that is read: a recorder writes texts of at most 250,000 characters."""
+
 _LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 32 << 20,
+    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_BLOCK,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 10,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
 }
-"""SQLite's limits: a chain of polls is the longest value, the view of latencies the longest SQL."""
+"""SQLite's limits: a block is the longest value, the view of latencies the longest SQL."""
+
+HEAP = 128 << 20
+"""The most bytes that SQLite may take, for all files of this process together. It copies whole rows to compare their
+keys, and no limit on values applies to that."""
 
 _EACH = 50_000
 """Steps of SQLite, about a millisecond, between two checks whether to continue."""
@@ -37,9 +47,12 @@ _ROWS, _BYTES_PER_ROW, _ROWS_OF_A_SERVER = 100_000, 8, 10_000_000
 _TEXT, _BYTES_OF_A_SERVER = 16 << 20, 1 << 40
 """A report of 600 polls takes less than a step for each byte of the file, and a row for each 1,000."""
 
+_SHORT, _LONG_VALUES = 1_000, 64 << 20
+"""Bytes up to which a value is short, as nearly all are; the most bytes of all longer ones: they may all be kept."""
+
 
 class StatementLimits:
-    """The limits of one query: steps, rows and text in proportion to the file, so that no query is endless.
+    """The limits of one query: steps, rows and bytes in proportion to the file, so that no query is endless.
 
     A signal also ends it, and so does another thread once `is_unwanted` returns True. SQLite would lose the exception
     of the signal's handler: `raise_again` raises it.
@@ -51,28 +64,46 @@ class StatementLimits:
         self._raised: BaseException | None = None
         self.most_rows = _ROWS_OF_A_SERVER
         self.most_bytes = _BYTES_OF_A_SERVER
-        self._checks_left = self._text_left = inf
+        self._checks_left = self._bytes_left = self._long_left = inf
 
     def begin(self) -> None:
         """Reset the count: another query follows."""
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
         self._checks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
-        self._text_left = _TEXT + size
+        self._bytes_left, self._long_left = _TEXT + size, _LONG_VALUES
         self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
         self.most_bytes = _TEXT + size
 
     def end(self) -> None:
         """Lift the limits: what follows is presman's own work. Signals still end it."""
-        self._checks_left = self._text_left = inf
+        self._checks_left = self._bytes_left = self._long_left = inf
 
     def hold(self, connection: sqlite3.Connection) -> None:
         """Apply the limits to a connection."""
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
+        connection.execute(f"PRAGMA hard_heap_limit={HEAP}")
         check = _checking(self._must_stop)
         next(check)
         connection.set_progress_handler(check.__next__, _EACH)
         connection.text_factory = self._text
+
+    def hold_reading(self, connection: sqlite3.Connection) -> None:
+        """Apply the limits to a connection that only reads: outside of `blocks`, no value may be as long as a block."""
+        self.hold(connection)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        connection.row_factory = self._row
+
+    @contextmanager
+    def blocks(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Allow values as long as blocks, whose bytes the reader counts."""
+        before, connection.row_factory = connection.row_factory, None
+        longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_BLOCK)
+        try:
+            yield
+        finally:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+            connection.row_factory = before
 
     def raise_again(self) -> None:
         """Raise the exception that a signal's handler raised while SQLite was working."""
@@ -87,10 +118,23 @@ class StatementLimits:
         return raised is not None or self._checks_left < 0 or self.is_unwanted()
 
     def _text(self, content: bytes) -> str:
-        self._text_left -= len(content)
-        if self._text_left < 0:
-            raise sqlite3.DataError("it decompresses to more text than a recording of its size has")
+        self._count(content)
         return content.decode("utf-8", "replace")
+
+    def _row(self, _cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Count the bytes of a row other than text, which SQLite passes to no factory."""
+        for value in row:
+            if type(value) is bytes:
+                self._count(value)
+        return row
+
+    def _count(self, content: bytes) -> None:
+        size = len(content)
+        self._bytes_left -= size
+        if size > _SHORT:
+            self._long_left -= size
+        if self._bytes_left < 0 or self._long_left < 0:
+            raise sqlite3.DataError("it decompresses to more than a recording of its size has")
 
 
 def _checking(check: Callable[[BaseException | None], Any]) -> Iterator[bool]:

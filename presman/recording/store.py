@@ -23,10 +23,11 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from presman.base.formats import counted
 from presman.base.private_files import exists, expanded, is_folder
+from presman.base.running_out import has_room
 from presman.base.text import clean, one_line
 from presman.recording import schema_check, sqlite_files
 from presman.recording.schema_check import damage_of_tables, prepare_tables
-from presman.recording.statement_limits import StatementLimits, bytes_in_use, bytes_on_disk
+from presman.recording.statement_limits import HEAP, StatementLimits, bytes_in_use, bytes_on_disk
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 
 # ---- Opening: a URL of PostgreSQL, a file for writing, or a file for reading, which may be forged.
@@ -87,6 +88,15 @@ def _for_writing(connection: Any, _record: object) -> None:
     """Make PostgreSQL end the session if its client goes silent while it holds locks."""
     connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENT_MS}")
     connection.commit()
+
+
+def files_of(location: str) -> list[str]:
+    """Return the stores of a location: a file or URL itself, the files of a folder by name. Raises RecordingError."""
+    if is_url(location) or not is_folder(expanded(location)):
+        return [location]
+    if not (found := sorted(map(str, expanded(location).glob(f"*{SUFFIX}")))):
+        raise RecordingError(f"{shown(location)} has no files *{SUFFIX}")
+    return found
 
 
 def check_file(path: Path, name: str, *, writing: bool) -> None:
@@ -249,6 +259,14 @@ class Store:
         with self.translating_errors(), self.engine.connect() as connection:
             yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
+    @contextmanager
+    def reading_blocks(self) -> Iterator[Connection]:
+        """Run the body as `reading` does; the values may be as long as blocks."""
+        with self.reading() as connection:
+            file = connection.connection.driver_connection
+            with self._limits.blocks(file) if isinstance(file, sqlite3.Connection) else nullcontext():
+                yield connection
+
     @property
     def most_rows(self) -> int:
         """The most rows that a table can have in a store of this size."""
@@ -285,6 +303,10 @@ class Store:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
             raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
+        except MemoryError as error:
+            if self.kind != "sqlite" or not has_room(HEAP):
+                raise
+            raise DamagedStoreError(f"{self.name} is damaged: it has a row larger than any recorded one") from error
         except OverflowError as error:  # raised by the driver
             raise LargeNumberError(f"{self.name}: a number is larger than any that a database keeps") from error
 

@@ -12,10 +12,9 @@ from msgspec import Struct
 from presman.analysis.fleet import ConnectionState, Member, Past, further, is_late, is_silent
 from presman.analysis.readings.reading import NO_ANSWER
 from presman.base.formats import duration
-from presman.base.private_files import expanded, is_folder
 from presman.base.text import clean, one_line
 from presman.recording.fleet_rows import LOST, STOPPED, FleetRow, PastPoll, past_of, read_fleet, read_past
-from presman.recording.store import MOST_DATABASES, SUFFIX, Store, is_url, shown
+from presman.recording.store import MOST_DATABASES, Store, files_of, shown
 from presman.recording.store_errors import DamagedStoreError, RecordingError
 
 USUAL = 5.0
@@ -183,12 +182,7 @@ class StoreFleet:
 
     def _locations(self) -> list[str]:
         """Return the stores to read, in a folder its newest files; close those that are no longer among them."""
-        locations = [self._location]
-        folder = None if is_url(self._location) else expanded(self._location)
-        if folder is not None and is_folder(folder):
-            locations = [str(path) for path in sorted(folder.glob(f"*{SUFFIX}"))[-NEWEST_FILES:]]
-            if not locations:
-                raise RecordingError(f"{self.name} has no files *{SUFFIX}")
+        locations = files_of(self._location)[-NEWEST_FILES:]
         for location in self._stores.keys() - set(locations):
             self._stores.pop(location).close()
         return locations

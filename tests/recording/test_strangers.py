@@ -6,6 +6,7 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -13,8 +14,15 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
+from presman.base import running_out
+from presman.recording import statement_limits
+from presman.recording import store as store_module
 from presman.recording.recording_source import RecordingSource
+from presman.recording.schema import BLOCKS
+from presman.recording.schema import POLLS as POLLS_TABLE
 from presman.recording.schema_check import Definition, _definitions, foreign_definition, is_damaged
+from presman.recording.store import Store
+from presman.recording.store_errors import DamagedStoreError, RecordingError
 from presman.rows.snapshot import Section
 from presman.tui.player import Player
 from tests.cli.run import Run, command, environment
@@ -22,6 +30,7 @@ from tests.patience import PATIENCE, until
 from tests.recording.recorded import polled, record
 from tests.recording.strangers import BOUNDED, FOREIGN_VALUES, REFUSED, endless_pages
 from tests.thorough import some
+from tests.torture.rounds import memory_anew, most_memory
 
 POLLS = 12
 CPU_SECONDS = 1.0
@@ -90,6 +99,84 @@ def test_values_that_no_recorder_wrote_are_passed_over(name: str, whole: bytes, 
         assert all(line.startswith("presman: ") for line in done.stderr.splitlines())
         assert len(done.stderr) < 1000
     assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (before, ["a.presman"])
+
+
+_LARGE_ROW = """
+import sqlite3, sys
+file = sqlite3.connect(sys.argv.pop(), isolation_level=None)
+file.execute("PRAGMA journal_mode=DELETE")
+values = ", ".join(f"{each} = zeroblob(25 << 20)" for each in sys.argv[1:])
+file.execute(f"UPDATE polls SET {values} WHERE poll = 3")
+"""
+
+
+def test_a_row_larger_than_any_recorded_one_is_told_and_never_in_memory(
+    whole: bytes, tmp_path: Path, inside: Run
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    columns = [each.name for each in POLLS_TABLE.columns if not each.primary_key]
+    # By a process of its own: once SQLite's memory has a limit, it holds for the whole process.
+    subprocess.run([sys.executable, "-c", _LARGE_ROW, *columns, str(path)], check=True, timeout=PATIENCE)
+    before = memory_anew()
+    for words in ("once {}", "report {} -o -", "compare {} {}", "replay {}", "whatif {}", "bundle {} -o b.presman"):
+        done = inside(*words.format(*[path] * 2).split())
+        assert done.returncode in {0, 3}, words
+        assert done.stderr.count("\n") <= 1, done.stderr
+        assert "internal error" not in done.stderr
+    assert most_memory() - before < len(columns) * 25 // 2
+    with pytest.raises(DamagedStoreError, match="a row larger than any recorded one"):
+        Store(str(path), writing=False).rows(POLLS_TABLE.select().where(POLLS_TABLE.c.database_id == 1))
+
+
+@pytest.mark.parametrize("kind", ["zeroblob(100000)", "CAST(zeroblob(100000) AS TEXT)"])
+def test_the_bytes_of_long_values_are_counted_whatever_their_kind(
+    kind: str, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(f"UPDATE polls SET used_cpus = {kind}")
+    reading = POLLS_TABLE.select()
+    with closing(Store(str(path), writing=False)) as store:
+        assert len(store.rows(reading)) == POLLS
+        monkeypatch.setattr(statement_limits, "_LONG_VALUES", (POLLS - 1) * 100_000)
+        with pytest.raises(RecordingError, match="it decompresses to more than a recording of its size has"):
+            store.rows(reading)
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_memory_that_has_run_out_is_no_damage(
+    has_room: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    monkeypatch.setattr(store_module, "has_room", lambda _: has_room)
+    expected = pytest.raises(DamagedStoreError if has_room else MemoryError)
+    with closing(Store(str(path), writing=False)) as store, expected, store.translating_errors():
+        raise MemoryError
+
+
+@pytest.mark.parametrize("limit", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
+def test_there_is_room_up_to_the_limit(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = {limit: (100 << 20, 100 << 20)}
+    no_limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    monkeypatch.setattr(resource, "getrlimit", lambda asked: allowed.get(asked, no_limit))
+    monkeypatch.setattr(running_out, "bytes_of_process", lambda _: 60 << 20)
+    assert (running_out.has_room(40 << 20), running_out.has_room((40 << 20) + 1)) == (True, False)
+
+
+def test_only_blocks_may_be_as_long_as_blocks(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE blocks SET content = zeroblob(2 << 20)")
+    statement = BLOCKS.select()
+    with closing(Store(str(path), writing=False)) as store:
+        with store.reading_blocks() as connection:
+            assert len(connection.execute(statement).one().content) == 2 << 20
+        with pytest.raises(DamagedStoreError, match="string or blob too big"):
+            store.rows(statement)
 
 
 @pytest.mark.parametrize("words", ["once {}", "compare {} {}", "report {} -o -", "bundle {} -o {}.presman"])

@@ -75,7 +75,7 @@ class ObservedDatabase:
         self._clock = clock
         self._fresh_for = 2 * target.interval + budget_of(target.interval, target.budget) + GRACE
         self._readings = Readings(target.notifier, with_forecasts=True)
-        self._reachability = Reachability(target.name, report)
+        self.reachability = Reachability(target.name, report)
         self._histograms: tuple[Histogram, ...] = ()
         self._histograms_at: object = None
         self._answered_at = -self._fresh_for
@@ -85,11 +85,6 @@ class ObservedDatabase:
         self.sampler = sampler_of(target, self._post, detail_level=DetailLevel.NARROW, needs=NEEDS)
 
     # ---- called by other threads
-
-    @property
-    def trouble(self) -> str:
-        """Why there are no figures, in one line; "" while there are."""
-        return self._reachability.trouble
 
     def state(self) -> DatabaseState:
         """Return the current state."""
@@ -123,7 +118,7 @@ class ObservedDatabase:
         if reading.histograms_at != self._histograms_at:
             self._histograms, self._histograms_at = tuple(reading.histograms), reading.histograms_at
         before = self._state
-        self._reachability.answer()
+        self.reachability.answer()
         self._answered_at = self._clock()
         self._state = replace(
             before,
@@ -134,14 +129,14 @@ class ObservedDatabase:
             last_poll=time.time(),
             next_try=None,
         )
-        self._reachability.polled(self._state.polls, "read", snapshot)
+        self.reachability.polled(self._state.polls, "read", snapshot)
 
     def _lose(
         self, event: str, text: str, cause: str, level: Level = "warning", next_try: datetime | None = None
     ) -> None:
         """Drop the figures; report each cause once while it lasts."""
         trouble = one_line(clean(text), 500)
-        self._reachability.lose(trouble, cause, trouble, event, level, next_try)
+        self.reachability.lose(trouble, cause, trouble, event, level, next_try)
         self._readings.forget()
         self._histograms = ()
         self._state = replace(
@@ -191,7 +186,7 @@ class Exporter:
         for each in out:
             if each.target.name not in self._without:
                 self._without.add(each.target.name)
-                self._report(LogEvent("lost", each.trouble, "warning", each.target.name))
+                self._report(LogEvent("lost", each.reachability.trouble, "warning", each.target.name))
         return ""
 
     def stop(self) -> None:

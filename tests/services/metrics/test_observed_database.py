@@ -106,7 +106,7 @@ def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: lis
     source.failures = [SourceError(f"cut number {number}", code="DPY-4011") for number in range(2)]
     until(lambda: database.state().failures, "the loss")
     assert not database.state().is_up
-    until(lambda: database.trouble == "DPY-4011 cut number 0", "why it is lost")
+    until(lambda: database.reachability.trouble == "DPY-4011 cut number 0", "why it is lost")
     database.sampler.poll_now()
     until(lambda: database.state().failures == 2, "the second attempt")
     database.sampler.poll_now()
@@ -117,7 +117,7 @@ def test_a_lost_database_has_no_figures_and_is_told_once(watch: Watch, told: lis
     assert events[0] == ("polled", "debug", "prod")
     until(lambda: ("connected", "info", "prod") in [(each.event, each.level, each.database) for each in told], "it")
     assert ("lost", "warning", "prod") in events
-    assert database.trouble == ""
+    assert database.reachability.trouble == ""
     assert of(series(database), "connection_failures_total") == [2]  # type: ignore[arg-type]
 
 
