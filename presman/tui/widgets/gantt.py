@@ -11,6 +11,7 @@ from typing import NamedTuple
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
+from presman.base.formats import counted
 from presman.figures.drawing.lines import RISING, Line, fit, merge, pad
 from presman.tui.widgets.line_api import LineView
 
@@ -79,7 +80,7 @@ def gantt(data: GanttData, width: int, height: int) -> list[Line]:
         largest = max((span.servers for span in shown), default=0)
         lines += [_row(span, data, width, largest, marks) for span in shown]
         if not shown:
-            words = f"No parallel statement has been seen in these {data.seconds / 60:.0f} minutes."
+            words = f"No parallel statement has been seen in these {counted(round(data.seconds / 60), 'minute')}."
             lines.append(pad([(words, "dim")], width))
         lines += [_marked([(" " * columns(width), "")], marks, label_width(width) + 1)] * (rows - max(1, len(shown)))
     return [*lines, *_strip(data, width, marks), _axis(data, width)][:height]
