@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import psutil
@@ -140,9 +140,27 @@ def test_the_bytes_of_long_values_are_counted_whatever_their_kind(
     reading = POLLS_TABLE.select()
     with closing(Store(str(path), writing=False)) as store:
         assert len(store.rows(reading)) == POLLS
-        monkeypatch.setattr(statement_limits, "_LONG_VALUES", (POLLS - 1) * 100_000)
+        monkeypatch.setattr(statement_limits, "LONG_VALUES", (POLLS - 1) * 100_000)
         with pytest.raises(RecordingError, match="it decompresses to more than a recording of its size has"):
             store.rows(reading)
+
+
+@pytest.mark.parametrize(("longest", "is_damage"), [(1_001, True), (1_000, False)])
+def test_long_values_of_a_server_are_counted_as_they_come(
+    longest: int, is_damage: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    parts: list[list[tuple[object, ...]]] = [[(1, "x" * longest)], [(2, b"x" * longest)], [(3, None)]]
+    monkeypatch.setattr(store_module, "LONG_VALUES", 2 * longest - 1)
+    monkeypatch.setattr(Store, "kind", "postgresql")
+    expected = pytest.raises(DamagedStoreError, match="longer texts") if is_damage else nullcontext()
+    store = Store(str(path), writing=False)
+    with expected:
+        rows = store.all_of(lambda _: parts.pop(0) if parts else [])
+        assert next(rows)[0] == 1
+        assert [number for number, _ in rows] == [2, 3]
+    store.engine.dispose()
 
 
 @pytest.mark.parametrize("has_room", [True, False])
