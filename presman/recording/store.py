@@ -170,6 +170,9 @@ MOST_DATABASES = 10_000
 _FETCHED = 1000
 """Rows fetched at once."""
 
+_CLOSED = "This connection is closed"
+"""What SQLAlchemy says if each new connection is found to be out of date at once."""
+
 
 class Store:
     """An open store. `location` is a file name or a URL; `writing` creates the tables if they are missing.
@@ -310,7 +313,10 @@ class Store:
         except PoolTimeoutError as error:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
-            raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
+            reason = str(error)
+            if self.kind == "sqlite" and reason == _CLOSED:
+                reason = "it changes all the time, and not as a recorder writes"
+            raise RecordingError(f"{self.name}: {one_line(clean(reason), 200)}") from error
         except MemoryError as error:
             if self.kind != "sqlite" or not has_room(HEAP):
                 raise

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base import running_out
-from presman.recording import statement_limits
+from presman.recording import sqlite_files, statement_limits
 from presman.recording import store as store_module
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import BLOCKS
@@ -209,6 +209,17 @@ def test_a_recording_without_polls_is_refused_in_one_line(
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.endswith("a.presman has no polls; a block that no recorder wrote is skipped\n")
     assert done.stderr.count("\n") == 1
+
+
+def test_of_a_file_that_changes_all_the_time_it_is_told(
+    whole: bytes, tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    monkeypatch.setattr(sqlite_files, "_is_still_the_same", lambda *_: False)
+    done = inside("once", str(path))
+    assert done.returncode == 3
+    assert done.stderr == f"presman: {path}: it changes all the time, and not as a recorder writes\n"
 
 
 def test_a_link_to_itself_is_called_a_link(tmp_path: Path, inside: Run) -> None:
