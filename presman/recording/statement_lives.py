@@ -145,8 +145,8 @@ def run_until(life: StatementLife, at: datetime) -> StatementRun:
 
 def _has_changed(known: _Written) -> bool:
     """Whether a statement has changed its group since it was last written, or the number of servers that it held."""
-    holds_others = known.life["started_at"] is not None and known.life["servers"] != known.run.servers
-    return holds_others or known.life["consumer_group"] != known.run.group
+    life, run = known.life, known.run
+    return bool(life["consumer_group"] != run.group or (life["started_at"] and life["servers"] != run.servers))
 
 
 def _changed_at(known: _Written, before: datetime, at: datetime) -> datetime:
