@@ -395,6 +395,9 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     capped = second._replace(name="CAPPED")
     both = told(replace(quiet(), groups=(capped, second, system, web)))
     assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    full = told(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
+    shown = plain(do_line(full, 120))
+    assert "give BATCH 5 % on level 1, of the 90 % of WEB: 14 wait" in shown, "level 1 is full: a share has a source"
     many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
     assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
