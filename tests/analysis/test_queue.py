@@ -128,8 +128,9 @@ def test_too_large_for_its_limit_is_critical_whenever_it_came() -> None:
     assert (alert.state, alert.short, alert.amount) == ("bad", "Q: 1 queued, head 0:10, too large for its limit", None)
     step = to_do(reading)
     assert step is not None
-    run = "cancel it and run it with a lower DOP, or in another group"
-    assert step.text == f"the head of Q is too large for its limit: {run}"
+    run = "if it cannot wait, cancel it and run it with a lower DOP, or in another group"
+    assert step.text == f"the head of Q is too large for its limit: whether it ever starts is not known; {run}"
+    assert step.short == "run Q's head with a lower DOP, or wait: it may never start"
 
 
 def too_large(*more: Any, limit: int = 25) -> Reading:

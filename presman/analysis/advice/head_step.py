@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from presman.analysis.advice.answers import NO_USE
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import refusal, time_left
+from presman.analysis.advice.ending import SAVES_LITTLE, refusal, time_left
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import keeps_idle, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
@@ -90,7 +90,8 @@ def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
         starts = f"it may start when {name} holds no servers"
         helps = f"one as large runs now, so {starts}; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until {name} holds no servers"
-    return "cancel it and run it with a lower DOP, or in another group", f"{lower}: it is {head.why}{without}"
+    cure = "if it cannot wait, cancel it and run it with a lower DOP, or in another group"
+    return f"whether it ever starts is not known; {cure}", f"{lower}, or wait: it may never start{without}"
 
 
 def _gone_instances(reading: Reading) -> str:
@@ -281,7 +282,7 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each = candidate.statement
     keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
-    why = why or candidate.why_not
+    why = why or candidate.why_not or SAVES_LITTLE
     idle = f"idle {each.idle_time}"
     text = f"wait: {keeps} that {head_in_words(found.head)} could use; {why}"
     return f"{text}{lasting_cure(reading)}", f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}", text
