@@ -71,8 +71,9 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
     waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} added up{then}; "
-    waits = f"{listed} wait{'' if then else old}, {waits}"
-    waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 else waits
+    few = f"{listed} of {queued} queued are listed" if queued > listed and not age else ""
+    waits = f"{few or f'{listed} wait'}{'' if then else old}, {waits}"
+    waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 and not few else waits
     text = head_sentence(head, waits if head.is_critical and not head.never_starts else "", old)
     return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between, age)
 
