@@ -334,6 +334,12 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
         f"statements wait in the queue; for the queue, {waits.text}"
     )
     assert waits.step is Step.WAIT
+    its_head = (replace(wait.heads[0], con_id=3, container="SALES"),)
+    once = told(replace(both, queue=of_sales, heads=its_head)).text
+    assert once.count("MAX_MBPS") == 1, "the limit to raise is that which slows what the head waits for"
+    other = told(replace(both, heads=its_head)).text
+    assert other.startswith("raise MAX_IOPS in TEST")
+    assert other.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
     late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
     assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, (
         "as many as its alert counts"
@@ -918,7 +924,7 @@ def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
 
 
 def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> None:
-    """Whether REPORTS takes turns for the servers changed with each poll: the kill was shown, and withdrawn 5 s later."""
+    """Whether REPORTS takes turns for the servers changed with each poll: a kill was shown and withdrawn in 5 s."""
     both = storm(running(526, group="ETL", **IDLE), running(144))
     own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
     capped = replace(both.heads[0], cause=Cause.GROUP, shortages=own)

@@ -15,7 +15,7 @@ from presman.analysis.advice.kept import keeps_idle, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
 from presman.analysis.alerts.queue_alerts import session_words
-from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.forecast_readings import helps_none
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
@@ -255,8 +255,11 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    if pdb is None:
-        return ""
+    return "" if pdb is None else slowed_by(pdb)
+
+
+def slowed_by(pdb: LimitedContainer) -> str:
+    """Return that the I/O limit of a container slows it, and what to do, for the end of a sentence."""
     return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
