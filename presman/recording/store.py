@@ -262,18 +262,12 @@ class Store:
             yield from self.all_of(found.fetchmany)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Run the body as one query, whose rows are fetched as needed."""
+    def reading(self, *, blocks: bool = False) -> Iterator[Connection]:
+        """Run the body as one query, whose rows are fetched as needed; only `blocks` may be as long as blocks."""
         with self.translating_errors(), self.engine.connect() as connection:
-            yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
-
-    @contextmanager
-    def reading_blocks(self) -> Iterator[Connection]:
-        """Run the body as `reading` does; the values may be as long as blocks."""
-        with self.reading() as connection:
-            file = connection.connection.driver_connection
+            file = connection.connection.driver_connection if blocks else None
             with self._limits.blocks(file) if isinstance(file, sqlite3.Connection) else nullcontext():
-                yield connection
+                yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
     @property
     def most_rows(self) -> int:

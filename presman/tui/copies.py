@@ -34,14 +34,14 @@ def copies(
 ) -> tuple[Copyable, ...]:
     """Return what can be copied of the statement of a row, the SQL_ID first; () for other rows.
 
-    `shown` is the part of the screen on it, which comes last; `old` is why no command is offered at all, "" if commands
-    are.
+    `shown` is the part of the screen on it, which comes last if it has text; `old` is why no command is offered at
+    all, "" if commands are.
     """
     statement = statement_of(row)
     if statement is None or (not statement.sql_id and isinstance(row, SessionReading)):
         return ()
     found = [*_sql(row, statement, reading, texts, recorded=recorded), *_session(statement)]
-    return (*found, *_commands(row, reading, old), shown)
+    return (*found, *_commands(row, reading, old), *([shown] if shown.text else []))
 
 
 def _sql(row: Any, statement: Statement, reading: Reading, texts: SqlTexts, *, recorded: bool) -> Iterator[Copyable]:

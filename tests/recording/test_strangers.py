@@ -191,7 +191,7 @@ def test_only_blocks_may_be_as_long_as_blocks(whole: bytes, tmp_path: Path) -> N
         file.execute("UPDATE blocks SET content = zeroblob(2 << 20)")
     statement = BLOCKS.select()
     with closing(Store(str(path), writing=False)) as store:
-        with store.reading_blocks() as connection:
+        with store.reading(blocks=True) as connection:
             assert len(connection.execute(statement).one().content) == 2 << 20
         with pytest.raises(DamagedStoreError, match="string or blob too big"):
             store.rows(statement)

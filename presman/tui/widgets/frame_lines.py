@@ -428,11 +428,14 @@ def _whole_words(alert: Alert, room: int) -> str:
     return next((each for each in whole if cells(each) <= room), alert.short)
 
 
-def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
-    """Return the alerts that fit on one line, the worst first, and how many there are: the same number on all tabs."""
+def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False, tail: str | None = None) -> Line:
+    """Return the alerts that fit on one line, the worst first, and how many there are: the same number on all tabs.
+
+    `tail` takes the place of that number.
+    """
     if not found:
         return ()
-    tail = _counted(found, width, listed=listed)
+    tail = _counted(found, width, listed=listed) if tail is None else f" {tail} "
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = 0
