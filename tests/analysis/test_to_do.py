@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE, refusal
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import Proof, Step, ToDo
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.to_do import to_do, to_do_for_now
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
@@ -205,7 +205,7 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
         (
             running(526, idle=80.0, status="INACTIVE"),
             "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; idle 1:20, so perhaps between two "
-            "fetches",
+            "fetches: end it if it stays idle (from 2:00 on DO offers it)",
             "wait: MARTIN 1:526 keeps 32 servers, idle 1:20; perhaps between two fetches",
         ),
         (
@@ -402,6 +402,9 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     capped = second._replace(name="CAPPED")
     both = told(replace(quiet(), groups=(capped, second, system, web)))
     assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    full = told(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
+    shown = plain(do_line(full, 120))
+    assert "give BATCH 5 % on level 1, of the 90 % of WEB: 14 wait" in shown, "level 1 is full: a share has a source"
     many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
     assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
@@ -535,8 +538,52 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     (way,) = unblock(beside_idle)
     assert way.answers == ()
     assert way.sentence.startswith("wait: MARTIN 1:526 may end by itself"), "then the idle holder's end is enough"
+    assert told(beside_idle).text == (
+        "wait: MARTIN 1:526 may end by itself in about 0:14; until then ending MARTIN 1:144 (idle 15:00) is not enough"
+    )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
     assert unblock(far)[0].answers == (), "nor is one beside whom another works for longer"
+
+
+PAUSE = {"idle": 80.0, "status": "INACTIVE"}
+
+
+def waiting(reading: Reading, waited: float) -> Reading:
+    first = reading.heads[0]
+    return replace(
+        reading, heads=(replace(first, statement=replace(first.statement, waited=waited)), *reading.heads[1:])
+    )
+
+
+def test_who_may_end_soon_is_waited_for_though_somebody_is_idle() -> None:
+    """DO named the idle holder, while TO START IT named the one that may end within half a minute."""
+    reading = one_queue(step(526, 14.0), running(144, **PAUSE))
+    (way,) = unblock(reading)
+    assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
+    assert told(reading).text == f"{way.sentence}, and then the head of BATCH can start"
+
+
+def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
+    alone, together = running(526, **PAUSE), (running(526, servers=16, **PAUSE), running(144, servers=16, elapsed=9.0))
+    for reading in (one_queue(alone), one_queue(*together)):
+        assert "too early" in unblock(waiting(reading, 17.0))[0].sentence
+        assert "; the head has waited only 0:17" in told(waiting(reading, 17.0)).text
+        assert "perhaps between two fetches" in unblock(reading)[0].sentence
+        assert "; " + "perhaps between two fetches" in told(reading).text.replace("idle 1:20, so ", "")
+        assert "not enough now" not in told(reading).text
+    shown = plain(do_line(told(waiting(one_queue(alone), 17.0)), 100))
+    assert "has waited only 0:17" in shown
+
+
+def test_until_it_may_be_named_whose_work_is_lost_do_says_with_whose_end_that_is_decided() -> None:
+    """DO said that ending the idle holder alone is not enough, and TO START IT offered both."""
+    reading = one_queue(running(526, servers=16, **IDLE), running(144, servers=16, elapsed=9.0))
+    assert len(unblock(reading)[0].answers[0]) == 2
+    step = to_do_for_now(reading)
+    assert step is not None
+    assert step.text.endswith("; wait, or decide whose work to end with MARTIN 1:526")
+    assert "144" not in step.text
+    assert "wait, or decide whose work to end with MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
 
 
 def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:
@@ -835,8 +882,9 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert told(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
-        + WAITS
+        ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
     )
+    assert "from 2:00 on" not in told(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
 
 def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner() -> None:

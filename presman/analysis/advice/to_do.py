@@ -213,9 +213,9 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         least = _least_share(row)
         more = f"{_what_a_share_is(row, least)}; a larger pool gives no CPU"
-        share = f"{least} % or more{_source_of_share(row, reading, least)}"
-        text = f"give {row.title} {share}: {waits}; {more}"
-        short = f"give {row.title} {least} %{_on_level(row)}: {waits}"
+        source = _source_of_share(row, reading, least)
+        text = f"give {row.title} {least} % or more{source}: {waits}; {more}"
+        short = f"give {row.title} {least} %{source}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)

@@ -120,6 +120,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
         beside = kept_for_others(found.turns, found.head, reading)
         return f"{_want_next(found, reading)}: {found.order}, so ending a session may not help{beside}"
     _, kept = max(for_it, key=lambda each: each[0])
+    if kept.pauses:
+        return f"{kept.words}; {kept.pauses}"
     if kept.starts.full or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts.full or found.order}"
     others = [name for name in found.turns if name not in kept.queues]

@@ -256,6 +256,11 @@ def _plan_text(old: str, new: str, window: str) -> str:
     return f"plan {old or 'none'} → {new or 'none'}" + (f" (by {window})" if window else "")
 
 
+def plan_after(event: DatabaseEvent) -> str:
+    """Return the plan that a change of plan brought, as its text has it: "none" if it ended."""
+    return event.text.partition(" → ")[2].partition(" (by ")[0]
+
+
 def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
     old, new = _by_group(before), _by_group(now)
     began = [
