@@ -12,7 +12,7 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import QUIET, mark_of, marked, sees_all
 from presman.analysis.alerts.rule_book import lull_of
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
-from presman.base.formats import spelled
+from presman.base.formats import duration
 
 BEGAN, WORSE, BETTER, ENDED = "began", "worse", "better", "ended"
 THERE = "there"
@@ -82,7 +82,7 @@ class Turning(Struct):
     def words(self, change: str) -> str:
         """Return a turn in words."""
         if change == ENDED:
-            long = f"{'on and off ' * self.comes_and_goes}for {spelled((self.since - self.began).total_seconds())}"
+            long = f"{'on and off ' * self.comes_and_goes}for {duration((self.since - self.began).total_seconds())}"
             return f"ended, seen {long}, last: {self.text}"
         turned = f"{change}, " if change in {WORSE, BETTER} else ""
         since = " (since before presman began)" if change == THERE else ""
