@@ -112,9 +112,10 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
     found = told(replace(reading, gone=gone))
     assert found.text == (
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
-        "2: cancel it and run it with a lower DOP, or in another group"
+        "2: whether it ever starts is not known; if it cannot wait, cancel it and run it with a lower DOP, or in "
+        "another group"
     )
-    assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
+    assert found.short == "run BATCH's head with a lower DOP, or wait: it may never start without instance 2"
 
 
 def cancel(sid: int) -> str:
@@ -333,6 +334,12 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
         f"statements wait in the queue; for the queue, {waits.text}"
     )
     assert waits.step is Step.WAIT
+    its_head = (replace(wait.heads[0], con_id=3, container="SALES"),)
+    once = told(replace(both, queue=of_sales, heads=its_head)).text
+    assert once.count("MAX_MBPS") == 1, "the limit to raise is that which slows what the head waits for"
+    other = told(replace(both, heads=its_head)).text
+    assert other.startswith("raise MAX_IOPS in TEST")
+    assert other.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
     late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
     assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, (
         "as many as its alert counts"
@@ -804,7 +811,7 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     assert "does not help" not in together, "it is one of the two that do together"
 
 
-WAITS = "; for BATCH, whose head has waited longest, you can only wait"
+WAITS = "; for BATCH you can only wait"
 """Why DO is about another queue than the first."""
 
 
@@ -877,6 +884,7 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
         ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
     )
+    assert "from 2:00 on" not in told(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
 
 def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner() -> None:
@@ -961,6 +969,22 @@ def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     assert told(foreseen(one_queue(running(526, **IDLE)), 0, 900.0, 900.0)).step is Step.END, "the head starts at once"
     pausing = running(144, idle=60.0, status="INACTIVE")
     assert told(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()
+
+
+def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> None:
+    """Whether REPORTS takes turns for the servers changed with each poll: a kill was shown and withdrawn in 5 s."""
+    both = storm(running(526, group="ETL", **IDLE), running(144))
+    own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
+    capped = replace(both.heads[0], cause=Cause.GROUP, shortages=own)
+    groups = (group("BATCH", px_servers=32), group("ETL", px_servers=32))
+    held = replace(both, heads=(capped, both.heads[1]), groups=groups)
+    assert told(held).step is Step.END, "the head can start, and nothing is known against it"
+    assert told(foreseen(held, 1, 100.0, 900.0)).step is Step.END
+    little = told(foreseen(held, 1, 880.0, 900.0))
+    assert (little.step, little.commands) == (Step.WAIT, ())
+    assert little.text.startswith(
+        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; ending it should save less than 0:30"
+    )
 
 
 def test_without_a_queue_who_is_held_up_with_the_most_servers_is_looked_at() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
-from presman.analysis.advice.head_step import lasting_cure, look_at_blocker
+from presman.analysis.advice.head_step import lasting_cure, look_at_blocker, slowed_by
 from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
@@ -58,7 +58,7 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
             if first is queue:
                 return _with_others(first, found)
             waited = max((head.statement.waited or 0.0 for head in reading.heads), default=0.0)
-            return _beside(first, queue if waited >= _LONG else None)
+            return _beside(first, queue if waited >= _LONG else None, reading)
     return None
 
 
@@ -66,12 +66,17 @@ _LONG = 60.0
 """Seconds of waiting from which the queue is mentioned, whatever else is to be done."""
 
 
-def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
-    """Return the first step, with what is known of the queue added if the step for the queue is to wait."""
+def _beside(first: ToDo, queue: ToDo | None, reading: Reading) -> ToDo:
+    """Return the first step, with what is known of the queue added if the step for the queue is to wait.
+
+    The limit that the first step says to raise is not named twice.
+    """
     if queue is None or first.step is Step.WAIT or queue.step is not Step.WAIT:
         return first
-    beside = f"for the queue, {queue.short}"
-    text, shorter = f"{first.text}; for the queue, {queue.text}", f"{first.text}; {beside}"
+    beside, more = f"for the queue, {queue.short}", queue.text
+    for pdb in (each for each in reading.io_limited if first.tab == "io" and each.name == first.subject):
+        more = more.replace(slowed_by(pdb), "")
+    text, shorter = f"{first.text}; for the queue, {more}", f"{first.text}; {beside}"
     return first._replace(text=text, between=(shorter, *first.between), beside=beside)
 
 

@@ -167,7 +167,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert found.goals[0].within == 1.0
     assert found.goals[0].held_back == 16
     text = as_text(found)
-    assert "replayed under the plan of that time, a wait is off by" in text
+    assert "replayed under the settings at its end, a wait is off by" in text
     assert "seed 1" in text
     assert "p95 wait of BATCH against PARALLEL_SERVERS_TARGET" in text
     assert "25 %       now" in text
@@ -282,6 +282,14 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert unmet.servers_needed == 64
     assert "It would take a target of 64 servers" in as_text(unmet)
     assert "CS_RESOURCE_MANAGER" in given(LIMITED, plan=ObservedPlan(autonomous=True)).message
+
+
+def test_statements_that_timed_out_before_the_goal_s_time_did_not_start_within_it() -> None:
+    left = {"ran": None, "outcome": ArrivalOutcome.LEFT, "waited": 10.0, "timeout": 10.0, "limit": None}
+    found = given([each._replace(**left) for each in LIMITED])
+    assert found.goals[0].observed is None
+    assert (found.verdict, found.now.meets) == ("unsure", None)
+    assert "; p95 timed out, replayed 0:00, of" in " ".join(as_text(found).split())
 
 
 def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -> None:
