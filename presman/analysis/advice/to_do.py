@@ -80,7 +80,7 @@ def _beside(first: ToDo, queue: ToDo | None, reading: Reading) -> ToDo:
     return first._replace(text=text, between=(shorter, *first.between), beside=beside)
 
 
-def _with_others(queue: ToDo, found: Sequence[Alert]) -> ToDo:
+def _with_others(queue: ToDo, found: list[Alert]) -> ToDo:
     """Return the step for the queue, with what is wrong beside the queue as its second half.
 
     In a narrow line its words become shorter to leave room for that, unless there is a command.
@@ -89,11 +89,12 @@ def _with_others(queue: ToDo, found: Sequence[Alert]) -> ToDo:
     others = [each for each in lasting if each.state in {"bad", "warn"} or each.key == "cpu_capped"]
     if not others:
         return queue
-    more = "; ".join(each.short for each in others if f" slows {each.subject}: " not in queue.text)
-    text, whole = f"{queue.text}; also {more}" if more else queue.text, "; ".join(each.short for each in others)
-    shorter = () if queue.commands else (f"{queue.short}; also {whole}", f"{queue.short}; also {others[0].short}")
-    between = (f"{queue.text}; also {others[0].short}", *shorter, queue.text, *queue.between)
-    return queue._replace(text=text, between=between)
+    every = [each.short for each in others]
+    untold = [each.short for each in others if f" slows {each.subject}: " not in queue.text]
+    longest = [f"{queue.text}; also {'; '.join(untold[:many])}" for many in (len(untold), 1) if untold]
+    shorter = [] if queue.commands else [f"{queue.short}; also {'; '.join(every[:many])}" for many in (len(every), 1)]
+    text, *between = (*longest, *shorter, queue.text) if longest else (queue.text, *shorter)
+    return queue._replace(text=text, between=(*between, *queue.between))
 
 
 def _is_short_lived(alert: Alert) -> bool:
@@ -193,6 +194,7 @@ _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
 _DOWNGRADES = frozenset({"downgraded", "downgrades"})
 _OF_THE_SERVERS = _OF_THE_QUEUE | _DOWNGRADES | {
     "goal_missed", "idle_holder", "blocked_holder", "servers_at_maximum", "instance_gone",
+    "queue_length", "servers_used",
 }  # fmt: skip
 """Alerts about the queue, what holds servers, and how many there are: the step for the queue is about these."""
 
