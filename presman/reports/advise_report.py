@@ -325,7 +325,7 @@ def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: Ob
         )
     for each in found:
         if each.statements < each.needed:
-            few = f"{counted(each.statements, 'statement')} of the {each.needed} or more that {each.percentile} takes"
+            few = f"{counted(each.statements, 'statement')}, and {each.percentile} needs {each.needed} or more"
             return "too_short", f"the observation is too short to advise on {each.goal!r}: {few}"
     pairs = [*zip(found, goals, strict=True)]
     if all(wait is not None and wait <= goal.seconds for each, goal in pairs for wait in (each.observed, each.now)):

@@ -662,7 +662,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should start the last queued statement 2:13-4:26 sooner: "
-        "in 11:40 instead of 15:00, which is not proven; wait, or decide whether to end it"
+        "in 11:40 instead of 15:00, but that is not proven; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
         "ending it should start the last queued statement 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "

@@ -142,7 +142,7 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> EndingWor
     if saves_little(effect):
         return EndingWords.alike(SAVES_LITTLE)
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
-    doubt = ", which is not proven" if enough else ""
+    doubt = ", but that is not proven" if enough else ""
     words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
     brief = f"ending it may start the last queued {effect.sooner_words()}"
     return EndingWords.alike(f"{words} {effect.sooner_then()}{doubt}")._replace(brief=brief)

@@ -265,7 +265,7 @@ def test_no_script_but_the_advice_for_such_a_name() -> None:
 def test_too_short_met_unmet_and_autonomous() -> None:
     few = given(LIMITED[:12])
     assert few.verdict == "too_short"
-    assert "12 statements of the 40 or more that p95 takes" in few.message
+    assert "12 statements, and p95 needs 40 or more" in few.message
     assert not few.choices
     assert not few.curves, "bars of so few statements look as if they meant something"
     assert as_text(few).startswith("The observation is too short to advise on '95 % of BATCH start"), "first"
