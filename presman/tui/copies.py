@@ -64,7 +64,7 @@ def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
     If there is neither, a line says why.
     """
     offers = Offers(why=f"no command is offered: {old}") if old else offers_for(row, reading)
-    found = [Copyable("", "command", "", offers.why)] if offers.why else []
+    found = [Copyable("", "no command", "", offers.why)] if offers.why else []
     found += [Copyable("", each.kind.value, each.text, "", each, affected) for each, affected in offers.commands]
     found += map(_without_command, offers.without)
     return [each._replace(key=f"{number}") for number, each in enumerate(found[:MOST_COMMANDS], start=1)]

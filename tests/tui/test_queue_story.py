@@ -258,7 +258,7 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
         before = acting.app.clipboard
         screen = await acting.press("down", "c")
-        assert "ending an idle holder is enough, and loses no work. Enter shows its commands" in " ".join(
+        assert "ending an idle holder is enough, and loses no work. Its page shows its commands" in " ".join(
             screen.split()
         )
         await acting.keys("1")

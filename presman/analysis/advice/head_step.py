@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from presman.analysis.advice.answers import NO_USE, is_new
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import LONG_IDLE, pause, refusal, time_left
+from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, time_left
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import keeps_idle, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
 from presman.analysis.alerts.queue_alerts import session_words
-from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.forecast_readings import helps_none
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
@@ -90,7 +90,8 @@ def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
         starts = f"it may start when {name} holds no servers"
         helps = f"one as large runs now, so {starts}; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until {name} holds no servers"
-    return "cancel it and run it with a lower DOP, or in another group", f"{lower}: it is {head.why}{without}"
+    cure = "if it cannot wait, cancel it and run it with a lower DOP, or in another group"
+    return f"whether it ever starts is not known; {cure}", f"{lower}, or wait: it may never start{without}"
 
 
 def _gone_instances(reading: Reading) -> str:
@@ -264,8 +265,11 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    if pdb is None:
-        return ""
+    return "" if pdb is None else slowed_by(pdb)
+
+
+def slowed_by(pdb: LimitedContainer) -> str:
+    """Return that the I/O limit of a container slows it, and what to do, for the end of a sentence."""
     return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
@@ -291,10 +295,10 @@ def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tupl
     each = candidate.statement
     keeps, idle = f"{each.who} keeps {counted(each.servers, 'server')}", f"idle {each.idle_time}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
-    why = candidate.why_not if is_new(found) else why or candidate.why_not
+    why = candidate.why_not if is_new(found) else why or candidate.why_not or SAVES_LITTLE
     text = f"wait: {keeps} that {head_in_words(found.head)} could use; {why}"
     short = f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
-    if why != pause(each) or why != candidate.why_not or found.needed > 1:
+    if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
     end = "end it if it stays idle"
     later = f"{end} (from {duration(LONG_IDLE)} on DO offers it)"

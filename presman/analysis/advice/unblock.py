@@ -47,7 +47,7 @@ def why_none_named(head: QueueHead) -> str:
     """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
-        run = "run it with a lower DOP or in another group"
+        run = "if it cannot wait, run it with a lower DOP or in another group"
         return f"{back}it is too large for its limit: ending others may not help; {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
