@@ -358,11 +358,11 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     critical = replace(wait.heads[0], queue_waited=7200.0)
     reading = replace(wait, io_limited=THROTTLED, heads=(critical,))
     alone = f"no idle session holds servers that the head of BATCH could use: wait, or decide {cancel(526)}"
-    assert told(reading).text == alone
+    assert told(reading).text.startswith(f"{alone}; also SALES: I/O throttled")
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
     assert slowed.text.startswith("no idle session")
-    assert slowed.text.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
+    assert "; MAX_MBPS slows SALES: raise it if SALES needs more I/O; also TEST: I/O throttled" in slowed.text
     assert slowed.short.startswith("wait, or cancel MARTIN 1:526"), "its alert has a line of its own"
 
 
@@ -1012,3 +1012,30 @@ def test_what_has_failed_at_the_pools_timeout_is_not_told_as_the_first_to_fail(f
     found = told(replace(quiet(), groups=(row,)))
     assert words in found.text
     assert words in found.short
+
+
+def test_what_is_wrong_beside_the_queue_is_told_after_it_where_there_is_room() -> None:
+    """DO spoke of the queue alone for ten minutes, while a limit throttled I/O and a group was at its CPU limit."""
+    wait = one_queue(running(526))
+    critical = replace(wait, heads=(replace(wait.heads[0], queue_waited=7200.0),))
+    capped = group("PAYROLL", 5.7, 2.9, entitled=5.8, limit=5.8, verdict=Verdict.CAPPED)
+    reading = replace(critical, io_limited=THROTTLED[:1], groups=(*critical.groups, capped))
+    step, io = told(reading), "SALES: I/O throttled 1.6 ms each by MAX_MBPS"
+    assert f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs" in step.text
+    assert f"wait, or cancel MARTIN 1:526: you decide; also {io}" in plain(do_line(step, 120))
+    assert "also" not in plain(do_line(step, 80)), "the queue comes first"
+    idle = replace(reading, running=(running(526, **IDLE),))
+    assert told(idle).step is Step.END
+    assert told(idle).text.endswith(f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs")
+    assert "can start   C copies the command" in plain(do_line(told(idle), 120)), "what a command does is told in full"
+
+
+def test_a_downgraded_statement_keeps_its_degree_and_comes_after_the_queue() -> None:
+    """Line 2 had alerts, and there was no DO."""
+    smaller = running(526, degree=4, requested=16, downgraded=75.0)
+    alone = replace(quiet(), running=(smaller,))
+    assert told(alone).step is Step.WAIT
+    assert told(alone).text == (
+        "nothing yet: MARTIN 1:526 keeps its DOP 4 of 16 until it ends; only a new run can have more servers"
+    )
+    assert "BATCH" in told(one_queue(smaller)).text
