@@ -130,7 +130,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "io_limited": limited,
         "missed_minimums": missed,
         "downgrades": operations,
-        "basis": view_availability.evidence(facts.system, cluster_rows, operations),
+        "basis": view_availability.evidence(facts.system, cluster_rows, operations, facts.deltas.interval()),
         "part": facts.system.part,
         "hour": facts.cache.call(
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
