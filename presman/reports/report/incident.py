@@ -94,7 +94,7 @@ def gather(
 
     Raises RecordingError if none of the polls can be read.
     """
-    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
+    start, end = playback.span(indexes)
     width = time_bins.width_of(len(indexes), BINS)
     bins = time_bins.time_bins(playback, start, end, width)
     if not bins:
@@ -130,7 +130,7 @@ def gather(
 
 def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[Sample, ...]:
     """Return the polls to read again: the requested one, the worst ones, and others at even intervals."""
-    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
+    start, end = playback.span(indexes)
     wanted: dict[int, str] = {}
     if at is not None:
         wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"
