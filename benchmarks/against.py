@@ -121,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     others: dict[str, Figures] = {commit: {} for commit in chosen.commits}
     with tempfile.TemporaryDirectory() as home:  # what monitors keep is nobody's own
         os.environ |= {"XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home}
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling at each start takes memory and CPU of its own
         for _ in range(chosen.turns):
             measure(ROOT, chosen.window, own)
             for commit, found in others.items():

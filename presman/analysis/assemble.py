@@ -95,7 +95,7 @@ def _of_the_poll(facts: Facts) -> dict[str, Any]:
         "poll_seconds": current.seconds,
         "round_trips": current.round_trips,
         "troubles": troubles(current),
-        "unseen": view_availability.unavailable_views(current),
+        "unseen": view_availability.unavailable_views(facts.system),
         "statements_to_come": current.statements_to_come,
         "late": late(current),
         "stale": stale(current),
@@ -130,7 +130,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "io_limited": limited,
         "missed_minimums": missed,
         "downgrades": operations,
-        "basis": view_availability.evidence(facts.system, cluster_rows, operations, facts.deltas.interval()),
+        "basis": view_availability.evidence(facts, cluster_rows, operations),
         "part": facts.system.part,
         "hour": facts.cache.call(
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))

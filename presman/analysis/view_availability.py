@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from presman.analysis.facts.facts import Facts
 from presman.analysis.facts.system_facts import SystemFacts
+from presman.analysis.missing_rows import unlisted_queue, without_rows
 from presman.analysis.readings.group_readings import (
     IMPOSSIBLE,
     GroupReading,
@@ -82,16 +84,15 @@ def listed(lacking: Iterable[str]) -> str:
     return "; ".join([f"{', '.join(missing)} are not there", *(why for why in lacking if not why.endswith(_NOT_THERE))])
 
 
-def evidence(
-    system: SystemFacts, groups: Sequence[GroupReading], operations: Sequence[Downgrades], interval: float | None = None
-) -> tuple[Evidence, ...]:
+def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[Downgrades]) -> tuple[Evidence, ...]:
     """Return the evidence for "is a statement queued, a group starved, a statement downgraded?".
 
     `groups` are the cluster's, `operations` are the counters of V$SYSSTAT on the open instances. Statements queue in
-    the whole cluster: what is seen of it alone never shows that none does. Rates are means over `interval` seconds.
+    the whole cluster: what is seen of it alone never shows that none does.
     """
-    snapshot = system.snapshot
-    queue = unavailable(snapshot, Session, ("event",)) or system.part
+    snapshot, system = facts.snapshot, facts.system
+    queue = unavailable(snapshot, Session, ("event",)) or without_rows(system, Session)
+    queue = queue or unlisted_queue(facts.deltas) or system.part
     downgrade = unavailable(snapshot, PxSession, ("degree", "req_degree")) or _no_downgrades(
         snapshot, operations, system.inst_ids
     )
@@ -100,7 +101,9 @@ def evidence(
         Evidence(
             "starved group",
             (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
-            _no_starvation(snapshot, groups) or _hidden(groups, interval),
+            _no_starvation(snapshot, groups)
+            or without_rows(system, ConsumerGroup)
+            or _hidden(groups, facts.deltas.interval()),
         ),
         Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
@@ -159,14 +162,17 @@ def _has_no_rates(row: GroupReading) -> bool:
     return row.used is None and row.usage is not None
 
 
-def unavailable_views(snapshot: Snapshot) -> tuple[UnavailableView, ...]:
-    """Return the views that were queried and returned nothing (`Reading.unseen`, the name in JSON).
+def unavailable_views(system: SystemFacts) -> tuple[UnavailableView, ...]:
+    """Return the views that were queried and returned nothing, be it of one instance (`Reading.unseen`, as in JSON).
 
     A count of idle sessions that takes too long does not make V$SESSION unavailable: `Reading.unlisted` tells of it.
     """
+    snapshot = system.snapshot
     asked = (each for each in main_records(snapshot.release) if each in snapshot.sections and each is not SessionCount)
     return tuple(
-        UnavailableView(view_of(snapshot, record), why) for record in asked if (why := unavailable(snapshot, record))
+        UnavailableView(view_of(snapshot, record), why)
+        for record in asked
+        if (why := unavailable(snapshot, record) or without_rows(system, record))
     )
 
 

@@ -161,15 +161,24 @@ def megabytes(value: float | None) -> str:
     return compact(value) if value is None or abs(value) < 999.5 or abs(value) >= 99_999.5 else f"{value:,.0f}"
 
 
+def amount_of_data(value: float | None) -> str:
+    """Return megabytes with their unit, for sentences: ``9.5 MB``, ``212 MB``, ``1.0 GB``.
+
+    >>> amount_of_data(1024)
+    '1.0 GB'
+    """
+    if value is None:
+        return ABSENT
+    return f"{compact(value)} MB" if abs(value) < 999.5 else f"{value / 1024:,.1f} GB"
+
+
 def throughput(value: float | None) -> str:
     """Return megabytes per second with their unit, for sentences: ``9.5 MB/s``, ``212 MB/s``, ``1.0 GB/s``.
 
     >>> throughput(1024)
     '1.0 GB/s'
     """
-    if value is None:
-        return ABSENT
-    return f"{compact(value)} MB/s" if abs(value) < 999.5 else f"{value / 1024:,.1f} GB/s"
+    return ABSENT if value is None else f"{amount_of_data(value)}/s"
 
 
 def percent(value: float | None) -> str:

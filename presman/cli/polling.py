@@ -280,7 +280,8 @@ class Polling:
                 if not may_retry or pause is None:
                     raise
                 name = self._resolved.target.name
-                console.report(LogEvent("lost", f"lost: {error}; trying again in {spelled(pause)}", "warning", name))
+                text = f"lost: {self.trouble.removesuffix('.')}; trying again in {spelled(pause)}"
+                console.report(LogEvent("lost", text, "warning", name))
                 self.next_try = datetime.now(UTC) + timedelta(seconds=pause)
                 poller.close()
                 self._sleep(pause)

@@ -216,6 +216,13 @@ class Beginning:
                         self._report(each)
 
 
+def _reached(recorder: DatabaseRecorder) -> str:
+    """Return that a database does not answer, "" if it does."""
+    if not recorder.reachability.trouble:
+        return ""
+    return ", not connected" if recorder.polled_at is None else ", lost"
+
+
 class ProgressLine(console.StatusLine):
     """One line of progress for all databases."""
 
@@ -228,7 +235,7 @@ class ProgressLine(console.StatusLine):
         each = "   ".join(
             f"{one.target.name}: {counted(one.written, 'poll')}"
             + (f", {one.waiting} waiting" if one.waiting > 1 else "")
-            + (", lost" if one.reachability.trouble else "")
+            + _reached(one)
             for one in recorder.databases
         )
         self.write(f"{(time.monotonic() - self._begun) / 60:.0f} min   {each}")

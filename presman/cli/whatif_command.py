@@ -108,11 +108,12 @@ def run(options: Namespace) -> None:
 
 
 class WatchedPlan:
-    """Keeps the newest poll of a target, which has its plan, and reports whether the plan has changed between polls."""
+    """Keeps the newest poll of a target, which has its plan, and reports whether it or the target changed."""
 
     def __init__(self, refuse: Callable[[bool], None]) -> None:
         self._refuse = refuse
         self._names: set[str] = set()
+        self._targets: set[int] = set()
         self._last: ReadingCame | None = None
 
     def take(self, came: ReadingCame) -> None:
@@ -121,12 +122,15 @@ class WatchedPlan:
         if came.reading.part:
             raise Failure(f"{came.reading.part}: when statements would start is known only of a whole cluster")
         self._names.add(came.reading.header.plan)
+        if (target := came.reading.header.servers.target) is not None:
+            self._targets.add(target)
         self._last = came
 
     def plan(self) -> ObservedPlan:
         """Return the plan of the newest poll."""
-        if len(self._names) > 1:
-            console.note("the plan was changed meanwhile: statements are replayed under the last one")
+        for what, seen in (("the plan", self._names), ("PARALLEL_SERVERS_TARGET", self._targets)):
+            if len(seen) > 1:
+                console.note(f"{what} was changed meanwhile: statements are replayed under the last one")
         came = self._last
         if came is None:
             self._refuse(False)

@@ -102,7 +102,7 @@ class Target:
     def within(self, at: str | None, start: str | None, end: str | None) -> Target:
         """Return the same recording up to an instant, or between two. Raises TargetError if it is not a recording."""
         if "" in {at, start, end}:
-            raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', first, last")
+            raise TargetError("--at, --from and --to want a time: 2026-11-22 03:12, 03:12, '3m ago', -1h, first, last")
         if not (at or start or end):
             return self
         if self.recorded is None:

@@ -40,7 +40,8 @@ def running_state(row: RunningStatement) -> str:
     kind = f"{row.kind.name}, " if row.kind is not None else ""
     if row.idle is not None:
         return f"○ {kind}{'sniped' if row.status == 'SNIPED' else 'idle holder'} {row.idle_time}"
-    doing = kind + (one_line(row.event, 40) or "coordinator not visible")
+    unseen = "just ended, or idle" if row.status == "INACTIVE" else "coordinator not visible"
+    doing = kind + (one_line(row.event, 40) or unseen)
     if row.queued:
         doing = f"{kind}queued with another statement"
     if row.blocker:

@@ -195,6 +195,7 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
     waiting = {((each.con_id, each.group), each.inst_id) for each in reading.queue}
     unknown = ((key, next(queues.not_known(key, inst_id), None)) for key, inst_id in waiting)
     elsewhere = [placement(facts, each) for each in reading.queue]
+    doubted = {(each.con_id, each.group) for each in reading.queue if each.no_timeout}
     return QueueRules(
         target=budgets[ROOT].target,
         in_use=budgets[ROOT].in_use,
@@ -212,7 +213,11 @@ def queue_rules(facts: Facts, reading: Reading) -> QueueRules:
             for key, row in shares.directives.items()
             if row.parallel_stmt_critical.upper().replace("_", " ") == "BYPASS QUEUE"
         ),
-        timeouts={key: own for key, row in shares.directives.items() if (own := queue_timeout(facts, row))},
+        timeouts={
+            key: own
+            for key, row in shares.directives.items()
+            if key not in doubted and (own := queue_timeout(facts, row))
+        },
     )
 
 

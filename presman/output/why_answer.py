@@ -340,11 +340,11 @@ def _past(row: ParallelStatement, history: ReasonHistory, came: datetime | None 
 
 def _turns(reasons: Sequence[ReasonSince], first: str) -> str:
     """Return reasons in order, with `first` after the oldest one; of many turns only the last are named."""
-    turns = [f"{word(each.reason)} from {clock(each.since)}" for each in reasons]
+    turns = [f"{each.reason.value} from {clock(each.since)}" for each in reasons]
     turns[0] += first
     if len(turns) <= _MOST_TURNS:
         return ", ".join(turns)
-    kinds = listed([*dict.fromkeys(word(each.reason) for each in reasons)])
+    kinds = listed([*dict.fromkeys(each.reason.value for each in reasons)])
     since = clock(reasons[0].since)
     return f"{kinds}, {len(turns)} turns from {since}{first}; the last: {', '.join(turns[-_LAST_TURNS:])}"
 

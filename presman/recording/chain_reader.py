@@ -369,7 +369,7 @@ def _decoder_of(chain: Chain) -> FrameDecoder | OldChain:
     """Return the decoder of a chain, up to the first damaged block."""
     frames: list[bytes] = []
     packed = 0
-    with chain.store.reading_blocks() as connection:
+    with chain.store.reading(blocks=True) as connection:
         old = OldChain(lambda keys: _texts_of(keys, connection, old))
         try:
             with connection.execute(blocks_of(chain).order_by(BLOCKS.c.poll)) as blocks:
@@ -454,7 +454,7 @@ def why_damaged(store: Store, chains: Iterable[Chain], blocks: int = MOST_POLLS)
 
     Nothing is decompressed, and no more is read than the store has. Raises StoreLostError.
     """
-    with store.reading_blocks() as connection:
+    with store.reading(blocks=True) as connection:
         cursor = connection.connection.cursor()
         left = store.most_bytes
         for each in chains:

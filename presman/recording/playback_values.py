@@ -69,7 +69,7 @@ _LIVES = (
 )
 
 
-THERE = "gone >= :start AND first_seen <= :end"
+THERE = "gone >= :start AND first_seen <= :end AND came <= :end"
 """The condition for `lives` that were there between two instants."""
 
 
@@ -91,6 +91,7 @@ class StatementLife(NamedTuple):
     """A parallel statement as far as it was seen; None for what had not happened yet or was not seen.
 
     It was there from `came` to `gone`, and held its servers from `held_from` on, None if it never did: see `lives`.
+    It came in the group `came_to`; `group` is the last one.
     """
 
     inst_id: int
@@ -110,6 +111,7 @@ class StatementLife(NamedTuple):
     came: datetime
     held_from: datetime | None
     gone: datetime
+    came_to: str = ""
 
     @property
     def phases(self) -> tuple[tuple[datetime | None, datetime], ...]:
@@ -147,7 +149,7 @@ def life_of(row: Row) -> StatementLife:
         0 + row["inst_id"], 0 + row["sid"], 0 + row["serial"], sql_id, 0 + row["con_id"], group, user,
         0 + row["servers"],
         first_seen=instant(row["first_seen"]), last_seen=instant(row["last_seen"]),
-        came=came, gone=max(came, gone), **times,
+        came=came, gone=max(came, gone), came_to=group, **times,
     )  # fmt: skip
 
 
@@ -160,5 +162,6 @@ def whole(found: Iterable[StatementLife]) -> list[StatementLife]:
         lives[key] = life._replace(
             queued_at=before.queued_at or life.queued_at, started_at=before.started_at or life.started_at,
             came=min(before.came, life.came), held_from=before.held_from or life.held_from,
+            came_to=before.came_to,
         )  # fmt: skip
     return list(lives.values())

@@ -9,7 +9,7 @@ PostgreSQL's statistics, which ANALYZE updates. Long values, which statistics co
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -47,7 +47,7 @@ _ROWS, _BYTES_PER_ROW, _ROWS_OF_A_SERVER = 100_000, 8, 10_000_000
 _TEXT, _BYTES_OF_A_SERVER = 16 << 20, 1 << 40
 """A report of 600 polls takes less than a step for each byte of the file, and a row for each 1,000."""
 
-_SHORT, _LONG_VALUES = 1_000, 64 << 20
+_SHORT, LONG_VALUES = 1_000, 64 << 20
 """Bytes up to which a value is short, as nearly all are; the most bytes of all longer ones: they may all be kept."""
 
 
@@ -70,7 +70,7 @@ class StatementLimits:
         """Reset the count: another query follows."""
         size = sum(bytes_on_disk(Path(f"{self._path}{end}")) for end in ("", "-wal"))
         self._checks_left = (_STEPS + _STEPS_PER_BYTE * size) // _EACH
-        self._bytes_left, self._long_left = _TEXT + size, _LONG_VALUES
+        self._bytes_left, self._long_left = _TEXT + size, LONG_VALUES
         self.most_rows = min(_ROWS + size // _BYTES_PER_ROW, _ROWS_OF_A_SERVER)
         self.most_bytes = _TEXT + size
 
@@ -149,6 +149,12 @@ def _checking(check: Callable[[BaseException | None], Any]) -> Iterator[bool]:
         except BaseException as error:
             raised = error
         ended = check(raised)
+
+
+def bytes_of_long_values(rows: Iterable[Iterable[Any]]) -> int:
+    """Return the characters and bytes of the long values in some rows."""
+    sizes = (len(value) for row in rows for value in row if isinstance(value, (str, bytes)))
+    return sum(size for size in sizes if size > _SHORT)
 
 
 def bytes_on_disk(path: Path) -> int:

@@ -47,8 +47,11 @@ class _Written(NamedTuple):
 
     def now(self) -> dict[str, Any]:
         """Return the current values of the row."""
-        times = {} if self.since is None else {"queued_at": None, "started_at": kept(self.since)}
-        return _life(self.run) | times
+        life, since, started = _life(self.run), self.since, self.run.started
+        if since is None:
+            return life
+        waits = started is None or started > since
+        return life | ({"queued_at": kept(since)} if waits else {"queued_at": None, "started_at": kept(since)})
 
 
 class StatementLives:
@@ -92,7 +95,7 @@ class StatementLives:
         for run in self._runs.open:
             known, since = self._open.get(id(run)), None
             if known is not None and before is not None and _has_changed(known):
-                since = before + (reading.at - before) / 2
+                since = _changed_at(known, before, reading.at)
                 changed.append(self._row(known._replace(life=known.life | {"ended_at": kept(since)}), reading.at))
                 known = None
             if known is None:
@@ -136,13 +139,20 @@ def run_until(life: StatementLife, at: datetime) -> StatementRun:
         life.inst_id, life.sid, life.serial, life.sql_id, life.con_id, life.group, life.user, life.servers,
         queued=queued, started=started, idle=idle, ended=ended, first_seen=life.first_seen,
         waiting_at=at if started is None else None, cut=ended is not None and life.ended_at is None,
+        came_to=life.came_to,
     )  # fmt: skip
 
 
 def _has_changed(known: _Written) -> bool:
-    """Whether a statement that held servers when last written has changed its group or number of servers."""
-    before = known.life["consumer_group"], known.life["servers"]
-    return known.life["started_at"] is not None and before != (known.run.group, known.run.servers)
+    """Whether a statement has changed its group since it was last written, or the number of servers that it held."""
+    life, run = known.life, known.run
+    return bool(life["consumer_group"] != run.group or (life["started_at"] and life["servers"] != run.servers))
+
+
+def _changed_at(known: _Written, before: datetime, at: datetime) -> datetime:
+    """Return when a statement changed between two polls: when it started, if it did, else halfway."""
+    started = known.run.started
+    return started if started is not None and known.life["started_at"] is None else before + (at - before) / 2
 
 
 def _last_poll(connection: Connection, database_id: int) -> datetime | None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, Executable, Pool, create_engine, event
@@ -27,7 +27,14 @@ from presman.base.running_out import has_room
 from presman.base.text import clean, one_line
 from presman.recording import schema_check, sqlite_files
 from presman.recording.schema_check import damage_of_tables, prepare_tables
-from presman.recording.statement_limits import HEAP, StatementLimits, bytes_in_use, bytes_on_disk
+from presman.recording.statement_limits import (
+    HEAP,
+    LONG_VALUES,
+    StatementLimits,
+    bytes_in_use,
+    bytes_of_long_values,
+    bytes_on_disk,
+)
 from presman.recording.store_errors import DamagedStoreError, LargeNumberError, RecordingError, StoreLostError, trouble
 
 # ---- Opening: a URL of PostgreSQL, a file for writing, or a file for reading, which may be forged.
@@ -155,8 +162,6 @@ def copy_with_schema(path: Path, name: str, make: Callable[[Path], None]) -> tup
 
 logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())  # without one it prints tracebacks after a signal
 
-T = TypeVar("T")
-
 SUFFIX = ".presman"
 
 MOST_DATABASES = 10_000
@@ -164,6 +169,9 @@ MOST_DATABASES = 10_000
 
 _FETCHED = 1000
 """Rows fetched at once."""
+
+_CLOSED = "This connection is closed"
+"""What SQLAlchemy says if each new connection is found to be out of date at once."""
 
 
 class Store:
@@ -254,18 +262,12 @@ class Store:
             yield from self.all_of(found.fetchmany)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Run the body as one query, whose rows are fetched as needed."""
+    def reading(self, *, blocks: bool = False) -> Iterator[Connection]:
+        """Run the body as one query, whose rows are fetched as needed; only `blocks` may be as long as blocks."""
         with self.translating_errors(), self.engine.connect() as connection:
-            yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
-
-    @contextmanager
-    def reading_blocks(self) -> Iterator[Connection]:
-        """Run the body as `reading` does; the values may be as long as blocks."""
-        with self.reading() as connection:
-            file = connection.connection.driver_connection
+            file = connection.connection.driver_connection if blocks else None
             with self._limits.blocks(file) if isinstance(file, sqlite3.Connection) else nullcontext():
-                yield connection
+                yield connection.execution_options(stream_results=True, max_row_buffer=_FETCHED)
 
     @property
     def most_rows(self) -> int:
@@ -277,13 +279,16 @@ class Store:
         """The most bytes that the blocks can have in a store of this size."""
         return self._limits.most_bytes
 
-    def all_of(self, fetch: Callable[[int], Sequence[T]]) -> Iterator[T]:
+    def all_of(self, fetch: Callable[[int], Sequence[Sequence[Any]]]) -> Iterator[Any]:
         """Yield all rows that `fetch` returns. Raises DamagedStoreError for more than the store can have."""
-        most, many = self.most_rows, 0
+        most, many, is_server, size = self.most_rows, 0, self.kind != "sqlite", 0
         while part := fetch(_FETCHED):
             many += len(part)
             if many > most:
                 raise DamagedStoreError(f"{self.name} is damaged: it decompresses to more than {counted(most, 'row')}")
+            size += bytes_of_long_values(part) if is_server else 0  # those of files are counted before they are kept
+            if size > LONG_VALUES:
+                raise DamagedStoreError(f"{self.name} is damaged: longer texts than any that were recorded")
             yield from part
 
     @contextmanager
@@ -302,7 +307,10 @@ class Store:
         except PoolTimeoutError as error:
             raise StoreLostError(f"{self.name}: all connections to it are taken") from error
         except SQLAlchemyError as error:
-            raise RecordingError(f"{self.name}: {one_line(clean(str(error)), 200)}") from error
+            reason = str(error)
+            if self.kind == "sqlite" and reason == _CLOSED:
+                reason = "it changes all the time, and not as a recorder writes"
+            raise RecordingError(f"{self.name}: {one_line(clean(reason), 200)}") from error
         except MemoryError as error:
             if self.kind != "sqlite" or not has_room(HEAP):
                 raise

@@ -18,7 +18,10 @@ _FRACTION = re.compile(r":\d\d[.,](\d{1,6})")
 
 _LONGEST = 3660 * 86400.0
 
-FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, first or last"
+FORMS = "2026-11-22 03:12, 03:12:30, 03:12+01:00, 3m ago, -1h, first or last"
+
+ENDS = frozenset({"first", "last"})
+"""The words for the first and the last poll, which may also be names."""
 
 Note = Callable[[str], None]
 """Called with a sentence about the instant chosen, if clocks go back and words match two."""
@@ -71,7 +74,7 @@ def _begin_meant(
     words: str, first: datetime, last: datetime, zone: tzinfo | None, note: Note | None, since: datetime | None = None
 ) -> datetime:
     words = _LOST_SIGN.sub(r"\1+\2", words.strip())
-    if words.lower() in {"first", "last"}:
+    if words.lower() in ENDS:
         return first if words.lower() == "first" else last
     ago = _AGO.fullmatch(words)
     if ago and (words.startswith("-") or words.lower().endswith("ago")):

@@ -93,8 +93,8 @@ class GoalFinding(Struct, frozen=True):
 
     `within` is the part of the held-back statements that start in time under the advice. `advised` is the median of
     other days; `advised_low` and `advised_high`, and `low` and `high` for `within`, bound 9 of 10 of them. All are None
-    without advice. `longer` says whether the waits `observed` and `now` may really be longer, because statements still
-    waited at the end.
+    without advice; None as `observed` and `now` is a statement that timed out. `longer` says whether the waits
+    `observed` and `now` may really be longer, because statements still waited at the end.
     """
 
     goal: str
@@ -102,7 +102,7 @@ class GoalFinding(Struct, frozen=True):
     percentile: str
     statements: int
     needed: int
-    observed: float
+    observed: float | None
     now: float | None
     advised: float | None = None
     advised_low: float | None = None
@@ -234,15 +234,20 @@ def _told(outcome: ReplayOutcome, asked: _Asked, error_now: float | None) -> boo
     """Return whether a replay meets all goals, None if it is too far off to tell.
 
     One that is off by more than a goal allows still tells that the goal is missed, if it is missed by more than that
-    and by more than the goal's wait as replayed is longer than as observed.
+    and by more than the goal's wait as replayed is longer than as observed. It tells that the goal is met only if that
+    would also be so with what the goal's wait as replayed is shorter than as observed.
     """
     if error_now is None:
         return None
     met = set[bool | None]()
     for goal, found in asked:
         wait = quantile(outcome.of(goal.group), goal.part)
-        too_long = max(error_now, (inf if found.now is None else found.now) - found.observed)
-        can_tell = error_now <= goal.seconds or wait > goal.seconds + too_long
+        was, now = (inf if each is None else each for each in (found.observed, found.now))
+        longer = 0.0 if now == was else now - was
+        if wait > goal.seconds:
+            can_tell = error_now <= goal.seconds or wait > goal.seconds + max(error_now, longer)
+        else:
+            can_tell = error_now <= goal.seconds and wait + max(0.0, -longer) <= goal.seconds
         met.add(wait <= goal.seconds if can_tell else None)
     return False if False in met else None if None in met else True
 
@@ -301,12 +306,14 @@ def least(part: float) -> int:
 
 def _finding(goal: Goal, before: ReplayOutcome, load: ObservedLoad) -> GoalFinding:
     asked = [each for each in observed(load.arrivals)[load.skipped :] if each.group.name == goal.group]
-    waits, now = [each.waited for each in asked], quantile(before.of(goal.group), goal.part)
-    never = [inf if each.is_cut else each.waited for each in asked]
+    waits = [inf if each.timed_out else each.waited for each in asked]
+    now = quantile(before.of(goal.group), goal.part)
+    never = [inf if each.is_cut else wait for each, wait in zip(asked, waits, strict=True)]
     was, most = quantile(waits, goal.part), quantile(before.at_worst.of(goal.group), goal.part)
     longer = (is_longer(was, quantile(never, goal.part)), is_longer(now, most))
     needed = least(goal.part)
-    return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, was, _finite(now), longer=longer)
+    there, replayed = _finite(was), _finite(now)
+    return GoalFinding(str(goal), goal.seconds, goal.percentile, len(waits), needed, there, replayed, longer=longer)
 
 
 def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: ObservedPlan) -> tuple[str, str]:
@@ -318,10 +325,10 @@ def _early_verdict(found: Sequence[GoalFinding], goals: Sequence[Goal], plan: Ob
         )
     for each in found:
         if each.statements < each.needed:
-            few = f"{counted(each.statements, 'statement')} of the {each.needed} or more that {each.percentile} takes"
+            few = f"{counted(each.statements, 'statement')}, and {each.percentile} needs {each.needed} or more"
             return "too_short", f"the observation is too short to advise on {each.goal!r}: {few}"
     pairs = [*zip(found, goals, strict=True)]
-    if all(each.now is not None and max(each.now, each.observed) <= goal.seconds for each, goal in pairs):
+    if all(wait is not None and wait <= goal.seconds for each, goal in pairs for wait in (each.observed, each.now)):
         return "met", "every goal is met already: nothing is to be changed"
     return "", ""
 

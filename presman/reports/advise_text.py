@@ -39,14 +39,14 @@ def as_text(advice: Advice, *, wide: int = _WIDE) -> str:
 def _first(advice: Advice) -> str:
     return (
         f"{count(advice.statements)} parallel statements in {spelled(advice.seconds)}{there_before(advice.before)}; "
-        f"replayed under the plan of that time, {off_by(advice.replay_error)}; seed {advice.seed}"
+        f"replayed under the settings at its end, {off_by(advice.replay_error)}; seed {advice.seed}"
     )
 
 
 def _goals(advice: Advice) -> Iterable[str]:
     for each in advice.goals:
         was, replayed = (wait_words(*pair) for pair in zip((each.observed, each.now), each.longer, strict=True))
-        now = f"{each.percentile} was {was}, replayed {replayed}"
+        now = f"{each.percentile} {'was ' * (each.observed is not None)}{was}, replayed {replayed}"
         yield f"goal: {each.goal}; {now}, of {counted(each.statements, 'statement')}"
 
 

@@ -99,7 +99,7 @@ def report(
     came, more = counted(len(observed), "parallel statement"), "≥ " * any(each.is_cut for each in observed)
     lines = [
         f"{came} in {duration(seconds)}{there_before(len(basis.before))}; mean wait {more}{mean:.1f} s",
-        f"replayed under the settings of that time, {_error_in_words(observed, same.statements, basis.before, mean)}",
+        f"replayed under the settings at its end, {_error_in_words(observed, same.statements, basis.before, mean)}",
         *([_randomness(same.spread)] if same.spread > 1 else []),
         *([basis.caution] if basis.caution else []),
         "",

@@ -143,9 +143,15 @@ class DatabaseRecorder:
         trouble = with_more(event.line, outlook)
         self._loss_to_store = event.line if is_over else trouble
         next_try = None if is_over else event.next_try
-        self.reachability.lose(trouble, outlook or "lost", f"lost: {trouble}", next_try=next_try)
+        self.reachability.lose(trouble, outlook or "lost", self._loss_in_words(trouble, outlook), next_try=next_try)
         if is_over:
             self._ended, self.refused = True, event.line
+
+    def _loss_in_words(self, trouble: str, outlook: str) -> str:
+        """Return the message of a loss: what was never reached is not lost, and ordinary retries are named."""
+        return (
+            f"{'not connected' if self.polled_at is None else 'lost'}: {trouble}{'' if outlook else '; trying again'}"
+        )
 
     def _take(self, snapshot: Snapshot) -> None:
         if self._redact is not None:

@@ -34,14 +34,14 @@ def copies(
 ) -> tuple[Copyable, ...]:
     """Return what can be copied of the statement of a row, the SQL_ID first; () for other rows.
 
-    `shown` is the part of the screen on it, which comes last; `old` is why no command is offered at all, "" if commands
-    are.
+    `shown` is the part of the screen on it, which comes last if it has text; `old` is why no command is offered at
+    all, "" if commands are.
     """
     statement = statement_of(row)
     if statement is None or (not statement.sql_id and isinstance(row, SessionReading)):
         return ()
     found = [*_sql(row, statement, reading, texts, recorded=recorded), *_session(statement)]
-    return (*found, *_commands(row, reading, old), shown)
+    return (*found, *_commands(row, reading, old), *([shown] if shown.text else []))
 
 
 def _sql(row: Any, statement: Statement, reading: Reading, texts: SqlTexts, *, recorded: bool) -> Iterator[Copyable]:
@@ -64,7 +64,7 @@ def _commands(row: Any, reading: Reading, old: str) -> list[Copyable]:
     If there is neither, a line says why.
     """
     offers = Offers(why=f"no command is offered: {old}") if old else offers_for(row, reading)
-    found = [Copyable("", "command", "", offers.why)] if offers.why else []
+    found = [Copyable("", "no command", "", offers.why)] if offers.why else []
     found += [Copyable("", each.kind.value, each.text, "", each, affected) for each, affected in offers.commands]
     found += map(_without_command, offers.without)
     return [each._replace(key=f"{number}") for number, each in enumerate(found[:MOST_COMMANDS], start=1)]

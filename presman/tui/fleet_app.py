@@ -16,7 +16,15 @@ from presman.figures.figure import Table
 from presman.figures.fleet_figures import FLEET, STATES
 from presman.tabs.choices import next_step
 from presman.tabs.parts import Key
-from presman.tui.fleet_screen import FleetScreen, about_in_short, about_lines, first_line, fleet_alerts, fleet_state
+from presman.tui.fleet_screen import (
+    FleetScreen,
+    about_in_short,
+    about_lines,
+    first_line,
+    fleet_alerts,
+    fleet_state,
+    in_trouble,
+)
 from presman.tui.keyed_app import AppKey, KeyedApp, has_tables
 from presman.tui.keys import all_keys, page_keys, table_keys, time_keys
 from presman.tui.keys.page_keys import PALETTE, QUIT, SIGNS, SUSPEND, THEME
@@ -305,12 +313,16 @@ class FleetApp(KeyedApp):
             paused = None if self.paused_at is None else self.clock() - self.paused_at
             state = fleet_state(self._members, trouble, paused=paused)
             first = first_line(self.fleet.name, self._members, self.fleet.interval, state, width)
-            frame.top.show_lines([first, alert_line(fleet_alerts(self._members, trouble), width, listed=True)])
+            frame.top.show_lines([first, self._alerts(width, trouble)])
             if not self.is_page_open:
                 frame.grid.show_rows(self._members, unavailable=trouble)
                 self.paint_about()
         except Exception as error:
             self.complain(error)
+
+    def _alerts(self, width: int, trouble: str) -> Line:
+        """Return the line of alerts: one for each database, so that only databases can be counted."""
+        return alert_line(fleet_alerts(self._members, trouble), width, tail=in_trouble(self._members))
 
     def paint_about(self) -> None:
         """Draw the lines on the database under the cursor."""

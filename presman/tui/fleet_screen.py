@@ -73,6 +73,12 @@ def fleet_alerts(members: Sequence[Member], trouble: str) -> list[Alert]:
     return found
 
 
+def in_trouble(members: Sequence[Member]) -> str:
+    """Return in words in how many databases something is wrong, "" for one, which is named."""
+    found = sum(_SEVERITIES.get(rank(each), ("good", ""))[0] in {"bad", "warn"} for each in members)
+    return f"trouble in {found}" if found > 1 else ""
+
+
 def about_lines(member: Member | None, to_do: str) -> list[Line]:
     """Return the lines on the database under the cursor: its state and figures, its alerts, what to do."""
     if member is None:

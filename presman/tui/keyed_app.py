@@ -57,6 +57,11 @@ def no_tables(app: KeyedApp) -> str:
     return PAGE_IS_OPEN if app.is_page_open else NO_DATA
 
 
+def has_rows(app: KeyedApp) -> bool:
+    """Return whether a table is on screen, neither a page nor a chart in place of the tables."""
+    return has_tables(app) and app.grid is not None
+
+
 class AppKey(Struct, frozen=True, dict=True):
     """A key of an app. `when` returns whether it is available now; `why_not` is shown if not.
 

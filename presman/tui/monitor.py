@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Alert, Reading
-from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, beside
+from presman.analysis.trends.database_events import DatabaseEvent, EventHistory, all_beside, beside
 from presman.base.errors import InputError
-from presman.base.formats import clock
+from presman.base.formats import clock, counted
 from presman.rows.snapshot import Snapshot
 from presman.tabs.alerts import alerts
 from presman.tabs.choices import Choices, Link, LinkState
@@ -291,7 +291,7 @@ class Moments:
         """Go to the next (1) or previous (-1) event."""
         event = self.event(direction)
         if event is None:
-            self.notify("There is no event after this." if direction > 0 else self._no_earlier_event())
+            self.notify(self._no_event(direction))
         else:
             self.show(event)
 
@@ -308,6 +308,16 @@ class Moments:
             return None
         return beside(self.monitor.events, self.at, direction, self.span[0])
 
-    def _no_earlier_event(self) -> str:
-        first = "" if self.span is None else f" The oldest poll is from {clock(self.span[0])}."
-        return f"There is no event before this.{first}"
+    def _no_event(self, direction: int) -> str:
+        """Return why there is no event to go to; ends, which the key skips, are counted."""
+        key, side = ("n", "after") if direction > 0 else ("p", "before")
+        first = "" if direction > 0 or self.span is None else self._oldest(self.span[0])
+        at, span = self.at, self.span
+        skipped = 0 if at is None or span is None else len(all_beside(self.monitor.events, at, direction, span[0]))
+        if not skipped:
+            return f"There is no event {side} this.{first}"
+        why = "they only end something" if skipped > 1 else "it only ends something"
+        return f"{key} skips the {counted(skipped, 'event')} {side} this: {why}. E lists all.{first}"
+
+    def _oldest(self, first: datetime) -> str:
+        return f" The oldest poll is from {clock(first)}."

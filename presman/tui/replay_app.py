@@ -108,8 +108,8 @@ class RecordedMoments(Moments):
         self._replay.player.play(on=False)
         super().show(event)
 
-    def _no_earlier_event(self) -> str:
-        return "There is no event before this."
+    def _oldest(self, first: datetime) -> str:  # noqa: ARG002 - there are no earlier events than those recorded
+        return ""
 
 
 class ReplayApp(MonitorApp):

@@ -5,6 +5,7 @@ Also the servers that a queued statement wants: each source by itself, and which
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
 
@@ -14,12 +15,15 @@ from presman.analysis.advice.to_do import to_do
 from presman.analysis.alerts.alert_rules import by_rules
 from presman.analysis.assemble import analyse
 from presman.analysis.facts import cursor_facts
+from presman.analysis.facts.facts import Facts
 from presman.analysis.parallel import queue
 from presman.analysis.parallel.queue import degree, server_sets
 from presman.analysis.parallel.queue_causes import QueueState, explain, shortages
 from presman.analysis.parallel.server_pools import ServerBudget, ServerLimit
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, DopStory, NotKnown, QueueHead, Servers, WantsSource
+from presman.forecast.queue_now import queue_rules
+from presman.output.why_answer import AskedStatement, ReasonHistory, as_text
 from presman.rows.cursor_rows import PlanXml, PxPlanLine
 from presman.rows.group_rows import GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import PxSession, Session, SessionInfo, SessionLongops
@@ -128,8 +132,9 @@ def test_too_large_for_its_limit_is_critical_whenever_it_came() -> None:
     assert (alert.state, alert.short, alert.amount) == ("bad", "Q: 1 queued, head 0:10, too large for its limit", None)
     step = to_do(reading)
     assert step is not None
-    run = "cancel it and run it with a lower DOP, or in another group"
-    assert step.text == f"the head of Q is too large for its limit: {run}"
+    run = "if it cannot wait, cancel it and run it with a lower DOP, or in another group"
+    assert step.text == f"the head of Q is too large for its limit: whether it ever starts is not known; {run}"
+    assert step.short == "run Q's head with a lower DOP, or wait: it may never start"
 
 
 def too_large(*more: Any, limit: int = 25) -> Reading:
@@ -343,6 +348,35 @@ def test_timeouts_count_down_and_say_what_happens_then() -> None:
     ]
     queue = analyse(None, snapshot(*rows)).queue
     assert [(each.timeout_left, each.timeout_action) for each in queue] == [(14.5, "CANCEL"), (0.0, "RUN"), (None, "")]
+
+
+@pytest.mark.parametrize("action", ["CANCEL", "RUN"])
+def test_a_timeout_that_was_outlived_is_promised_to_nobody_of_its_queue(action: str) -> None:
+    """The plan said 30 s, the database still used 600 s: heads timed out "in 0:00" for two minutes."""
+    at_30 = {"parallel_queue_timeout": 30, "pq_timeout_action": action}
+    rows = [active_plan(), directive("DAY", "A", 50, **at_30), directive("DAY", "B", 50, **at_30)]
+    waits = [queued_session(1, "A", 135.0), queued_session(2, "A", 20.0), queued_session(3, "B", 39.0)]
+    found = snapshot(instance(), *rows, *waits)
+    reading = analyse(None, found)
+    why = "the plan's is 0:30, but one of A still waits 1:45 after it"
+    assert [(each.timeout_left, each.timeout_action, each.no_timeout) for each in reading.queue] == [
+        (None, "", why),
+        (None, "", why),
+        (0.0, action, ""),  # a poll may be that late
+    ]
+    timeouts = [alert for alert in by_rules(reading) if alert.key == "queue_timeout"]
+    assert [alert.subject for alert in timeouts] == ["B"]
+    assert queue_rules(Facts.of(None, found), reading).timeouts == {(0, "B"): (30, action)}, "no forecast rests on it"
+    asked = as_text(reading, AskedStatement(sid=1), ReasonHistory())
+    assert f"whether it has a queue timeout is not known ({why})" in asked
+
+
+def test_a_timeout_is_outlived_after_two_polls_however_long_they_take() -> None:
+    rows = [instance(), active_plan(), directive("DAY", "A", 50, parallel_queue_timeout=30)]
+    before = snapshot(*rows)
+    late = snapshot(*rows, queued_session(1, "A", 75.0), at=before.at + timedelta(seconds=30))
+    assert [each.timeout_left for each in analyse(before, late).queue] == [0.0]
+    assert [each.timeout_left for each in analyse(None, late).queue] == [None]
 
 
 def test_what_a_queue_has_in_common_is_looked_up_once_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,4 +209,4 @@ def test_what_a_container_may_hold_by_the_last_full_minute_is_not_that_of_now(
     (found,) = analyse(None, snapshot(instance(), plan, metric, *directives, *waiting)).heads
     assert found.allowed == 40
     assert (found.not_known is None) is confirmed
-    assert ("may hold since the last full minute is not known (GV$RSRCPDBMETRIC" in found.sentence) is not confirmed
+    assert ("has changed since the last full minute is not known (GV$RSRCPDBMETRIC" in found.sentence) is not confirmed

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from presman.analysis.assemble import analyse
 from presman.analysis.facts.facts import Facts
@@ -16,6 +17,7 @@ from presman.analysis.parallel.server_pools import is_coordinator
 from presman.analysis.parallel.statement_end import course
 from presman.analysis.readings.session_readings import Operation
 from presman.analysis.readings.statement_readings import RunningStatement
+from presman.figures.statement_figures import running_state
 from presman.rows.session_rows import PxProcess, PxSession, Session, SessionLongops
 from tests.analysis.make import NOON, instance, row, snapshot
 from tests.tui.readings import running
@@ -169,6 +171,24 @@ def test_an_idle_coordinator_keeps_servers_of_what_it_ran_last() -> None:
     assert (found.idle, found.sql_id, found.session_sql_id, found.elapsed) == (900.0, "y", "y", None)
     unknown = one(server(1), coordinator(status="INACTIVE", last_call_et=None))
     assert (unknown.idle_known, unknown.last_call) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("poll_seconds", "sessions_later", "since", "idle"),
+    [(1.5, 0.0, 1, None), (1.5, 0.0, 2, 2.0), (0.01, 1.5, 1, None), (0.01, 0.0, 1, 1.0)],
+)
+def test_who_became_idle_during_the_poll_is_no_idle_holder(
+    poll_seconds: float, sessions_later: float, since: int, idle: float | None
+) -> None:
+    """A statement that ended after V$PX_SESSION and before V$SESSION was read was a warning of `check`."""
+    session = coordinator(status="INACTIVE", last_call_et=since, event="SQL*Net message from client", state="WAITING")
+    seen = snapshot(server(1), session, instance(), seconds=poll_seconds)
+    at = seen.at + timedelta(seconds=sessions_later)
+    sections = {**seen.sections, Session: replace(seen.section(Session), at=at)}
+    (found,) = analyse(None, replace(seen, sections=sections)).running
+    assert found.idle == idle
+    assert found.servers == 1
+    assert idle is not None or running_state(found).endswith("just ended, or idle")
 
 
 def test_without_its_coordinator_a_servers_session_tells() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from presman.analysis.advice.ending import LONG_IDLE, refusal
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.step import Proof, Step, ToDo
-from presman.analysis.advice.to_do import to_do
+from presman.analysis.advice.to_do import to_do, to_do_for_now
 from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
@@ -112,9 +112,10 @@ def test_a_limit_without_an_instance_is_told_as_that_of_those_that_are_left() ->
     found = told(replace(reading, gone=gone))
     assert found.text == (
         "the head of BATCH is too large for its limit, which is that of the instances that are left without instance "
-        "2: cancel it and run it with a lower DOP, or in another group"
+        "2: whether it ever starts is not known; if it cannot wait, cancel it and run it with a lower DOP, or in "
+        "another group"
     )
-    assert found.short == "run BATCH's head with a lower DOP: it is too large for its limit without instance 2"
+    assert found.short == "run BATCH's head with a lower DOP, or wait: it may never start without instance 2"
 
 
 def cancel(sid: int) -> str:
@@ -204,7 +205,7 @@ def test_who_is_to_be_cancelled_and_who_to_be_ended_is_told_by_what_each_does() 
         (
             running(526, idle=80.0, status="INACTIVE"),
             "wait: MARTIN 1:526 keeps 32 servers that the head of BATCH could use; idle 1:20, so perhaps between two "
-            "fetches",
+            "fetches: end it if it stays idle (from 2:00 on DO offers it)",
             "wait: MARTIN 1:526 keeps 32 servers, idle 1:20; perhaps between two fetches",
         ),
         (
@@ -333,6 +334,12 @@ def test_a_limit_that_can_be_raised_comes_before_a_wait_as_bad() -> None:
         f"statements wait in the queue; for the queue, {waits.text}"
     )
     assert waits.step is Step.WAIT
+    its_head = (replace(wait.heads[0], con_id=3, container="SALES"),)
+    once = told(replace(both, queue=of_sales, heads=its_head)).text
+    assert once.count("MAX_MBPS") == 1, "the limit to raise is that which slows what the head waits for"
+    other = told(replace(both, heads=its_head)).text
+    assert other.startswith("raise MAX_IOPS in TEST")
+    assert other.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
     late = (*of_sales, replace(of_sales[0], sid=999, waited=1.0))
     assert "13 of its statements wait in the queue" in told(replace(both, queue=late)).text, (
         "as many as its alert counts"
@@ -351,11 +358,11 @@ def test_a_queue_that_is_critical_comes_before_a_limit_that_throttles() -> None:
     critical = replace(wait.heads[0], queue_waited=7200.0)
     reading = replace(wait, io_limited=THROTTLED, heads=(critical,))
     alone = f"no idle session holds servers that the head of BATCH could use: wait, or decide {cancel(526)}"
-    assert told(reading).text == alone
+    assert told(reading).text.startswith(f"{alone}; also SALES: I/O throttled")
     of_sales = replace(critical, con_id=3, container="SALES")
     slowed = told(replace(reading, heads=(of_sales,)))
     assert slowed.text.startswith("no idle session")
-    assert slowed.text.endswith("; MAX_MBPS slows SALES: raise it if SALES needs more I/O")
+    assert "; MAX_MBPS slows SALES: raise it if SALES needs more I/O; also TEST: I/O throttled" in slowed.text
     assert slowed.short.startswith("wait, or cancel MARTIN 1:526"), "its alert has a line of its own"
 
 
@@ -395,6 +402,9 @@ def test_whose_share_a_group_without_one_may_have_a_part_of_and_on_which_level()
     capped = second._replace(name="CAPPED")
     both = told(replace(quiet(), groups=(capped, second, system, web)))
     assert both.text.startswith("give CAPPED and BATCH 5 % or more each on level 1, of the 90 % of WEB, or set another")
+    full = told(replace(quiet(), groups=(second._replace(pool=POOL), system, web)))
+    shown = plain(do_line(full, 120))
+    assert "give BATCH 5 % on level 1, of the 90 % of WEB: 14 wait" in shown, "level 1 is full: a share has a source"
     many = told(replace(quiet(), groups=(capped, second, second._replace(name="ETL"), web)))
     assert many.text.startswith("give CAPPED and 2 others 5 % or more each")
 
@@ -528,8 +538,52 @@ def test_who_may_end_with_the_step_that_is_nearly_done_is_waited_for() -> None:
     (way,) = unblock(beside_idle)
     assert way.answers == ()
     assert way.sentence.startswith("wait: MARTIN 1:526 may end by itself"), "then the idle holder's end is enough"
+    assert told(beside_idle).text == (
+        "wait: MARTIN 1:526 may end by itself in about 0:14; until then ending MARTIN 1:144 (idle 15:00) is not enough"
+    )
     far = one_queue(step(526, 14.0, servers=16), running(144, servers=16))
     assert unblock(far)[0].answers == (), "nor is one beside whom another works for longer"
+
+
+PAUSE = {"idle": 80.0, "status": "INACTIVE"}
+
+
+def waiting(reading: Reading, waited: float) -> Reading:
+    first = reading.heads[0]
+    return replace(
+        reading, heads=(replace(first, statement=replace(first.statement, waited=waited)), *reading.heads[1:])
+    )
+
+
+def test_who_may_end_soon_is_waited_for_though_somebody_is_idle() -> None:
+    """DO named the idle holder, while TO START IT named the one that may end within half a minute."""
+    reading = one_queue(step(526, 14.0), running(144, **PAUSE))
+    (way,) = unblock(reading)
+    assert way.sentence == "wait: MARTIN 1:526 may end by itself in about 0:14, when its Table Scan is done"
+    assert told(reading).text == f"{way.sentence}, and then the head of BATCH can start"
+
+
+def test_do_and_to_start_it_give_the_same_reason_to_end_nobody() -> None:
+    alone, together = running(526, **PAUSE), (running(526, servers=16, **PAUSE), running(144, servers=16, elapsed=9.0))
+    for reading in (one_queue(alone), one_queue(*together)):
+        assert "too early" in unblock(waiting(reading, 17.0))[0].sentence
+        assert "; the head has waited only 0:17" in told(waiting(reading, 17.0)).text
+        assert "perhaps between two fetches" in unblock(reading)[0].sentence
+        assert "; " + "perhaps between two fetches" in told(reading).text.replace("idle 1:20, so ", "")
+        assert "not enough now" not in told(reading).text
+    shown = plain(do_line(told(waiting(one_queue(alone), 17.0)), 100))
+    assert "has waited only 0:17" in shown
+
+
+def test_until_it_may_be_named_whose_work_is_lost_do_says_with_whose_end_that_is_decided() -> None:
+    """DO said that ending the idle holder alone is not enough, and TO START IT offered both."""
+    reading = one_queue(running(526, servers=16, **IDLE), running(144, servers=16, elapsed=9.0))
+    assert len(unblock(reading)[0].answers[0]) == 2
+    step = to_do_for_now(reading)
+    assert step is not None
+    assert step.text.endswith("; wait, or decide whose work to end with MARTIN 1:526")
+    assert "144" not in step.text
+    assert "wait, or decide whose work to end with MARTIN 1:526 (idle 15:00)" in plain(do_line(step, 100))
 
 
 def test_a_head_that_should_start_within_the_time_it_takes_to_decide_is_waited_for() -> None:
@@ -608,7 +662,7 @@ def test_where_queues_take_turns_only_the_forecast_proves_that_an_end_helps() ->
     )
     assert told(foreseen(both, 0, 700.0, 900.0)).text.endswith(
         "that BATCH and ETL want: ending it should start the last queued statement 2:13-4:26 sooner: "
-        "in 11:40 instead of 15:00, which is not proven; wait, or decide whether to end it"
+        "in 11:40 instead of 15:00, but that is not proven; wait, or decide whether to end it"
     )
     assert told(foreseen(both, 0, 1380.0, 1420.0)).text.endswith(
         "ending it should start the last queued statement 0:26-0:53 sooner: in 23:00 instead of 23:40; wait, or "
@@ -757,7 +811,7 @@ def test_of_one_limit_an_end_may_free_some_and_yet_be_of_no_use() -> None:
     assert "does not help" not in together, "it is one of the two that do together"
 
 
-WAITS = "; for BATCH, whose head has waited longest, you can only wait"
+WAITS = "; for BATCH you can only wait"
 """Why DO is about another queue than the first."""
 
 
@@ -828,8 +882,9 @@ def test_of_several_queues_it_is_about_the_one_whose_servers_an_idle_holder_keep
     both = replace(reading, heads=(reading.heads[0], etl), groups=(*reading.groups, group("ETL", px_servers=32)))
     assert told(both).text == (
         "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; idle 1:20, so perhaps between two fetches"
-        + WAITS
+        ": end it if it stays idle (from 2:00 on DO offers it)" + WAITS
     )
+    assert "from 2:00 on" not in told(foreseen(both, 1, 880.0, 900.0)).text, "DO will not: it saves too little"
 
 
 def test_it_is_about_the_queue_that_is_first_though_another_should_start_sooner() -> None:
@@ -916,6 +971,22 @@ def test_where_the_forecast_says_that_waiting_is_as_good_it_is_waited() -> None:
     assert told(foreseen(replace(half, running=(pausing, half.running[0])), 5, 10.0, 900.0)).commands == ()
 
 
+def test_nobody_is_ended_for_a_head_beside_other_queues_if_little_is_saved() -> None:
+    """Whether REPORTS takes turns for the servers changed with each poll: a kill was shown and withdrawn in 5 s."""
+    both = storm(running(526, group="ETL", **IDLE), running(144))
+    own = (Shortage(16, everybody=True), Shortage(16, group="BATCH"))
+    capped = replace(both.heads[0], cause=Cause.GROUP, shortages=own)
+    groups = (group("BATCH", px_servers=32), group("ETL", px_servers=32))
+    held = replace(both, heads=(capped, both.heads[1]), groups=groups)
+    assert told(held).step is Step.END, "the head can start, and nothing is known against it"
+    assert told(foreseen(held, 1, 100.0, 900.0)).step is Step.END
+    little = told(foreseen(held, 1, 880.0, 900.0))
+    assert (little.step, little.commands) == (Step.WAIT, ())
+    assert little.text.startswith(
+        "wait: MARTIN 1:526 keeps 32 servers that the head of ETL could use; ending it should save less than 0:30"
+    )
+
+
 def test_without_a_queue_who_is_held_up_with_the_most_servers_is_looked_at() -> None:
     held = running(526, blocker="1:88", servers=8), running(144, blocker="1:89", servers=16, user="ETL")
     found = told(replace(quiet(), running=held))
@@ -941,3 +1012,30 @@ def test_what_has_failed_at_the_pools_timeout_is_not_told_as_the_first_to_fail(f
     found = told(replace(quiet(), groups=(row,)))
     assert words in found.text
     assert words in found.short
+
+
+def test_what_is_wrong_beside_the_queue_is_told_after_it_where_there_is_room() -> None:
+    """DO spoke of the queue alone for ten minutes, while a limit throttled I/O and a group was at its CPU limit."""
+    wait = one_queue(running(526))
+    critical = replace(wait, heads=(replace(wait.heads[0], queue_waited=7200.0),))
+    capped = group("PAYROLL", 5.7, 2.9, entitled=5.8, limit=5.8, verdict=Verdict.CAPPED)
+    reading = replace(critical, io_limited=THROTTLED[:1], groups=(*critical.groups, capped))
+    step, io = told(reading), "SALES: I/O throttled 1.6 ms each by MAX_MBPS"
+    assert f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs" in step.text
+    assert f"wait, or cancel MARTIN 1:526: you decide; also {io}" in plain(do_line(step, 120))
+    assert "also" not in plain(do_line(step, 80)), "the queue comes first"
+    idle = replace(reading, running=(running(526, **IDLE),))
+    assert told(idle).step is Step.END
+    assert told(idle).text.endswith(f"; also {io}; PAYROLL at its limit, 5.7 of 5.8 CPUs")
+    assert "can start   C copies the command" in plain(do_line(told(idle), 120)), "what a command does is told in full"
+
+
+def test_a_downgraded_statement_keeps_its_degree_and_comes_after_the_queue() -> None:
+    """Line 2 had alerts, and there was no DO."""
+    smaller = running(526, degree=4, requested=16, downgraded=75.0)
+    alone = replace(quiet(), running=(smaller,))
+    assert told(alone).step is Step.WAIT
+    assert told(alone).text == (
+        "nothing yet: MARTIN 1:526 keeps its DOP 4 of 16 until it ends; only a new run can have more servers"
+    )
+    assert "BATCH" in told(one_queue(smaller)).text

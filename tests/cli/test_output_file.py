@@ -69,7 +69,7 @@ def test_waits_are_replaced_by_waits_and_by_nothing_else(recorded: Path, inside:
         (PNG, "\x89PNG\r\n\x1a\n"),
         (JSON, '{"format": 1, "name": "presman"}\n'),
         (WAITS, "count,elapsed_us,blocks\n1,2,3\n"),
-        (ADVICE, "Of the mail of Monday: 60 statements, replayed under the plan of that time, off by 2 s\n"),
+        (ADVICE, "Of the mail of Monday: 60 statements, replayed under the settings at its end, off by 2 s\n"),
     ],
 )
 def test_what_somebody_else_made_is_not_replaced(kind: OutputKind, content: str, tmp_path: Path) -> None:

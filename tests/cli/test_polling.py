@@ -122,6 +122,15 @@ def test_a_lost_connection_is_tried_again_and_said(capsys: pytest.CaptureFixture
     assert [line.split(";")[0] for line in said] == ["presman: db: lost: gone", "presman: db: lost: still gone"]
 
 
+@pytest.mark.parametrize("reason", ["the account is locked.", "the account is locked"])
+def test_a_reason_that_is_a_sentence_is_followed_by_when_it_is_tried_again(
+    reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    list(polling(Scripted(clock, [None, SourceError(reason), None]), clock).moments(polls=2))
+    assert "lost: the account is locked; trying again in " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("polls", [[SourceError("no listener")], [None, SourceError("locked", retry=False)]])
 def test_what_cannot_be_cured_ends_it(polls: list[Exception | None]) -> None:
     clock = Clock()

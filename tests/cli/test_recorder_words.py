@@ -20,7 +20,7 @@ def event(text: str) -> LogEvent:
 def database(written: int = 0, *, trouble: str = "", refused: str = "", waiting: int = 0, name: str = "prod") -> Any:
     return SimpleNamespace(
         target=SimpleNamespace(name=name), written=written, waiting=waiting, refused=refused,
-        reachability=SimpleNamespace(trouble=trouble),
+        reachability=SimpleNamespace(trouble=trouble), polled_at=written or None,
     )  # fmt: skip
 
 
@@ -94,6 +94,8 @@ def shown(monkeypatch: pytest.MonkeyPatch, *databases: Any, wide: int | None = N
 def test_one_line_tells_of_all_databases(monkeypatch: pytest.MonkeyPatch, now: list[float]) -> None:
     several = database(1, waiting=1), database(1200, waiting=2, trouble="x", name="b")
     assert shown(monkeypatch, *several) == "2 min   prod: 1 poll   b: 1,200 polls, 2 waiting, lost"
+    never = database(0, trouble="x")
+    assert shown(monkeypatch, never) == "2 min   prod: 0 polls, not connected", "it cannot be lost"
     assert shown(monkeypatch, *several, wide=30) == "2 min   prod: 1 poll   b: 1,2"
     assert shown(monkeypatch, *several, wide=9) == "2 min   prod: 1 poll"
     assert len(shown(monkeypatch, *[database(1)] * 30)) == 79

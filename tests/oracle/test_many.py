@@ -140,7 +140,7 @@ def test_recordings_of_the_others_go_on(tmp_path: Path) -> None:
     recorder.run(60.0, lambda: None)
     assert [each.written for each in recorder.databases] == [2, 2, 0, 0, 2]
     assert [each.line for each in told if each.event == "lost"] == [
-        f"db2: lost: {NO_THREAD}; not tried again",
-        f"db3: lost: {NO_THREAD}; not tried again",
+        f"db2: not connected: {NO_THREAD}; not tried again",
+        f"db3: not connected: {NO_THREAD}; not tried again",
     ]  # fmt: skip
     until(lambda: not threads(), "the end of all threads")

@@ -94,7 +94,7 @@ def test_it_says_of_alerts_what_the_list_of_events_has_and_when(scenario: str) -
     assert sorted(turns) == sorted((clock(each.at), each.text) for each in told)
 
 
-@pytest.mark.parametrize(("scenario", "most"), [("lost", 12), ("storm", 1), ("mixed", 12)])
+@pytest.mark.parametrize(("scenario", "most"), [("lost", 12), ("storm", 6), ("mixed", 12)])
 def test_what_to_do_is_said_again_when_it_is_about_another_for_a_while_or_at_once_where_one_acts(
     scenario: str, most: int
 ) -> None:

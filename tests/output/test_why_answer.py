@@ -16,6 +16,8 @@ from presman.base.formats import clock
 from presman.output.why_answer import AskedStatement, ReasonHistory, as_json, as_text
 from tests.tui.readings import AT, busy
 
+LIMIT, TARGET = "its group's limit leaves too few servers", "the servers target leaves too few servers"
+
 
 def told() -> Reading:
     plain = busy()
@@ -116,8 +118,8 @@ def test_what_it_waited_for_before_is_kept() -> None:
         history.add(reading)
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
     assert last == (
-        f"  it waited: behind_in_queue from {clock(AT)} or before, group_limit from {clock(later.at)}; presman "
-        f"watched from {clock(AT)} on"
+        f"  it waited: behind others of its group from {clock(AT)} or before, {LIMIT} from "
+        f"{clock(later.at)}; presman watched from {clock(AT)} on"
     )
 
 
@@ -128,8 +130,8 @@ def test_of_many_turns_between_reasons_only_the_last_are_named() -> None:
         queue = (replace(now.queue[0], reason=reason),)
         history.add(later := replace(now, at=AT + timedelta(seconds=turn), queue=queue))
     assert as_text(later, AskedStatement.of("501"), history).splitlines()[-1] == (
-        f"  it waited: target and group_limit, 7 turns from {clock(AT)} or before; the last: group_limit from "
-        f"{clock(AT + timedelta(seconds=5))}, target from {clock(later.at)}; presman watched from {clock(AT)} on"
+        f"  it waited: {TARGET} and {LIMIT}, 7 turns from {clock(AT)} or before; the last: {LIMIT} from "
+        f"{clock(AT + timedelta(seconds=5))}, {TARGET} from {clock(later.at)}; presman watched from {clock(AT)} on"
     )
 
 
@@ -146,7 +148,7 @@ def test_what_was_read_later_of_the_time_before_stands_before_it() -> None:
     history.precede([replace(came, queue=(), heads=()), first, replace(turned, at=AT + timedelta(seconds=30))], 4)
     assert not history.was_there(row)
     assert as_text(later, AskedStatement.of("501"), history).splitlines()[-1] == (
-        f"  it waited: behind_in_queue from {clock(AT)}, group_limit from {clock(AT + timedelta(seconds=30))}; "
+        f"  it waited: behind others of its group from {clock(AT)}, {LIMIT} from {clock(AT + timedelta(seconds=30))}; "
         f"up to {clock(turned.at)} one poll in 4 was read"
     )
 
@@ -169,12 +171,12 @@ def test_what_a_view_told_before_is_no_new_reason_and_its_age_is_told() -> None:
     lines = as_text(dark[2], AskedStatement.of("501"), history).splitlines()
     assert lines[1] == "  as it was 0:30 before: which sessions wait or are idle (GV$SESSION did not answer)"
     assert lines[-1] == (
-        f"  it waited: target from {clock(AT)} or before; presman watched from {clock(AT)} on; "
+        f"  it waited: {TARGET} from {clock(AT)} or before; presman watched from {clock(AT)} on; "
         f"not known from {clock(dark[0].at)} to {clock(dark[2].at)} (GV$SESSION did not answer)"
     )
     history.add(later := replace(now, at=AT + timedelta(seconds=40)))
     last = as_text(later, AskedStatement.of("501"), history).splitlines()[-1]
-    assert f"target from {clock(AT)} or before, group_limit from {clock(later.at)}; " in last
+    assert f"{TARGET} from {clock(AT)} or before, {LIMIT} from {clock(later.at)}; " in last
     assert json.loads(as_json(dark[2], AskedStatement.of("501"), history))["late"][0] == {
         "view": "GV$SESSION",
         "age": 30.0,
@@ -203,7 +205,7 @@ def test_who_came_while_one_watched_has_its_whole_history() -> None:
     )
     told_then = as_text(later, AskedStatement.of("501"), history)
     assert told_then.endswith(
-        f"  it waited: group_limit from {clock(later.at)}, target from {clock(AT + timedelta(seconds=61))}\n"
+        f"  it waited: {LIMIT} from {clock(later.at)}, {TARGET} from {clock(AT + timedelta(seconds=61))}\n"
     )
     assert json.loads(as_json(later, AskedStatement.of("501"), history))["watched_since"].startswith(str(AT.year))
 

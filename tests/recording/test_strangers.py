@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import psutil
@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.base import running_out
-from presman.recording import statement_limits
+from presman.recording import sqlite_files, statement_limits
 from presman.recording import store as store_module
 from presman.recording.recording_source import RecordingSource
 from presman.recording.schema import BLOCKS
@@ -140,9 +140,27 @@ def test_the_bytes_of_long_values_are_counted_whatever_their_kind(
     reading = POLLS_TABLE.select()
     with closing(Store(str(path), writing=False)) as store:
         assert len(store.rows(reading)) == POLLS
-        monkeypatch.setattr(statement_limits, "_LONG_VALUES", (POLLS - 1) * 100_000)
+        monkeypatch.setattr(statement_limits, "LONG_VALUES", (POLLS - 1) * 100_000)
         with pytest.raises(RecordingError, match="it decompresses to more than a recording of its size has"):
             store.rows(reading)
+
+
+@pytest.mark.parametrize(("longest", "is_damage"), [(1_001, True), (1_000, False)])
+def test_long_values_of_a_server_are_counted_as_they_come(
+    longest: int, is_damage: bool, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    parts: list[list[tuple[object, ...]]] = [[(1, "x" * longest)], [(2, b"x" * longest)], [(3, None)]]
+    monkeypatch.setattr(store_module, "LONG_VALUES", 2 * longest - 1)
+    monkeypatch.setattr(Store, "kind", "postgresql")
+    expected = pytest.raises(DamagedStoreError, match="longer texts") if is_damage else nullcontext()
+    store = Store(str(path), writing=False)
+    with expected:
+        rows = store.all_of(lambda _: parts.pop(0) if parts else [])
+        assert next(rows)[0] == 1
+        assert [number for number, _ in rows] == [2, 3]
+    store.engine.dispose()
 
 
 @pytest.mark.parametrize("has_room", [True, False])
@@ -173,7 +191,7 @@ def test_only_blocks_may_be_as_long_as_blocks(whole: bytes, tmp_path: Path) -> N
         file.execute("UPDATE blocks SET content = zeroblob(2 << 20)")
     statement = BLOCKS.select()
     with closing(Store(str(path), writing=False)) as store:
-        with store.reading_blocks() as connection:
+        with store.reading(blocks=True) as connection:
             assert len(connection.execute(statement).one().content) == 2 << 20
         with pytest.raises(DamagedStoreError, match="string or blob too big"):
             store.rows(statement)
@@ -191,6 +209,17 @@ def test_a_recording_without_polls_is_refused_in_one_line(
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.endswith("a.presman has no polls; a block that no recorder wrote is skipped\n")
     assert done.stderr.count("\n") == 1
+
+
+def test_of_a_file_that_changes_all_the_time_it_is_told(
+    whole: bytes, tmp_path: Path, inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.presman"
+    path.write_bytes(whole)
+    monkeypatch.setattr(sqlite_files, "_is_still_the_same", lambda *_: False)
+    done = inside("once", str(path))
+    assert done.returncode == 3
+    assert done.stderr == f"presman: {path}: it changes all the time, and not as a recorder writes\n"
 
 
 def test_a_link_to_itself_is_called_a_link(tmp_path: Path, inside: Run) -> None:

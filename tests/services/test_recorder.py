@@ -72,7 +72,9 @@ def test_a_loss_is_waited_for_unless_it_is_somebodys_to_mend(tmp_path: Path) -> 
         assert (one.reachability.next_try is None) == is_over
         trouble = f"{refused}; not tried again" if is_over else mark
         assert one.reachability.trouble == trouble
-        assert messages(told) == [f"lost: {trouble}"]
+        state = "lost" if len(events) > 1 else "not connected"
+        again = "" if is_over or "tried again" in trouble else "; trying again"
+        assert messages(told) == [f"{state}: {trouble}{again}"]
 
 
 def test_a_loss_is_noted_once_until_a_poll_comes(tmp_path: Path) -> None:
@@ -80,7 +82,8 @@ def test_a_loss_is_noted_once_until_a_poll_comes(tmp_path: Path) -> None:
     for event in (lost(), lost("no route"), Polled(SNAPSHOT), lost()):
         one._post(event)
     assert one._losses == [(START, "ORA-12541 no listener")] * 2
-    assert messages(told) == ["lost: ORA-12541 no listener", "connected again", "lost: ORA-12541 no listener"]
+    trouble = "ORA-12541 no listener; trying again"
+    assert messages(told) == [f"not connected: {trouble}", "connected again", f"lost: {trouble}"]
 
 
 def test_what_comes_next_is_a_poll_else_why_there_is_none_else_the_end(tmp_path: Path) -> None:

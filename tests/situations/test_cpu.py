@@ -15,6 +15,7 @@ from presman.analysis.alerts.alert_rules import wrong
 from presman.analysis.groups.verdicts import conformance, explain, in_words
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, Reading
+from tests.recording.recorded import polled
 from tests.situations.spooled import RELEASE_19, Views, reading
 
 FIRST, SECOND = "2026-03-14 12:00:00", "2026-03-14 12:01:00"
@@ -245,3 +246,25 @@ def test_a_plan_with_limits_alone_leaves_nobody_without_a_share(tmp_path: Path) 
     loads = used(**dict.fromkeys(names, (1.6, 14.4)))
     found = read(tmp_path, loads, host(1.0), {"DBA_RSRC_PLAN_DIRECTIVES": "\n".join(directives)})
     assert {row.verdict for row in found.cluster_groups()} == {Verdict.CONTENDED}
+
+
+def test_no_plan_is_met_beside_a_group_that_gets_less_than_its_entitlement() -> None:
+    """In `pdb` HR's limit is used up, and of its two groups one has what the other is entitled to."""
+    seen = 0
+    for _, found in polled("pdb", 30):
+        lacking = [
+            row
+            for row in found.cluster_groups()
+            if row.used is not None and row.wanted is not None
+            if min(row.wanted, row.entitled or 0.0) - row.used > max(0.25, 0.15 * row.used)
+        ]
+        if lacking and any(row.verdict is Verdict.CAPPED for row in lacking):
+            seen += 1
+            (kept,) = conformance(found)
+            assert "every group that wants CPU gets what it is entitled to" not in kept.sentence
+            assert "Not known for OTHER_GROUPS (HR)." in kept.sentence
+            (short,) = (row for row in lacking if row.verdict is Verdict.CAPPED)
+            assert "entitled to 1.6 now, and others under the same limit may have what it lacks" in in_words(
+                found, short
+            )
+    assert seen

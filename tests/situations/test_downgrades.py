@@ -96,8 +96,16 @@ def test_one_instance_that_does_not_count_says_nothing_for_the_other(tmp_path: P
         ((1,), "a downgrade (GV$SYSSTAT does not count them)"),
         ((1, 2), "No queue now, no downgrade"),
     ):
-        views = {**CALM, "GV$INSTANCE": instances, "GV$SYSSTAT": counted(*polls, inst_ids=inst_ids)}
-        del views["V$INSTANCE"]
+        sessions = "INST_ID | SID | STATUS | EVENT | STATE\n" + "\n".join(
+            f"{inst_id} | 11 | ACTIVE | db file sequential read | WAITING" for inst_id in (1, 2)
+        )
+        views = {
+            **CALM,
+            "GV$INSTANCE": instances,
+            "GV$SESSION": sessions,
+            "GV$SYSSTAT": counted(*polls, inst_ids=inst_ids),
+        }
+        del views["V$INSTANCE"], views["V$SESSION"]
         found = reading(tmp_path, views)
         assert told in " ".join(availability_notes(found))
         assert (totals(found).downgrades is None) is (inst_ids == (1,))

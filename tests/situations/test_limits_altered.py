@@ -227,7 +227,8 @@ def test_the_limit_of_the_last_full_minute_proves_no_end(tmp_path: Path) -> None
     assert [head.allowed for reading in (readings[5], readings[-1]) for head in reading.heads] == [32, 16]
     assert [ended(each) for each in readings] == [[]] * len(readings)
     (found,) = unblock(readings[5])
-    why = "how many servers REP may hold since the last full minute is not known (GV$RSRCMGRMETRIC of 0:15 ago)"
+    since = "has changed since the last full minute is not known (GV$RSRCMGRMETRIC of 0:15 ago)"
+    why = f"whether the limit of servers of REP {since}"
     assert found.sentence == f"ending one idle holder frees the 16 servers with which it may start; but {why}"
     step = to_do(readings[5])
     assert step is not None
@@ -255,7 +256,8 @@ def test_a_limit_of_before_has_its_age_and_no_number_rests_on_it(silent: list[Re
 def test_what_is_short_under_the_limit_of_the_last_full_minute_is_not_told(tmp_path: Path) -> None:
     readings = course(tmp_path, SCENARIO.format(hold="12h", limit=25) + SILENT.replace("5s", "0s"), 120)
     (head,), step = readings[-1].heads, to_do(readings[-1])
-    assert "; REP holds 32 of 16 allowed as of 0:57 ago; how many servers REP may hold since " in head.sentence
+    unknown = "whether the limit of servers of REP has changed since "
+    assert f"; REP holds 32 of 16 allowed as of 0:57 ago; {unknown}" in head.sentence
     assert step is not None
     assert not any("short by" in words for words in (head.sentence, step.text, step.short, *step.between))
 

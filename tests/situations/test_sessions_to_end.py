@@ -367,7 +367,7 @@ def test_who_is_idle_for_less_than_two_minutes_is_said_to_be_there(tmp_path: Pat
     found = reading(tmp_path, site(busy(1), idle(5, 80), held=((1, 48), (5, 16))))
     assert told(found).text == (
         "wait: MARTIN 1:5 keeps 16 servers that the head of REPORTS could use; idle 1:20, so perhaps between two "
-        "fetches"
+        "fetches: end it if it stays idle (from 2:00 on DO offers it)"
     )
     assert told(found).commands == ()
     more = {"V_DOLLAR_SYSTEM_PARAMETER": PARAMETERS.format(0)}

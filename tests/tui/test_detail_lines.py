@@ -89,11 +89,18 @@ def test_what_the_executions_of_a_cursor_have_cost() -> None:
         "each, on average 2.5s elapsed, 1.0s CPU, 500µs I/O wait",
         "servers each 8.0",
         "rows, blocks each 10k rows, 123k buffer gets, 99 disk reads",
-        "MB each 512 read, 0.5 written",
+        "data each 512 MB read, 0.5 MB written",
         "storage filtered 80 % of the bytes read, 25 % of that not sent",
     ]
     assert len(list(cost_lines(replace(COST, offloaded=None)))) == 5
     assert plain(list(cost_lines(replace(COST, saved=None)))[-1]).endswith("80 % of the bytes read")
+
+
+def test_times_side_by_side_have_one_form_and_data_has_its_unit() -> None:
+    long = replace(COST, elapsed=397.0, cpu=51.2, megabytes=19_900.0)
+    times, data = (" ".join(plain(list(cost_lines(long))[index]).split()) for index in (1, 4))
+    assert times == "each, on average 6:37 elapsed, 0:51 CPU, 500µs I/O wait"
+    assert data == "data each 19.4 GB read, 0.5 MB written"
 
 
 def test_a_sessions_groups_are_told_with_why_it_was_switched() -> None:

@@ -30,6 +30,7 @@ from presman.tui.fleet_screen import (
     first_line,
     fleet_alerts,
     fleet_state,
+    in_trouble,
 )
 
 FIGURES = KeyFigures("PROD", "DAY", 6.0, 2.0, 24.0, 12, 221.0, 64, 256, 0, "good", "")
@@ -56,6 +57,13 @@ def test_the_first_line_counts_the_states_and_the_alerts() -> None:
     ]  # fmt: skip
     assert [text for text, _ in facts("one", [LIVE], 5.0)] == [" one", "  1 database", "  ● 1 live", "  every 5s"]
     assert "  ▲ 1 alert in 1" in [text for text, _ in facts("one", [hurt("a", "bad")], 5.0)]
+
+
+def test_databases_are_not_counted_as_alerts() -> None:
+    """A database has one line of alerts, and may have several alerts; a lost one has trouble, too."""
+    several = [LIVE, hurt("b", "bad", 3), LOST, hurt("c", "note", 0), hurt("d", "warn", 2)]
+    assert in_trouble(several) == "trouble in 3"
+    assert in_trouble([LIVE, hurt("b", "bad", 3)]) == ""
 
 
 def test_what_has_no_room_goes_from_behind() -> None:

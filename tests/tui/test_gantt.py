@@ -103,7 +103,7 @@ def test_where_there_is_no_room_for_all_those_stay_that_hold_most_then_the_queue
 
 def test_a_label_has_the_group_the_sql_id_and_the_servers() -> None:
     lines = texts(data(run(1, 2, name="A_VERY_LONG_NAME"), run(1, servers=0, sql_id="")))
-    assert lines[0] == "Statements  SQL    srv 20 min  ░ queued █ …"
+    assert lines[0] == "Statements     servers 20 min  ░ queued █ …"
     assert [line[:23] for line in lines[1:3]] == ["A_VERY_LON… 7xq3h    8 ", "ETL         -        - "]
     (name, *_, last) = gantt(data(run(1, 2, ended=3)), WIDTH, 9)[1]
     assert name[1] == "dim"
@@ -116,7 +116,16 @@ def test_a_change_of_plan_is_a_line_where_nothing_else_is_drawn() -> None:
     lines = texts(found, 10, 123)
     assert lines[0].rstrip().endswith("┆ DAY  ┆ NIGHT"), "the last two have words"
     assert [line[23:] for line in texts(found, 9)[1:3]] == ["┆ ░░████████████████", "┆    ┆  ░░░░░░░░░░░░"]
-    assert [line[23:] for line in texts(data(marks=((45, "DAY"),)), 7)[1:3]] == ["     ┆" + " " * 14] * 2
+    empty = texts(data(marks=((45, "DAY"),)), 8)[1:4]
+    assert [line[23:] for line in empty[1:]] == ["     ┆" + " " * 14] * 2
+
+
+def test_an_empty_chart_says_that_no_statement_has_been_seen() -> None:
+    lines = texts(data(), 9, 120)
+    assert lines[0].startswith("Statements  SQL        servers 20 min")
+    assert [line.rstrip() for line in lines[1:5]] == [
+        "No parallel statement has been seen in these 20 minutes.", "", "", "",
+    ]  # fmt: skip
 
 
 def test_the_strip_has_the_servers_in_eighths_and_the_target_as_a_line() -> None:

@@ -113,6 +113,14 @@ async def a_time_on_the_go_line_or_by_the_key_jumps_there(acting: Stage) -> None
         assert shown(acting) == at
 
 
+async def the_first_and_the_last_poll_have_words_on_both_lines(acting: Stage) -> None:
+    for line in ("colon", "J"):
+        await acting.keys(line, *typed("FIRST"), "enter")
+        assert shown(acting) == 2, "the oldest poll that is kept"
+        await acting.keys(line, *typed("last"), "enter")
+        assert shown(acting) == 192
+
+
 async def what_is_back_counts_from_the_moment_on_screen(acting: Stage) -> None:
     await acting.keys("J", *typed("-1m"), "enter")
     assert shown(acting) == 132

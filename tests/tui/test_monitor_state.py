@@ -211,3 +211,10 @@ def test_events_of_a_poll_are_named_four_at_most(clock: Clock) -> None:
     assert said[-1] == "e0 · e1 · e2 · e3"
     moments.to_event(1)
     assert said[-1] == "There is no event after this."
+    ends = [DatabaseEvent(at + timedelta(seconds=n), "queue ended", "", "", "empty") for n in (1, 1, 2)]
+    monitor.events = [*monitor.events, *ends]
+    moments.to_event(1)
+    assert said[-1] == "n skips the 3 events after this: they only end something. E lists all."
+    monitor.events = [DatabaseEvent(first, "queue ended", "", "", "empty"), *ends]
+    moments.to_event(-1)
+    assert said[-1].startswith("p skips the 1 event before this: it only ends something. E lists all. The oldest poll")

@@ -258,7 +258,7 @@ async def test_from_the_start_to_the_command_in_the_clipboard_in_two_keys() -> N
         assert acting.app.clipboard.startswith("ALTER SYSTEM KILL SESSION '526,")  # the first of those running
         before = acting.app.clipboard
         screen = await acting.press("down", "c")
-        assert "ending an idle holder is enough, and loses no work. Enter shows its commands" in " ".join(
+        assert "ending an idle holder is enough, and loses no work. Its page shows its commands" in " ".join(
             screen.split()
         )
         await acting.keys("1")
@@ -345,6 +345,36 @@ async def test_the_gantt_takes_the_place_of_the_tables_and_gives_it_back() -> No
         assert "░ queued █ running" in over_time
         assert "Queued  14" not in over_time
         assert await acting.press("g") == tables
+
+
+@acted
+async def test_with_the_gantt_no_key_acts_on_a_row_that_is_not_seen() -> None:
+    none = "The chart has no rows: g goes back to the tables."
+    async with stage(busy(), size=(120, 35)) as acting:
+        await acting.keys("4", *["down"] * 9)
+        under = acting.app.grid.row
+        footer = (await acting.press("g")).splitlines()[-1]
+        assert not {"open", "about", "sort", "filter", "fold"} & set(footer.split()), footer
+        for key in ("O", "s", "S", "u", "enter", "d", "slash"):
+            acting.app._notifications.clear()
+            await acting.keys(key)
+            assert [each.message for each in acting.app._notifications] == [none], key
+        menu = await acting.press("c")
+        assert "Copy  of the head that WHY names first" in menu
+        head = acting.app.panels.present._first
+        assert (head.sid, head.waited) != (under.sid, under.waited), "the cursor was on another one"
+        assert f"{head.sid},{head.serial},@{head.inst_id}" in menu
+        assert "the row" not in menu, "there is none to copy"
+
+
+@acted
+async def test_with_an_empty_gantt_c_says_so() -> None:
+    async with stage(quiet(), size=(120, 35)) as acting:
+        acting.app._notifications.clear()
+        assert "No parallel statement has been seen" in await acting.press("4", "g", "c")
+        assert [each.message for each in acting.app._notifications] == [
+            "The chart has no rows: g goes back to the tables."
+        ]
 
 
 async def look(acting: Stage, poller: Poller, clock: Clock, polls: int, before: Reading | None = None) -> Reading:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from textual.geometry import Size
 
+from presman.analysis.alerts.queue_alerts import heads
 from presman.analysis.readings.reading import Alert
 from presman.figures.drawing.lines import Line, plain
 from presman.tabs import tab_names
@@ -42,6 +43,26 @@ def test_alerts_that_do_not_fit_are_counted() -> None:
     assert on_the_line(FOUND, 40, listed=True) == "▲ AAAA waits ▲ BBBB waits 3 alerts"
     assert on_the_line(FOUND, 24, listed=True) == "▲ AAAA waits 3 alerts"
     assert on_the_line(FOUND, 60, listed=True) == "▲ AAAA waits ▲ BBBB waits ▲ CCCC waits 3 alerts"
+
+
+def test_a_later_alert_takes_shorter_whole_words_before_it_is_only_counted() -> None:
+    holder = Alert(
+        "warn", "○", "1 idle holder keeps 16 servers: RPT", "1 idle holder keeps 16", others=("1 idle holder",)
+    )
+    assert on_the_line((FOUND[0], holder), 55) == "▲ AAAA waits ○ 1 idle holder 2 alerts, press 1"
+    assert on_the_line((FOUND[0], holder), 60) == "▲ AAAA waits ○ 1 idle holder keeps 16 2 alerts, press 1"
+    assert on_the_line((FOUND[0], holder), 45) == "▲ AAAA waits 2 alerts, press 1"
+
+
+def test_a_longer_line_says_no_less_of_the_one_queue_that_waits() -> None:
+    """Alone it has room for its sentence, which once took the place of how many wait and how long."""
+    head = next(each for each in busy().heads if not each.is_critical)
+    (alert,) = [each for each in heads(busy()) if each.short.startswith(f"{head.group}: ")]
+    waits = alert.short.removesuffix(head.why).split(", ")
+    for width in (120, 200, 300):
+        line = on_the_line((alert,), width)
+        assert all(part.strip(" ,") in line for part in waits), line
+    assert head.sentence in line
 
 
 def test_notes_are_no_alerts() -> None:

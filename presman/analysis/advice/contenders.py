@@ -170,16 +170,30 @@ class Unblock(Struct, frozen=True):
         The statement is enough alone, or the last of the needed ones that work. "" without such a statement, or if the
         needed ones should end by themselves anyway.
         """
+        last = self._last_to_end
+        if last is None:
+            return ""
+        step = last.statement.operation.partition(" of ")[0]
+        return f"{last.statement.who} may end by itself {in_about(_step_left(last))}, when its {step} is done"
+
+    @property
+    def _last_to_end(self) -> Candidate | None:
         nearly = [each for each in self.candidates if step_left(each.statement) is not None]
         alone = [each for each in nearly if each.enough]
         needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
         chosen = [each for each in needed if each.statement.idle is None]
         together = chosen if all(each in nearly for each in chosen) else []
         if self.soon is not None or not (alone or together):
-            return ""
-        last = min(alone, key=_step_left) if alone else max(together, key=_step_left)
-        step = last.statement.operation.partition(" of ")[0]
-        return f"{last.statement.who} may end by itself {in_about(_step_left(last))}, when its {step} is done"
+            return None
+        return min(alone, key=_step_left) if alone else max(together, key=_step_left)
+
+    @property
+    def idle_beside(self) -> tuple[RunningStatement, ...]:
+        """The idle holders that must end, too, before the head can start once `may_end` has come true."""
+        if self._last_to_end is None or self._last_to_end.enough:
+            return ()
+        needed = (each for each in self.candidates[: self.needed] if each.ends_in is None)
+        return tuple(each.statement for each in needed if each.statement.idle is not None)
 
     @property
     def ways(self) -> tuple[tuple[RunningStatement, ...], ...]:

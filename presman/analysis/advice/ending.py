@@ -11,10 +11,11 @@ from math import inf
 
 from msgspec import Struct
 
+from presman.analysis.readings.forecast_readings import EndingEffect
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, RunningStatement
-from presman.base.formats import in_about
+from presman.base.formats import duration, in_about
 from presman.base.release import Release
 from presman.rows.commands import Command, Victim, for_queued, to_end
 from presman.rows.session_rows import IDLE_STATUSES
@@ -148,6 +149,14 @@ def saves_enough(through: float, otherwise: float) -> bool:
     That is at least the time it takes to decide, and at least a tenth of the time that is left.
     """
     return through < inf and otherwise - through >= max(NEARLY_DONE, _TENTH * otherwise)
+
+
+def saves_little(effect: EndingEffect | None) -> bool:
+    """Return whether the forecast says that an end saves less than the time it takes to decide."""
+    return effect is not None and effect.sooner is not None and effect.sooner < NEARLY_DONE and not effect.proven
+
+
+SAVES_LITTLE = f"ending it should save less than {duration(NEARLY_DONE)}"
 
 
 def time_left(statement: RunningStatement) -> float | None:

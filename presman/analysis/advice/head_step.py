@@ -7,15 +7,15 @@ lose, on the tab that lists it. `between` of a step are its words of medium leng
 
 from collections.abc import Iterator, Sequence
 
-from presman.analysis.advice.answers import NO_USE
+from presman.analysis.advice.answers import NO_USE, is_new
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import refusal, time_left
+from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, time_left
 from presman.analysis.advice.freeing import no_use
 from presman.analysis.advice.kept import keeps_idle, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
 from presman.analysis.alerts.queue_alerts import session_words
-from presman.analysis.readings.container_readings import IoVerdict
+from presman.analysis.readings.container_readings import IoVerdict, LimitedContainer
 from presman.analysis.readings.forecast_readings import helps_none
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Cause, NotKnown, QueueHead, RunningStatement, group_title
@@ -90,7 +90,8 @@ def _cure_of_size(head: QueueHead, name: str, without: str) -> tuple[str, str]:
         starts = f"it may start when {name} holds no servers"
         helps = f"one as large runs now, so {starts}; with a lower DOP it starts sooner"
         return helps, f"{lower}, or wait until {name} holds no servers"
-    return "cancel it and run it with a lower DOP, or in another group", f"{lower}: it is {head.why}{without}"
+    cure = "if it cannot wait, cancel it and run it with a lower DOP, or in another group"
+    return f"whether it ever starts is not known; {cure}", f"{lower}, or wait: it may never start{without}"
 
 
 def _gone_instances(reading: Reading) -> str:
@@ -168,9 +169,11 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
         short = f"{late.who} should have ended by now but still runs"
         text = f"{short}, so when {who} starts is not known: {_wait_or_decide(found, reading)}"
         short = f"wait: {short}"
+    elif found.may_end and not found.turns and not any(each.proven for each in found.candidates):
+        text, short, *between = _may_end(found, reading)
     elif any(each.idle is not None for each in reading.running):
-        text, short, only_waits = _idle_holder(found, reading)
-        between = [] if short == _shortly(found) else [only_waits]
+        text, short, *only_wait = _idle_holder(found, reading)
+        between = [] if short == _shortly(found) else only_wait
     else:
         text, short, *between = _nobody_idle(found, reading)
     if short == _shortly(found):
@@ -181,12 +184,20 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """Return the advice where all that hold servers work, in full, in short, and between."""
     who, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
-    if found.may_end and not found.turns:
-        can = "may" if found.rivals or found.unsure else "can"
-        text, short = f"wait: {found.may_end}, and then {who} {can} start", f"wait: {found.may_end.partition(',')[0]}"
-        return f"{text}{slowed}", short, text, f"{short}, and then {queue_name(found.head)} {can} start"
     text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
     return f"{text}{slowed}", _shortly(found), text
+
+
+def _may_end(found: Unblock, reading: Reading) -> tuple[str, ...]:
+    """Return the advice to wait for a statement that may end by itself soon, in full, in short, and between."""
+    short, slowed = f"wait: {found.may_end.partition(',')[0]}", _slowed_by_io(found, reading)
+    if idle := found.idle_beside:
+        also = listed([f"{each.who} (idle {each.idle_time})" for each in idle])
+        text = f"{short}; until then ending {also} is not enough"
+        return f"{text}{slowed}", short, text
+    can = "may" if found.rivals or found.unsure else "can"
+    text = f"wait: {found.may_end}, and then {head_in_words(found.head)} {can} start"
+    return f"{text}{slowed}", short, text, f"{short}, and then {queue_name(found.head)} {can} start"
 
 
 def _decided(found: Unblock, reading: Reading) -> Iterator[str]:
@@ -254,12 +265,15 @@ def _slowed_by_io(found: Unblock, reading: Reading) -> str:
     """Return what can be done about the I/O limit that slows what runs in the head's container, "" without one."""
     held = (each for each in reading.io_limited if each.verdict is IoVerdict.THROTTLED)
     pdb = next((each for each in held if each.con_id == found.head.con_id), None)
-    if pdb is None:
-        return ""
+    return "" if pdb is None else slowed_by(pdb)
+
+
+def slowed_by(pdb: LimitedContainer) -> str:
+    """Return that the I/O limit of a container slows it, and what to do, for the end of a sentence."""
     return f"; {pdb.held_by or 'an I/O limit'} slows {pdb.name}: raise it if {pdb.name} needs more I/O"
 
 
-def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str, str]:
+def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """Return why DO names no idle holder to be ended, in full, in short, and between.
 
     The screen shows each idle holder, so DO mentions one and what its end would do.
@@ -276,38 +290,54 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, str, str]:
     return _idle_elsewhere(found, max(every, key=lambda each: (each.servers, each.idle or 0.0)), reading)
 
 
-def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str, str]:
+def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
     """Return the advice to wait although the end of idle holders would let the head start, and why."""
     each = candidate.statement
-    keeps = f"{each.who} keeps {counted(each.servers, 'server')}"
+    keeps, idle = f"{each.who} keeps {counted(each.servers, 'server')}", f"idle {each.idle_time}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
-    why = why or candidate.why_not
-    idle = f"idle {each.idle_time}"
+    why = candidate.why_not if is_new(found) else why or candidate.why_not or SAVES_LITTLE
     text = f"wait: {keeps} that {head_in_words(found.head)} could use; {why}"
-    return f"{text}{lasting_cure(reading)}", f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}", text
+    short = f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
+    if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
+        return f"{text}{lasting_cure(reading)}", short, text
+    end = "end it if it stays idle"
+    later = f"{end} (from {duration(LONG_IDLE)} on DO offers it)"
+    between = f"{text}: {later}", f"{short}: {later}", f"{short}: {end}"
+    return f"{text}: {later}{lasting_cure(reading)}", short, *between
 
 
-def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str, str]:
+def _idle_beside_others(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
     """Return what an idle holder keeps of what the head is short of, if its end alone is not enough.
 
     What is enough changes with each statement that ends, and the next statement to be served is not known: no start is
     predicted.
     """
-    each, name = candidate.statement, queue_name(found.head)
-    short = f"wait: ending {each.who} may not help {name}"
-    none_start = starts_no_head(each, [group_title(found.head)], reading)
-    if helps_none(candidate.effect):
-        why = f"{NO_USE}, so waiting is as good"
-    elif none_start and candidate.frees == candidate.perhaps:
-        lacking = none_start.partition(", so")[0]
-        why, short = none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
-    else:
-        why = str(found.head.not_known or "whether the queue counts its servers here is not known")
-    text = f"{keeps_idle(each)}; {why}"
+    each = candidate.statement
+    why, short = _why_beside(found, candidate, reading)
+    text, is_chosen = f"{keeps_idle(each)}; {why}", candidate in found.candidates[: found.needed]
+    if is_chosen and candidate.proven and not found.answers:  # TO START IT names whose work: DO only once that has held
+        decide = f"wait, or decide whose work to end with {each.who}"
+        return f"{text}; {decide}", decide, f"{decide} (idle {each.idle_time})"
     return f"{text}; {_wait_or_decide(found, reading)}", _shortly(found, short), f"wait: {text}"
 
 
-def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, str, str]:
+def _why_beside(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, str]:
+    """Return why an idle holder that is not enough alone is not to be ended now, and the advice in short."""
+    each, name = candidate.statement, queue_name(found.head)
+    short = f"wait: ending {each.who} may not help {name}"
+    if candidate in found.candidates[: found.needed] and (is_new(found) or candidate.objection) and candidate.why_not:
+        why = candidate.why_not if is_new(found) else candidate.objection
+        return why.removeprefix(f"idle {each.idle_time}, so "), short
+    if helps_none(candidate.effect):
+        return f"{NO_USE}, so waiting is as good", short
+    none_start = starts_no_head(each, [group_title(found.head)], reading)
+    if none_start and candidate.frees == candidate.perhaps:
+        lacking = none_start.partition(", so")[0]
+        return none_start, f"wait: {each.who} keeps {counted(each.servers, 'server')}, {lacking}"
+    return str(found.head.not_known or "whether the queue counts its servers here is not known"), short
+
+
+def _idle_elsewhere(found: Unblock, each: RunningStatement, reading: Reading) -> tuple[str, ...]:
     """Return that the head could not use the servers of an idle holder."""
     cause = no_use(each, reading).get(group_title(found.head), "")
     useless = f"ending it would not let {head_in_words(found.head)} start"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.advice.contenders import first_may_want_more
-from presman.analysis.advice.ending import idle_to_end
+from presman.analysis.advice.ending import idle_to_end, pause
 from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
@@ -42,12 +42,14 @@ class Kept(NamedTuple):
     `doubt` says that the limit of its own group does not count it, or may not; "" if its group does not wait for that
     limit. `starts` says what its end alone starts now: nothing, with what the heads lack, if it is too little for each
     of them; one of them, if it is enough for each; for which of them it is enough, if for some; "" if not known.
+    `pauses` says that it may be between two fetches, "" if it has been idle for too long.
     """
 
     queues: list[str]
     words: str
     doubt: str
     starts: EndingWords
+    pauses: str
 
 
 def keeps_idle(each: RunningStatement) -> str:
@@ -67,7 +69,7 @@ def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> K
     starts = EndingWords.alike(starts_no_head(each, queues, reading))._replace(is_too_little=True)
     if not starts.full:
         starts = _starts_some(each, queues, reading, certain=not doubt and queues == list(turns))
-    return Kept(queues, words, doubt, starts)
+    return Kept(queues, words, doubt, starts, pause(each).partition(", so ")[2])
 
 
 def _doubt(each: RunningStatement, reading: Reading) -> str:

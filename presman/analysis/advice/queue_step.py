@@ -14,7 +14,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import NEARLY_DONE, ending, idle_to_end, saves_enough
+from presman.analysis.advice.ending import SAVES_LITTLE, ending, idle_to_end, saves_enough, saves_little
 from presman.analysis.advice.head_step import head_in_words, head_step, lasting_cure, queue_name
 from presman.analysis.advice.kept import EndingWords, Kept, keeps_idle, kept_by, not_enough_now, who_wants
 from presman.analysis.advice.step import Proof, Step, ToDo
@@ -22,7 +22,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.readings.forecast_readings import EndingEffect, is_proven
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import RunningStatement, urgency
-from presman.base.formats import clock, counted, duration, listed
+from presman.base.formats import clock, counted, listed
 
 _FIRST = (Step.END, Step.LOOK, Step.CHANGE, Step.WAIT)
 
@@ -55,10 +55,10 @@ def _naming_nobody(found: Unblock) -> Unblock:
 
 
 def _beside_the_first(step: ToDo, name: str) -> ToDo:
-    """Return a step about another queue than the first, with the reason: the first queue can only wait."""
+    """Return a step about another queue than the first, with the reason: the first, the most urgent, can only wait."""
     if not step.subject or name == step.subject or name in step.text:
         return step
-    text = f"{step.text}; for {name}, whose head has waited longest, you can only wait"
+    text = f"{step.text}; for {name} you can only wait"
     return step._replace(text=text, between=(step.text, *step.between))
 
 
@@ -71,18 +71,20 @@ def _naming_its_queue(step: ToDo) -> ToDo:
 def _end_for_a_head(heads: Sequence[Unblock], reading: Reading) -> ToDo | None:
     """Return the step to end the idle holders that keep all that a head is short of, None without any.
 
-    This requires that no other queue takes servers of the same limit: otherwise the step would be shown and withdrawn
-    within seconds.
+    This requires that no other queue takes servers of the same limit, and, beside other queues, that the forecast does
+    not say that little is saved: otherwise the step would be shown and withdrawn within seconds.
     """
     for found in heads:
         chosen = found.candidates[: found.needed]
         if not chosen or found.turns or any(each.why_not or each.objection for each in chosen):
             continue
+        effect = chosen[0].effect if len(chosen) == 1 else found.effect
+        if len(heads) > 1 and saves_little(effect):
+            continue
         can = "may" if found.rivals else "can"
         same = f"; {want_the_same(found.rivals)}" if found.rivals else ""
         helps = f"then {head_in_words(found.head)} {can} start{same}"
         holders = tuple(each.statement for each in chosen)
-        effect = chosen[0].effect if len(chosen) == 1 else found.effect
         step = _end(holders, reading, helps, f"{queue_name(found.head)} {can} start", queue_name(found.head), effect)
         return step._replace(proven=chosen[0].proven)
     return None
@@ -137,10 +139,10 @@ def _of_its_end(candidate: Candidate, kept: Kept, reading: Reading) -> EndingWor
     effect, doubt = candidate.effect, _why_no_effect(reading)
     if doubt or effect is None or effect.sooner is None:
         return kept.starts if kept.starts.full else EndingWords.alike(doubt or "what ending it would do is not known")
-    if effect.sooner < NEARLY_DONE:
-        return EndingWords.alike(f"ending it should save less than {duration(NEARLY_DONE)}")
+    if saves_little(effect):
+        return EndingWords.alike(SAVES_LITTLE)
     enough = effect.through is None or effect.otherwise is None or saves_enough(effect.through, effect.otherwise)
-    doubt = ", which is not proven" if enough else ""
+    doubt = ", but that is not proven" if enough else ""
     words = f"ending it {'may' if effect.is_within_chance() else 'should'} start the last queued statement"
     brief = f"ending it may start the last queued {effect.sooner_words()}"
     return EndingWords.alike(f"{words} {effect.sooner_then()}{doubt}")._replace(brief=brief)

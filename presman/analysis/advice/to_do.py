@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.contenders import Unblock
 from presman.analysis.advice.ending import NEARLY_DONE, Ending, ending, ends_in, objection, refusal
-from presman.analysis.advice.head_step import lasting_cure, look_at_blocker
+from presman.analysis.advice.head_step import lasting_cure, look_at_blocker, slowed_by
 from presman.analysis.advice.queue_step import queue_step
 from presman.analysis.advice.step import Proof, Step, ToDo
 from presman.analysis.advice.unblock import unblock
@@ -25,6 +25,7 @@ from presman.analysis.readings.container_readings import IoVerdict
 from presman.analysis.readings.group_readings import GroupReading, Verdict
 from presman.analysis.readings.reading import Alert, EarlierAdvice, Reading, UncheckedAlert
 from presman.analysis.readings.statement_readings import RunningStatement, group_title
+from presman.analysis.totals import downgraded
 from presman.base.formats import ago, counted, duration, in_about, number, percent
 from presman.rows.snapshot import GoneInstance
 
@@ -48,14 +49,16 @@ def _to_do(reading: Reading, *, decides: bool) -> ToDo | None:
         return None
     queue = queue_step(reading, decides=decides)
     if queue is not None and queue.step is Step.END and reading.quiesce is None:
-        return queue
+        return _with_others(queue, found)
     for state in ("bad", "warn", "note"):
         equals = [alert for alert in _lasting_first(worst_first(found), reading) if alert.state == state]
         steps = [step for alert in equals if (step := _step(alert, queue, reading))]
         if steps:
             first = next((step for step in steps if step.step is not Step.WAIT), steps[0])
+            if first is queue:
+                return _with_others(first, found)
             waited = max((head.statement.waited or 0.0 for head in reading.heads), default=0.0)
-            return _beside(first, queue if waited >= _LONG else None)
+            return _beside(first, queue if waited >= _LONG else None, reading)
     return None
 
 
@@ -63,18 +66,45 @@ _LONG = 60.0
 """Seconds of waiting from which the queue is mentioned, whatever else is to be done."""
 
 
-def _beside(first: ToDo, queue: ToDo | None) -> ToDo:
-    """Return the first step, with what is known of the queue added if the step for the queue is to wait."""
+def _beside(first: ToDo, queue: ToDo | None, reading: Reading) -> ToDo:
+    """Return the first step, with what is known of the queue added if the step for the queue is to wait.
+
+    The limit that the first step says to raise is not named twice.
+    """
     if queue is None or first.step is Step.WAIT or queue.step is not Step.WAIT:
         return first
-    beside = f"for the queue, {queue.short}"
-    text, shorter = f"{first.text}; for the queue, {queue.text}", f"{first.text}; {beside}"
+    beside, more = f"for the queue, {queue.short}", queue.text
+    for pdb in (each for each in reading.io_limited if first.tab == "io" and each.name == first.subject):
+        more = more.replace(slowed_by(pdb), "")
+    text, shorter = f"{first.text}; for the queue, {more}", f"{first.text}; {beside}"
     return first._replace(text=text, between=(shorter, *first.between), beside=beside)
+
+
+def _with_others(queue: ToDo, found: list[Alert]) -> ToDo:
+    """Return the step for the queue, with what is wrong beside the queue as its second half.
+
+    In a narrow line its words become shorter to leave room for that, unless there is a command.
+    """
+    lasting = [each for each in worst_first(found) if not _is_short_lived(each) and each.key not in _OF_THE_SERVERS]
+    others = [each for each in lasting if each.state in {"bad", "warn"} or each.key == "cpu_capped"]
+    if not others:
+        return queue
+    every = [each.short for each in others]
+    untold = [each.short for each in others if f" slows {each.subject}: " not in queue.text]
+    longest = [f"{queue.text}; also {'; '.join(untold[:many])}" for many in (len(untold), 1) if untold]
+    shorter = [] if queue.commands else [f"{queue.short}; also {'; '.join(every[:many])}" for many in (len(every), 1)]
+    text, *between = (*longest, *shorter, queue.text) if longest else (queue.text, *shorter)
+    return queue._replace(text=text, between=(*between, *queue.between))
+
+
+def _is_short_lived(alert: Alert) -> bool:
+    return alert.key == "cpu_starved" and alert.amount is None
 
 
 def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
     """Return alerts with short-lived ones last: those of groups that are a little below their entitlement.
 
+    Downgrades are last, too: what runs keeps its degree, so there is nothing to do about them at once.
     Instances that have been gone for a while are last, too: by then someone has found the reason, or stopped them.
     """
     old = {str(each.inst_id) for each in reading.gone if not _is_news(each, reading)}
@@ -82,7 +112,7 @@ def _lasting_first(found: Sequence[Alert], reading: Reading) -> list[Alert]:
     def is_behind(alert: Alert) -> bool:
         if alert.key == "instance_gone":
             return alert.subject in old
-        return alert.key == "cpu_starved" and alert.amount is None
+        return _is_short_lived(alert) or alert.key in _DOWNGRADES
 
     return sorted(found, key=is_behind)
 
@@ -161,6 +191,12 @@ def _cause_of(alert: Alert, reading: Reading) -> ToDo | None:
 
 
 _OF_THE_QUEUE = frozenset({"queue_waits", "queue_timeout"})
+_DOWNGRADES = frozenset({"downgraded", "downgrades"})
+_OF_THE_SERVERS = _OF_THE_QUEUE | _DOWNGRADES | {
+    "goal_missed", "idle_holder", "blocked_holder", "servers_at_maximum", "instance_gone",
+    "queue_length", "servers_used",
+}  # fmt: skip
+"""Alerts about the queue, what holds servers, and how many there are: the step for the queue is about these."""
 
 
 def _group(alert: Alert, reading: Reading) -> GroupReading | None:
@@ -208,9 +244,9 @@ def _pool(alert: Alert, reading: Reading) -> ToDo | None:
     if row.in_plan and not row.share:  # by the plan: whether others take all CPU changes from poll to poll
         least = _least_share(row)
         more = f"{_what_a_share_is(row, least)}; a larger pool gives no CPU"
-        share = f"{least} % or more{_source_of_share(row, reading, least)}"
-        text = f"give {row.title} {share}: {waits}; {more}"
-        short = f"give {row.title} {least} %{_on_level(row)}: {waits}"
+        source = _source_of_share(row, reading, least)
+        text = f"give {row.title} {least} % or more{source}: {waits}; {more}"
+        short = f"give {row.title} {least} %{source}: {waits}"
         return ToDo(Step.CHANGE, text, short, "plan", subject=row.title)
     text = f"look at the active sessions of {row.title}, or raise ACTIVE_SESS_POOL_P1: {waits}"
     return ToDo(Step.LOOK, text, f"look at {row.title}'s sessions: {waits}", "overview", subject=row.title)
@@ -332,6 +368,19 @@ def _idle(_alert: Alert, reading: Reading) -> ToDo | None:
     return ToDo(Step.WAIT, text, f"nothing yet: no statement waits for {most.who}'s {held}", "parallel")
 
 
+def _downgraded(_alert: Alert, reading: Reading) -> ToDo:
+    """Return that there is nothing to do yet: what was downgraded keeps its degree until it ends."""
+    found = downgraded(reading.running)
+    if not found:
+        text = (
+            "nothing yet: what was downgraded keeps its servers until it ends; if it goes on, see who takes the servers"
+        )
+        return ToDo(Step.WAIT, text, "nothing yet: what was downgraded keeps its servers until it ends", "parallel")
+    most = max(found, key=lambda each: each.downgraded)
+    short = f"nothing yet: {most.who} keeps its DOP {most.degree} of {most.requested} until it ends"
+    return ToDo(Step.WAIT, f"{short}; only a new run can have more servers", short, "parallel", subject=most.who)
+
+
 _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "cpu_starved": _starved,
     "cpu_zero_share": _shareless,
@@ -345,6 +394,8 @@ _ADVICE: dict[str, Callable[[Alert, Reading], ToDo | None]] = {
     "servers_at_maximum": _idle,
     "idle_holder": _idle,
     "blocked_holder": _blocked,
+    "downgraded": _downgraded,
+    "downgrades": _downgraded,
 }
 """What to do by the key of the alert; for other alerts nothing is known to help."""
 

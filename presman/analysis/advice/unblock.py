@@ -47,7 +47,7 @@ def why_none_named(head: QueueHead) -> str:
     """Return why no running statement is named."""
     if head.cause is Cause.NEVER_FITS:
         back = f"it fits again once {instances_are(head.fits_with)} back; until then " if head.fits_with else ""
-        run = "run it with a lower DOP or in another group"
+        run = "if it cannot wait, run it with a lower DOP or in another group"
         return f"{back}it is too large for its limit: ending others may not help; {run}"
     if head.cause is Cause.UNEXPLAINED:
         return "the servers it wants are free: no running statement is known to hold it up"
@@ -120,6 +120,8 @@ def _turns(found: Unblock, reading: Reading) -> str:
         beside = kept_for_others(found.turns, found.head, reading)
         return f"{_want_next(found, reading)}: {found.order}, so ending a session may not help{beside}"
     _, kept = max(for_it, key=lambda each: each[0])
+    if kept.pauses:
+        return f"{kept.words}; {kept.pauses}"
     if kept.starts.full or len(kept.queues) > 1:
         return f"{kept.words}: {kept.starts.full or found.order}"
     others = [name for name in found.turns if name not in kept.queues]

@@ -67,12 +67,15 @@ def _head(head: QueueHead, reading: Reading) -> Alert:
     waited = f" head{'' if then else old} {duration(head.statement.waited)}{then},"
     waited = first if head.statement.waited is None else waited
     short = f"{name}: {queued} queued,{waited} {head.why}"
-    between = (f"{name}: {queued} queued,{first} {head.why}", f"{name}:{first} {head.why}")
+    who = head.statement.sql_id or head.statement.user or "(no SQL_ID)"
+    whole = f"{name}: {queued} queued,{waited} {who} {head.sentence}"
+    between = (whole, f"{name}: {queued} queued,{first} {head.why}", f"{name}:{first} {head.why}")
     amount = None if head.never_starts else head.statement.waited
     state: Severity = "bad" if head.is_critical else "warn"
     waits = f"the first {duration(amount)}, {spelled(head.queue_waited)} added up{then}; "
-    waits = f"{listed} wait{'' if then else old}, {waits}"
-    waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 else waits
+    few = f"{listed} of {queued} queued are listed" if queued > listed and not age else ""
+    waits = f"{few or f'{listed} wait'}{'' if then else old}, {waits}"
+    waits = f"1 waits {spelled(head.queue_waited)}{then}; " if listed == 1 and not few else waits
     text = head_sentence(head, waits if head.is_critical and not head.never_starts else "", old)
     return Alert(state, "✕" if head.is_critical else "▲", text, short, "queue_waits", name, amount, between, age)
 
@@ -129,7 +132,8 @@ def idle_holders(reading: Reading) -> list[Alert]:
     short = f"{counted(len(idle), 'idle holder')}{by_list} {keep}{by_servers}"
     doubt = next((why for each in idle if (why := why_not_counted(each, reading))), "")
     text = "; ".join(filter(None, (f"{short}: {who}", doubt)))
-    return [Alert("warn", IDLE, text, short, "idle_holder", amount=longest)]
+    brief = f"{counted(len(idle), 'idle holder')}{by_list}"
+    return [Alert("warn", IDLE, text, short, "idle_holder", amount=longest, others=(brief,))]
 
 
 def _idle_in_words(each: RunningStatement, ago: str) -> str:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little
+from presman.analysis.groups.entitlement import FULL, QUIET, has_spare_host, lacks_little, slack
 from presman.analysis.readings.container_readings import PdbReading
 from presman.analysis.readings.group_readings import IMPOSSIBLE, LIMITED, GroupReading, Verdict
 from presman.analysis.readings.reading import CLUSTER, InstanceReading, Reading
@@ -72,7 +72,8 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
     minute = _minute(group)
     match group.verdict:
         case Verdict.CAPPED | Verdict.NEAR_LIMIT:
-            return "; ".join(part for part in (_capped(group), host, minute) if part)
+            below = f"{_due(group)}, and others under the same limit may have what it lacks" if _lacks(group) else ""
+            return "; ".join(part for part in (_capped(group), below, host, minute) if part)
         case Verdict.STARVED:
             due = min(wanted, group.entitled or 0.0)
             return f"{_due(group)}, gets {max(0.0, due - used):.1f} less: the plan is not met"
@@ -101,6 +102,13 @@ def _reason(group: Judged, host_busy: float | None) -> str:  # noqa: PLR0911 - o
             return f"{group.hidden or 'a plan above it cannot be read'}, so what it is entitled to is not known"
         case _:
             return "it hardly waits for CPU"
+
+
+def _lacks(group: Judged) -> bool:
+    """Whether a group gets less than it is entitled to, which a limit that it shares with others may hide."""
+    used, wanted = group.used or 0.0, (group.used or 0.0) + (group.waiting or 0.0)
+    due = min(wanted, group.entitled or 0.0)
+    return due - used > slack(due)
 
 
 def _minute(group: Judged) -> str:
@@ -248,7 +256,7 @@ def _of_instance(
     shareless = _shareless(rows)
     near = [row.title for row in rows if row.verdict is Verdict.SHORT]
     outside = [row.title for row in rows if row.verdict in _OUTSIDE]
-    unjudged = tuple(row.title for row in rows if not row.is_judged or row.verdict is Verdict.PARTLY)
+    unjudged = tuple(row.title for row in rows if _is_unjudged(row))
     but = f" Not known for {_listed(unjudged)}." if unjudged else ""
     if waits:
         kept = f"Not judged: {waits}, whatever the plan gives them."
@@ -275,6 +283,11 @@ def _of_instance(
         outside=bool(outside),
         unjudged=unjudged,
     )
+
+
+def _is_unjudged(row: GroupReading) -> bool:
+    """Whether it is not known if a group gets its entitlement: under a limit that it shares, others may have some."""
+    return not row.is_judged or row.verdict is Verdict.PARTLY or (row.verdict in LIMITED and _lacks(row))
 
 
 def _due_and_missing(rows: Iterable[GroupReading]) -> tuple[float, float]:

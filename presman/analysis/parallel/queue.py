@@ -34,6 +34,7 @@ from presman.analysis.readings.statement_readings import (
     WantsSource,
 )
 from presman.analysis.view_availability import unavailable
+from presman.base.formats import duration
 from presman.rows.cursor_rows import PxPlanLine
 from presman.rows.group_rows import ConsumerGroup, GroupMetric, PlanDirective, RsrcPlan
 from presman.rows.session_rows import Session, SessionInfo
@@ -55,7 +56,8 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
     found = []
     for key, line in sorted(lines.items(), key=lambda item: item[0]):
         line.sort(key=lambda pair: (pair[1].event != NEXT_IN_LINE, -(pair[0] or 0.0), *pair[1][:4]))
-        places = {inst_id: _Place.of(facts, inst_id, key) for inst_id in {session.inst_id for _, session in line}}
+        waits = {session.inst_id: waited or 0.0 for waited, session in sorted(line, key=lambda pair: pair[0] or 0.0)}
+        places = {inst_id: _Place.of(facts, inst_id, key, longest) for inst_id, longest in waits.items()}
         for position, (waited, session) in enumerate(line, start=1):
             found.append(_statement(facts, session, places[session.inst_id], position, waited, wanted))
     return tuple(found)
@@ -93,6 +95,10 @@ def _emptied(facts: Facts) -> set[Key]:
     return {key for key, queued in found.items() if not queued}
 
 
+_USUAL = 5.0
+"""Seconds between two polls, unless more passed."""
+
+
 class _Place(NamedTuple):
     """A group's queue on one instance: what all its statements have in common.
 
@@ -107,12 +113,18 @@ class _Place(NamedTuple):
     timeout_by: str
 
     @classmethod
-    def of(cls, facts: Facts, inst_id: int, key: Key) -> _Place:
-        """Look up the directive and the timeout of a group on an instance."""
+    def of(cls, facts: Facts, inst_id: int, key: Key, longest: float) -> _Place:
+        """Look up the directive and the timeout of a group on an instance, where one has waited for `longest` seconds.
+
+        A timeout that it has outlived by two polls may not apply to those that wait.
+        """
         con_id, group = key
         directive = facts.division.shares[inst_id].directives.get(key)
         timeout, action = queue_timeout(facts, directive) or (None, "")
         no_timeout = "" if timeout else _why_no_timeout(facts, inst_id, con_id)
+        if timeout and longest - timeout > 2 * max(_USUAL, facts.deltas.interval() or 0.0):
+            late = f"one of {group} still waits {duration(longest - timeout)} after it"
+            timeout, action, no_timeout = None, "", f"the plan's is {duration(timeout)}, but {late}"
         old = old_limit(key, facts, inst_id)
         return cls(group, directive, timeout, action, no_timeout, "" if old is None else old.source)
 

@@ -250,7 +250,7 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
     """Return the fields that come from the coordinator's row of V$SESSION; for a process, its rollback progress."""
     row = session or null_row(Session)
     kind = session_kind(row.type, row.username, row.program, row.module, row.service_name)
-    idle = float(row.last_call_et or 0) if row.status in IDLE_STATUSES else None
+    idle = _idle(facts, row)
     oracle_ends_in, ended_by = ends_in(facts, row, idle) if idle is not None else (None, "")
     return {
         "seen": session is not None,
@@ -260,7 +260,7 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
         "kind": kind,
         "progress": _rolled_back(facts, row.inst_id) if kind and kind.is_background else None,
         "status": row.status,
-        "event": doing(row.event, row.state, row.status),
+        "event": "" if row.status in IDLE_STATUSES and idle is None else doing(row.event, row.state, row.status),
         "queued": is_queued(row.event, row.state),
         "idle": idle,
         "idle_known": session is None or row.last_call_et is not None,
@@ -270,6 +270,23 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
         "exec_id": row.sql_exec_id,
         "session_sql_id": row.sql_id or row.prev_sql_id,
     }
+
+
+def _idle(facts: Facts, session: Session) -> float | None:
+    """Return for how long a coordinator has been idle with its servers, None if it worked when they were read.
+
+    V$SESSION is read after V$PX_SESSION, and idle sessions last: a statement may have ended in between.
+    """
+    if session.status not in IDLE_STATUSES:
+        return None
+    idle, snapshot = float(session.last_call_et or 0), facts.snapshot
+    servers, sessions = (snapshot.section(record) for record in (PxSession, Session))
+    if session.last_call_et is None or servers.at is None or sessions.at is None:
+        return idle
+    if servers.problem or sessions.problem:  # rows of earlier polls: see _of_one_moment
+        return idle
+    apart = max(snapshot.seconds, (sessions.at - servers.at).total_seconds())
+    return None if idle < apart else idle
 
 
 def _of_work(facts: Facts, holding: Holding, cursor: Cursor, *, is_blocked: bool) -> dict[str, Any]:

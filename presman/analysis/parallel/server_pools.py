@@ -314,7 +314,7 @@ def limit_by_metric(key: Key, facts: Facts, found: Mapping[int, ServerBudget], i
 def _of_last_minute(owner: str, record: RecordType, facts: Facts) -> NotKnown:
     section = facts.snapshot.section(record)
     age = (facts.snapshot.at - section.at).total_seconds() if section.at else 0.0
-    what = f"how many servers {owner} may hold since the last full minute"
+    what = f"whether the limit of servers of {owner} has changed since the last full minute"
     return NotKnown(what, view_of(facts.snapshot, record), age, is_recent=True)
 
 

@@ -214,7 +214,7 @@ class Alert(NamedTuple):
     `key` names the rule that found it and stays the same across releases. `subject` is what it is about (a group, a
     container, an instance, "" for the database); key and subject identify it from poll to poll. `amount` is compared
     with thresholds, in the rule's unit; None if the rule has no amount. `between` are sentences for lines that are too
-    short for `text` or even `short`, longest first.
+    short for `text` or even `short`, longest first; one that is longer than `text` says more than it.
     """
 
     state: Severity

@@ -83,9 +83,11 @@ class DopStory(Struct, frozen=True):
     @property
     def why(self) -> str:
         """The reason for its degree, in a few words; without a reason, what automatic DOP derived it from."""
+        if self.reason or self.operation_reason:
+            return self.reason or self.operation_reason
         derived = ((self.cpu_degree, "CPU"), (self.io_degree, "I/O"))
         by = ", ".join(f"{resource} {degree}" for degree, resource in derived if degree is not None)
-        return self.reason or self.operation_reason or (f"auto: {by}" if by else "")
+        return f"auto: {by}" if by else ""
 
 
 class WantsSource(Enum):

@@ -270,6 +270,11 @@ def _plan_text(old: str, new: str, window: str) -> str:
     return f"plan {old or 'none'} → {new or 'none'}" + (f" (by {window})" if window else "")
 
 
+def plan_after(event: DatabaseEvent) -> str:
+    """Return the plan that a change of plan brought, as its text has it: "none" if it ended."""
+    return event.text.partition(" → ")[2].partition(" (by ")[0]
+
+
 def _queues(before: Reading, now: Reading) -> list[DatabaseEvent]:
     old, new = _by_group(before), _by_group(now)
     began = [
@@ -339,12 +344,17 @@ def beside(
     events: Sequence[DatabaseEvent], at: datetime, direction: int, since: datetime | None = None
 ) -> DatabaseEvent | None:
     """Return the first event after an instant (1), or the last before it (-1) that is not before `since`; no ends."""
+    return next((each for each in all_beside(events, at, direction, since) if not is_end(each)), None)
+
+
+def all_beside(
+    events: Sequence[DatabaseEvent], at: datetime, direction: int, since: datetime | None = None
+) -> list[DatabaseEvent]:
+    """Return all events on one side of an instant, the nearest first, with those that are only ends."""
     if direction > 0:
-        after = events[bisect_right(events, at, key=attrgetter("at")) :]
-        return next((each for each in after if not is_end(each)), None)
+        return list(events[bisect_right(events, at, key=attrgetter("at")) :])
     before = reversed(events[: bisect_left(events, at, key=attrgetter("at"))])
-    found = next((each for each in before if not is_end(each)), None)
-    return found if found is not None and (since is None or found.at >= since) else None
+    return [each for each in before if since is None or each.at >= since]
 
 
 class EventHistory:

@@ -31,8 +31,7 @@ def judged(goal: Goal, run: StatementRun, at: datetime, step: float) -> bool | N
     """Return whether a statement started in time, as known at an instant; None if it does not count (yet).
 
     A statement that was first seen running has waited less than the `step` in seconds between two polls; without a
-    queue time it counts if that is no longer than the goal's. A statement that was already there, in another group or
-    with other servers, has been counted.
+    queue time it counts if that is no longer than the goal's. It counts in the group in which it came, once.
     """
     waited = run.waited(at)
     if waited is None:
@@ -75,7 +74,7 @@ class GoalCounts:
 
     def _goal(self, index: int, runs: Iterable[StatementRun], at: datetime, step: float) -> GoalReading:
         goal, minutes = self._goals[index], self._minutes[index]
-        running = {_who(run): run for run in runs if run.group == goal.group}
+        running = {_who(run): run for run in runs if run.came_to == goal.group}
         counted = self._counted[index] & running.keys()
         found = {
             who: judged(goal, run, at, step if run.first_seen == at else inf)
@@ -126,7 +125,7 @@ def recorded_goals(
     `unwatched` are the seconds without polls in that time.
     """
     every, watched = list(runs), max(0.0, (at - start).total_seconds() - unwatched)
-    of_groups = ([run for run in every if run.group == goal.group] for goal in goals)
+    of_groups = ([run for run in every if run.came_to == goal.group] for goal in goals)
     return tuple(
         replace(_recorded(*each, start, at, step), watched=watched) for each in zip(goals, of_groups, strict=True)
     )

@@ -54,9 +54,9 @@ class StatementRun(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 
     `servers` is what it holds, or may want at most while it waits (0: not known). `waiting_at` is when it was last seen
-    in the queue. `cut` means that it ended with an instance or while presman did not watch: it would have lasted
-    longer. `downgraded_at` is when it was first seen with `degree` of the `requested` degree, with `downgraded` percent
-    lost; None if it was not downgraded.
+    in the queue. `group` is its last group, `came_to` that in which it came. `cut` means that it ended with an instance
+    or while presman did not watch: it would have lasted longer. `downgraded_at` is when it was first seen with `degree`
+    of the `requested` degree, with `downgraded` percent lost; None if it was not downgraded.
     """
 
     inst_id: int
@@ -78,6 +78,11 @@ class StatementRun(Struct):
     degree: int | None = None
     requested: int | None = None
     downgraded: float = 0.0
+    came_to: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the group as that in which it came, unless another one is given."""
+        self.came_to = self.came_to or self.group
 
     @property
     def began(self) -> datetime:
@@ -154,7 +159,7 @@ class StatementRuns:
             run = self._open[key] = StatementRun(
                 *key, row.con_id, row.group, row.user, wants, queued=since, first_seen=at
             )
-        run.waiting_at = at
+        run.waiting_at, run.group = at, row.group
         return key
 
     def _running(self, row: RunningStatement, at: datetime) -> Executing:

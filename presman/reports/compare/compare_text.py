@@ -90,6 +90,9 @@ def shown(lines: Sequence[Line]) -> list[Line]:
 
 
 _SUBJECT, _FIGURE, _VALUE, _PERCENT = 28, 20, 11, 9
+_COLUMN, _SETTING = 24, 12
+"""The widths of a directive's column and of its values."""
+
 _REST = _FIGURE + 2 * _VALUE + _PERCENT + len(Judgement.ONE_SIDED.value) + 5
 _LEAST, _NARROW, _WIDEST = 10, 80, 120
 
@@ -121,13 +124,14 @@ def _plan(found: ComparedWindows, subject: int) -> list[str]:
 
 
 def _plan_row(each: PlanDifference, subject: int) -> str:
-    values = " ".join(fit(said(value), _VALUE, "right") for value in (each.first, each.second))
-    return f"{fit(each.subject or 'database', subject)} {fit(each.figure, _FIGURE)} {values}"
+    values = " ".join(fit(said(value), _SETTING, "right") for value in (each.first, each.second))
+    return f"{fit(each.subject or 'database', subject)} {fit(each.figure, _COLUMN)} {values}"
 
 
 def _head(section: str, subject: int, *, judged: bool = True) -> str:
     """Return the column heads of a section."""
-    values = f"{fit(section, subject + 1 + _FIGURE)} {'A':>{_VALUE}} {'B':>{_VALUE}}"
+    figure, value = (_FIGURE, _VALUE) if judged else (_COLUMN, _SETTING)
+    values = f"{fit(section, subject + 1 + figure)} {'A':>{value}} {'B':>{value}}"
     return f"{values} {'B to A %':>{_PERCENT}}" if judged else values
 
 

@@ -28,6 +28,7 @@ from presman.reports.compare import noise
 from presman.reports.compare import window_figures as figures
 from presman.reports.compare.noise import Judgement, Value
 from presman.reports.compare.window_figures import FigureKey, WindowFigures
+from presman.rows.snapshot import Snapshot
 
 PERCENTILES = (50, 95, 99)
 MOST_STATEMENTS = 10
@@ -129,9 +130,13 @@ def plan_differences(
 
 
 def _at_end(directives: figures.Directives, key: tuple[str, str]) -> Any:
-    """Return the plan's value for a key; without one "not in plan" if groups were read, else "not known"."""
-    is_read = any(group for group, _ in directives)
-    value = directives.get(key, figures.NOT_IN_PLAN if is_read else figures.NOT_KNOWN)
+    """Return the plan's value for a key; without one whether it is the group or the value that the plan lacks.
+
+    If no groups were read, that is not known.
+    """
+    there = {group for group, _ in directives if group}
+    absent = figures.NOT_SET if key[0] in there else figures.NOT_IN_PLAN if there else figures.NOT_KNOWN
+    value = directives.get(key, absent)
     return round(value, 4) if isinstance(value, float) else value
 
 
@@ -372,9 +377,9 @@ def _found(recording: Recording, asked: RecordingWindow) -> _FoundWindow:
 
 def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow, WindowFigures]:
     recording, playback, start, end, polls, twice, goals = found
-    newest = _last_reading(playback, start, end)
+    newest = _last_poll(playback, start, end)
     window = figures.window_figures(playback, start, end, polls, sql_ids, newest)
-    name = figures.NOT_KNOWN if newest is None else plan_name(newest)
+    name = figures.NOT_KNOWN if newest is None else plan_name(newest[1])
     plan = None if name == figures.NOT_KNOWN else name
     notes = [*twice, *_gaps(polls.times, start, end), *_events(playback, start, end), *recording.damage_of(playback)]
     notes += [f"goal {each.sentence}" for each in goals_between(playback, goals, start, end)]
@@ -388,11 +393,12 @@ def _read(found: _FoundWindow, sql_ids: Collection[str]) -> tuple[ComparedWindow
     return compared, window
 
 
-def _last_reading(playback: Playback, start: datetime, end: datetime) -> Reading | None:
-    """Return the reading of the last poll that can be read; None if none of the last ones can."""
+def _last_poll(playback: Playback, start: datetime, end: datetime) -> tuple[Snapshot, Reading] | None:
+    """Return the last poll that can be read, and its reading; None if none of the last ones can be read."""
     for index in reversed(playback.indexes(start, end)[-_TRIED:]):
         try:
-            return playback.reading(index)
+            pair = playback.pair(index)
+            return pair[1], playback.meaning(pair)
         except LostPollError:
             continue
     return None

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
+from presman.analysis.facts.facts import Facts
+from presman.analysis.facts.plan_book import positions
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.wait_readings import ESTIMATOR
 from presman.base.text import clean
@@ -24,6 +26,7 @@ from presman.recording.playback import Playback
 from presman.recording.playback_values import StatementLife, is_number
 from presman.recording.window_lines import GroupLines, LatencyBin, LazySequence, PollLines
 from presman.reports.compare.noise import Value
+from presman.rows.snapshot import Snapshot
 
 CPU, IO, PARALLEL, QUEUE, LATENCY, STATEMENTS = (
     "CPU", "I/O", "parallel servers", "queue", "latency", "statements by servers x time"
@@ -234,7 +237,7 @@ _OF_GROUP: Mapping[tuple[str, str], OfGroup] = {
 }
 
 
-NO_LIMIT, NOT_IN_PLAN, NOT_KNOWN = "no limit", "not in plan", "not known"
+NO_LIMIT, NOT_IN_PLAN, NOT_KNOWN, NOT_SET = "no limit", "not in plan", "not known", "not set"
 
 Directives = Mapping[tuple[str, str], Any]
 """Values of the plan at the last poll, by (group, figure), for its groups; the group "" is the database."""
@@ -255,7 +258,7 @@ def window_figures(
     end: datetime,
     polls: PollLines,
     sql_ids: Collection[str],
-    newest: Reading | None,
+    newest: tuple[Snapshot, Reading] | None,
 ) -> WindowFigures:
     """Return the figures of the polls between two times, both included; `polls` are their lines, `newest` the last.
 
@@ -342,15 +345,35 @@ def _latency(found: Mapping[str, Sequence[LatencyBin]]) -> dict[FigureKey, list[
     return series
 
 
-def _directives(newest: Reading | None, target: float) -> Directives:
+_OTHERWISE_TOLD = frozenset(
+    ["con_id", "plan", "group_or_subplan", "type", "utilization_limit", "parallel_server_limit", "status", "comments"]
+)
+"""The columns of a directive that say whose it is, or that a figure tells with the limits above it."""
+
+
+def _directives(newest: tuple[Snapshot, Reading] | None, target: float) -> Directives:
     """Return the plan's values for each group that has a directive; on several instances those of the first.
 
-    The servers of a percentage follow from the target.
+    The servers of a percentage follow from the target. Columns of directives that are not set are left out.
     """
     found: dict[tuple[str, str], Any] = {("", "servers target"): NOT_KNOWN if isnan(target) else int(target)}
-    for row in groups(newest) if newest is not None else ():
+    for row in groups(newest[1]) if newest is not None else ():
         group = f"{row.name}#{row.con_id}" if row.con_id else row.name
         limits = {"limit_cpus": row.limit, "servers limit %": row.servers_limit_percent}
         for figure, value in {"guaranteed_share": row.share, **limits}.items() if row.in_plan else ():
             found.setdefault((group, figure), NO_LIMIT if value is None else value)
+    return found if newest is None else {**_columns(newest[0]), **found}
+
+
+def _columns(newest: Snapshot) -> Directives:
+    """Return what the directives of groups and subplans in force set, by the names of their columns."""
+    found: dict[tuple[str, str], Any] = {}
+    for _, shares in sorted(Facts.of(None, newest).division.shares.items(), reverse=True):
+        for branch in (each.branch for each in positions(shares.root)):
+            con_id, name = branch.key or (0, branch.name)
+            values = {} if branch.directive is None else branch.directive._asdict()
+            for column, value in values.items():
+                is_set = value not in {None, "", "FALSE"} and (value or not column.startswith("mgmt_p"))
+                if is_set and column not in _OTHERWISE_TOLD:
+                    found[f"{name}#{con_id}" if con_id else name, column.upper()] = value
     return found

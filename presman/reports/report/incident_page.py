@@ -166,8 +166,10 @@ def _left_out(many: int, total: int) -> str:
     """Return that the top lists only some of the events, "" if it lists all."""
     if many == total:
         return ""
-    some = f"{count(many)} of {counted(total, 'event')} {'is' if many == 1 else 'are'}" if many else "None is"
-    return f" {some} listed here, by what weighs most; the list at the end of the page has more."
+    if not many:
+        return " None is grave enough to be listed here; the list at the end of the page has more."
+    some = f"{count(many)} of {counted(total, 'event')} {'is' if many == 1 else 'are'}"
+    return f" {some} listed here, the gravest; the list at the end of the page has more."
 
 
 def all_events(incident: Incident, axis: report_charts.TimeAxis) -> Markup:

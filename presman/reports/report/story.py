@@ -7,8 +7,15 @@ from typing import NamedTuple
 
 from presman.analysis.plans.plan_view import plan_name
 from presman.analysis.readings.reading import Alert
-from presman.analysis.trends.database_events import ALERT_THERE, QUEUE_BEGAN, QUEUE_ENDED, kind_in_words
-from presman.base.formats import count, counted, number, server_time, spelled
+from presman.analysis.trends.database_events import (
+    ALERT_THERE,
+    PLAN_CHANGED,
+    QUEUE_BEGAN,
+    QUEUE_ENDED,
+    kind_in_words,
+    plan_after,
+)
+from presman.base.formats import count, counted, listed, number, server_time, spelled
 from presman.recording.time_bins import counted_kinds
 from presman.recording.time_words import spelled_instant
 from presman.reports.report.incident import CHECKED, Incident, Sample
@@ -67,11 +74,43 @@ def _frame(incident: Incident) -> list[str]:
     samples = incident.samples
     database = samples[0].reading.header.database if samples else ""
     found = [f"{counted(incident.polls, 'poll')} of {database or incident.target} in {long}."]
-    plans = list(dict.fromkeys(plan_name(each.reading) for each in samples))
     if samples:
-        cpus = number(samples[-1].reading.header.num_cpus or None, 0)
-        found.append(f"Resource plan: {', then '.join(plans)}; {cpus} CPUs managed.")
+        found.append(f"Resource plan: {_plans(incident)}; {_cpus_managed(samples)}.")
     return found
+
+
+_MOST_PLANS = 6
+"""The most successive plans to name."""
+
+
+def _plans(incident: Incident) -> str:
+    """Return the plans in their order, by the polls read again and the changes recorded between them."""
+    known = [(each.at, _in_force(plan_name(each.reading))) for each in incident.samples]
+    known += [
+        (each.at, _in_force(plan_after(each)))
+        for each in incident.events
+        if each.kind == PLAN_CHANGED and incident.start < each.at <= incident.end
+    ]
+    plans = [plan for plan, _ in groupby(plan for _, plan in sorted(known))]
+    if len(plans) <= _MOST_PLANS:
+        return ", then ".join(plans)
+    return f"{listed(tuple(dict.fromkeys(plans)))} in turn, changed {len(plans) - 1} times"
+
+
+def _in_force(plan: str) -> str:
+    """Return a plan, none for the one that V$RSRC_PLAN shows if none is set."""
+    return "none" if plan == "INTERNAL_PLAN" else plan
+
+
+def _cpus_managed(samples: Sequence[Sample]) -> str:
+    """Return the CPUs at the last poll, and whether Resource Manager managed them at the polls read again."""
+    cpus = number(samples[-1].reading.header.num_cpus or None, 0)
+    states = {each.reading.header.cpu_managed for each in samples}
+    if states == {"ON"}:
+        return f"{cpus} CPUs managed"
+    if "OFF" not in states:
+        return f"{cpus} CPUs, not known whether {'always ' * ('ON' in states)}managed"
+    return f"{cpus} CPUs, {'not always' if 'ON' in states else 'not'} managed"
 
 
 _MOST_TARGETS = 4

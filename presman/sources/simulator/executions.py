@@ -242,11 +242,16 @@ class SessionStream:
         self.reads += self.read_rate * seconds
 
     def split(self) -> tuple[int, int, int, int]:
-        """Return the numbers of sessions on CPU, waiting for CPU, reading, and held back from I/O; the others think."""
+        """Return the numbers of sessions on CPU, waiting for CPU, reading, and held back from I/O; the others think.
+
+        Those that wait while no plan divides CPU have no event: they show as on CPU.
+        """
         number = len(self.sessions)
         held_off = number * (1 - self.fraction)
+        counted = held_off if self.wait_rate else 0.0
         at_work = number * self.fraction * self.pace
-        parts = (at_work * self.duty, held_off, at_work * self.spec.io / self.cycle, number - held_off - at_work)
+        using = at_work * self.duty + held_off - counted
+        parts = (using, counted, at_work * self.spec.io / self.cycle, number - held_off - at_work)
         ends = [round(end) for end in accumulate(parts)]
         return ends[0], ends[1] - ends[0], ends[2] - ends[1], ends[3] - ends[2]
 

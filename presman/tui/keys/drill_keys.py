@@ -8,7 +8,7 @@ from presman.figures.figure import Table
 from presman.tabs import title
 from presman.tabs.choices import DRILL_DOWN, DrillScope, breadcrumb
 from presman.tabs.parts import Key
-from presman.tui.keyed_app import AppKey, has_tables, no_tables
+from presman.tui.keyed_app import AppKey, has_rows, has_tables, no_tables
 
 if TYPE_CHECKING:
     from presman.tabs.drill_down import Statement
@@ -128,14 +128,29 @@ def unfold(app: FrameApp) -> None:
     app.repaint()
 
 
+def no_rows(app: FrameApp) -> str:
+    """Return why no key for tables is available."""
+    return (app.panels.present.why_no_rows or "There is no table here.") if has_tables(app) else no_tables(app)
+
+
+def can_unfold(app: FrameApp) -> bool:
+    """Return whether tables with rows that fold are on screen."""
+    return has_rows(app) and app.monitor.choices.panel in FOLDING and not app.panels.present.why_no_rows
+
+
+def why_not_unfold(app: FrameApp) -> str:
+    """Return why nothing can be unfolded."""
+    here = app.monitor.choices.panel in FOLDING
+    return no_rows(app) if here else "Nothing is folded here: only Parallel, Sessions and their lists fold rows."
+
+
 DESCRIBE = AppKey(
     Key("describe", "d", "d", "about", "All about the row under the cursor, on one page; groups and events too."),
-    describe, has_tables, no_tables,
+    describe, has_rows, no_rows,
 )  # fmt: skip
 UNFOLD = AppKey(
     Key("unfold", "u", "u", "unfold", "Show each parallel server and each identical queued statement on its own row, "
         "or fold them: servers into their coordinator's row, statements into the row of the first."),
-    unfold, lambda app: has_tables(app) and app.monitor.choices.panel in FOLDING,
-    "Nothing is folded here: only Parallel, Sessions and their lists fold rows.",
+    unfold, can_unfold, why_not_unfold,
     relabel=lambda app: "fold" if app.monitor.choices.unfolded else "unfold",
 )  # fmt: skip

@@ -167,16 +167,17 @@ async def ask_where(app: FrameApp) -> None:
 async def go(app: FrameApp, text: str) -> None:
     """Go to the destination of a name or time, or notify the user that there is none."""
     from presman.figures.session_figures import SESSIONS
-    from presman.recording.time_words import is_time
+    from presman.recording.time_words import ENDS, is_time
     from presman.tabs.drill_down import Statement
-    from presman.tabs.go_to import goal
+    from presman.tabs.go_to import goal, names
 
-    if is_time(text):
+    where = app.monitor.reading, app.panels.hidden(), app.targets
+    if is_time(text) or text.strip().lower() in ENDS.difference(map(str.lower, names(*where))):
         app.reader.close()
         app.panels.focus_first()
         app.moments.jump(text)
         return
-    found = goal(text, app.monitor.reading, app.panels.hidden(), app.targets)
+    found = goal(text, *where)
     if found.trouble:
         app.notify(found.trouble, timeout=8)
         if not app.reader.is_open:

@@ -4,8 +4,8 @@ from presman.base.formats import counted
 from presman.tabs.choices import WINDOWS
 from presman.tabs.parts import Key
 from presman.tui.frame_app import FrameApp
-from presman.tui.keyed_app import NO_DATA, AppKey, KeyedApp, has_tables, no_tables
-from presman.tui.keys.drill_keys import list_sessions, shows_statement
+from presman.tui.keyed_app import AppKey, KeyedApp, has_rows, has_tables
+from presman.tui.keys.drill_keys import list_sessions, no_rows, shows_statement
 
 
 def sort(app: KeyedApp) -> None:
@@ -134,24 +134,24 @@ DETAILS = AppKey(
     Key("details", "enter", "Enter", "open", "On a group, event, instance or PDB: list its sessions and "
         "statements. On a session or statement: open its page. On the page of a statement: list the sessions that run "
         "it."),
-    details, lambda app: has_tables(app) or shows_statement(app), no_tables,
+    details, lambda app: has_rows(app) or shows_statement(app), no_rows,
     relabel=lambda app: "sessions" if app.reader.is_open else "open",
 )  # fmt: skip
 FILTER = AppKey(
     Key("filter", "slash", "/", "filter", "Show only rows, or lines of a page, that contain a text; with ! before it, "
         "those without it. Enter keeps it, an empty text shows all."),
-    ask_filter, lambda app: app.has_data or app.is_page_open, NO_DATA,
+    ask_filter, lambda app: has_rows(app) or app.is_page_open, no_rows,
     relabel=lambda app: "search" if app.is_page_open else "filter",
 )  # fmt: skip
 SORT = AppKey(
     Key("sort", "s", "s", "sort", "Sort by the next column (or click its head); numbers sort largest first."),
-    sort, has_tables, no_tables,
+    sort, has_rows, no_rows,
 )  # fmt: skip
-REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_tables, no_tables)
+REVERSE = AppKey(Key("reverse", "S", "S", "reverse", "Sort the other way round."), reverse, has_rows, no_rows)
 COLUMNS = AppKey(
     Key("columns", "O", "O", "columns", "Choose the columns of the table and their order: the first ones stay where "
         "there is no room for all."),
-    choose_columns, has_tables, no_tables,
+    choose_columns, has_rows, no_rows,
 )  # fmt: skip
 INSTANCES = AppKey(
     Key("instances", "i", "i", "instances", "One row per instance, or the sums over the cluster."),

@@ -54,13 +54,20 @@ def copy(app: FrameApp) -> None:
         old = monitor.why_no_command
         offered = copies(row, monitor.reading, texts, shown, old=old, recorded=choices.recorded)
     if offered:
-        _choose(app, offered)
+        _choose(app, offered, "of the head that WHY names first; " if _is_in_why(app) else "")
+    elif not shown.text and (why := app.panels.present.why_no_rows):
+        app.notify(why)
     else:
         copy_text(app, shown.text)
 
 
-def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
-    """Ask what to copy, and copy it."""
+def _is_in_why(app: FrameApp) -> bool:
+    """Return whether what can be copied is of no row on screen."""
+    return not app.reader.is_open and bool(app.panels.present.why_no_rows)
+
+
+def _choose(app: FrameApp, offered: tuple[Copyable, ...], whose: str) -> None:
+    """Ask what to copy, and copy it; `whose` it is begins the title."""
     from presman.tui.widgets.choosers import CopyChooser
 
     def chosen(what: Copyable | None) -> None:
@@ -74,7 +81,7 @@ def _choose(app: FrameApp, offered: tuple[Copyable, ...]) -> None:
             named = f" {what.text}" if len(what.text) <= _NAMED else f", {len(what.text)} characters"
             app.notify(f"Copied: {what.what}{named}, {_keep(app, what.text)}", timeout=8)
 
-    app.push_screen(CopyChooser(offered, app.size.width), chosen)
+    app.push_screen(CopyChooser(offered, app.size.width, whose), chosen)
 
 
 def _take_command(app: FrameApp, text: str, affects: str) -> None:

@@ -211,7 +211,7 @@ def offers_for(row: Any, reading: Reading) -> Offers:
     """
     if isinstance(row, RunningStatement):
         own = offered(row, reading)
-        shows = ". Enter shows its commands" if own.refused and ending(row, reading).commands else ""
+        shows = ". Its page shows its commands" if own.refused and ending(row, reading).commands else ""
         who = f"{row.user}, {state(row)}, holds {row.servers}"
         return Offers([(each, who) for each in own.commands], why=f"{own.refused}{shows}")
     found = unblock_of(row, reading) if isinstance(row, QueuedStatement) else None

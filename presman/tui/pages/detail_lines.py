@@ -8,7 +8,18 @@ from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.session_readings import CursorCost, Detail, PlanStep, ServerWork, SessionReading
 from presman.analysis.readings.statement_readings import ParallelStatement, QueuedStatement, RunningStatement, Usual
-from presman.base.formats import ABSENT, clock, compact, count, counted, duration, microseconds, number, percent
+from presman.base.formats import (
+    ABSENT,
+    amount_of_data,
+    clock,
+    compact,
+    count,
+    counted,
+    duration,
+    microseconds,
+    number,
+    percent,
+)
 from presman.base.text import one_line
 from presman.figures.drawing.lines import Line, bar_runs
 from presman.figures.figure import Bar
@@ -132,15 +143,21 @@ def cost_lines(cost: CursorCost | None) -> Iterable[Line]:
         (cost.elapsed, "elapsed"), (cost.cpu, "CPU"), (cost.io_wait, "I/O wait"),
         (cost.concurrency_wait, "concurrency wait"),
     )  # fmt: skip
-    times = (f"{microseconds(1e6 * seconds)} {what}" for seconds, what in parts if seconds is not None)
+    longest = max((seconds for seconds, _ in parts if seconds is not None), default=0.0)
+    times = (f"{_as_long(seconds, longest)} {what}" for seconds, what in parts if seconds is not None)
     yield _fact("each, on average", ", ".join(times))
     yield _fact("servers each", number(cost.servers))
     blocks = f"{compact(cost.buffer_gets)} buffer gets, {compact(cost.disk_reads)} disk reads"
     yield _fact("rows, blocks each", f"{compact(cost.rows)} rows, {blocks}")
-    yield _fact("MB each", f"{compact(cost.megabytes)} read, {compact(cost.written)} written")
+    yield _fact("data each", f"{amount_of_data(cost.megabytes)} read, {amount_of_data(cost.written)} written")
     if cost.offloaded is not None:
         saved = "" if cost.saved is None else f", {percent(100 * cost.saved)} % of that not sent"
         yield _fact("storage filtered", f"{percent(100 * cost.offloaded)} % of the bytes read{saved}")
+
+
+def _as_long(seconds: float, longest: float) -> str:
+    """Return a time beside others up to the `longest`: all in clock form if that is, but for the shortest."""
+    return duration(seconds) if longest >= 60.0 and seconds >= 1.0 else microseconds(1e6 * seconds)
 
 
 def _servers(detail: Detail) -> Iterable[Line]:

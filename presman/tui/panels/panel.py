@@ -172,6 +172,11 @@ class Panel(PlainBackground):
         """Return the visible tables in the order of the Tab key."""
         return [grid for grid in self.query(Grid) if self.shows(grid)]
 
+    @property
+    def why_no_rows(self) -> str:
+        """Why something other than the rows of the tab is shown, "" if they are."""
+        return ""
+
     def is_main(self, grid: Grid) -> bool:
         """Return whether a table is declared as the main one of the tab."""
         return any(part.main and part.table is grid.table for part in self.tab.rows())

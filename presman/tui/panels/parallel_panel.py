@@ -15,7 +15,7 @@ from presman.analysis.advice.unblock import unblock
 from presman.analysis.alerts.queue_alerts import head_sentence
 from presman.analysis.parallel.usual import Comparison
 from presman.analysis.readings.reading import CLUSTER, Reading
-from presman.analysis.readings.statement_readings import group_title
+from presman.analysis.readings.statement_readings import QueuedStatement, group_title
 from presman.base.formats import number
 from presman.figures.drawing.lines import Line, cells, wrap
 from presman.figures.group_figures import PARALLEL_GROUPS
@@ -284,6 +284,8 @@ class ParallelPanel(Panel):
     _moment: Moment | None = None
     _unblocks: tuple[Unblock, ...] = ()
     _compared: tuple[Comparison, ...] = ()
+    _first: QueuedStatement | None = None
+    """The head that WHY names first."""
 
     def compose(self) -> ComposeResult:
         """Lay the tab out."""
@@ -377,6 +379,7 @@ class ParallelPanel(Panel):
         found = story(moment.reading, self._unblocks, compared, top, under)
         old = moment.choices.behind or moment.choices.paused is not None
         found = found._replace(key=self._is_about_queue() and not old)
+        self._first = found.heads[0].head.statement if found.heads else None
         return why_lines(found, width, most_for_why(height), room_for_why(height))
 
     def _apply(self, parts: Division) -> None:
@@ -393,15 +396,24 @@ class ParallelPanel(Panel):
         if not self.has_class("-gantt"):
             self._queued.focus()  # not the widget that was beside the chart
 
+    @property
+    def why_no_rows(self) -> str:
+        """Why the tables are not shown, "" if they are."""
+        return "The chart has no rows: g goes back to the tables." if self.has_class("-gantt") else ""
+
     def _is_about_queue(self) -> bool:
         """Return whether `c` is about the queue's wait: always with the chart, else if no other table has focus."""
         others = (grid for grid in self._grids.values() if grid is not self._queued)
-        return self.has_class("-gantt") or not any(grid.has_focus for grid in others)
+        return bool(self.why_no_rows) or not any(grid.has_focus for grid in others)
 
     def subject(self, grid: Grid | None) -> Any:
-        """Return the statement that `c` applies to: that of the focused table, else the first of the queue."""
-        is_beside = self.has_class("-gantt")  # a table beside the chart does not choose the statement
-        row = self._queued.row if is_beside or grid is None or grid.row is None else grid.row
+        """Return the statement that `c` applies to: that of the focused table, else the first of the queue.
+
+        With the chart it is the head that WHY names first: no row is on screen.
+        """
+        if self.why_no_rows:  # neither a table beside the chart nor a hidden cursor chooses the statement
+            return self._first
+        row = self._queued.row if grid is None or grid.row is None else grid.row
         if row is None and self._moment is not None and self._moment.reading.queue:
             return queue_rows(self._moment)[0]
         return row

@@ -233,9 +233,9 @@ class CopyChooser(_Chooser[Copyable]):
         Binding(key, f"take('{key}')", "copy", show=False) for key in "ctsrp123456789"
     ]
 
-    def __init__(self, offered: Sequence[Copyable], width: int) -> None:
+    def __init__(self, offered: Sequence[Copyable], width: int, whose: str = "") -> None:
         rows = copy_lines(offered, width)
-        super().__init__(COPIES, rows, "its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
+        super().__init__(COPIES, rows, f"{whose}its key or Enter copies it, c once more the SQL_ID; Esc: nothing")
 
     def chosen(self, row: _CopyLine | None) -> Copyable | None:
         """Return the choice that the line under the cursor belongs to."""

@@ -428,22 +428,37 @@ def _whole_words(alert: Alert, room: int) -> str:
     return next((each for each in whole if cells(each) <= room), alert.short)
 
 
-def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False) -> Line:
-    """Return the alerts that fit on one line, the worst first, and how many there are: the same number on all tabs."""
+def _forms(alert: Alert, *, alone: bool, first: bool) -> Sequence[str]:
+    """Return the whole forms of an alert for a line, longest first: above `short` only `alone`, below it if not first.
+
+    The full sentence is none of them if another form says more.
+    """
+    if not first:
+        return (alert.short, *(each for each in alert.between if len(each) < len(alert.short)))
+    longer = [each for each in alert.between if len(each) >= len(alert.short)]
+    more = max(map(len, longer), default=0) > len(alert.text)
+    return [*([] if more else [alert.text]), *longer] if alone else []
+
+
+def alert_line(found: Sequence[Alert], width: int, *, listed: bool = False, tail: str | None = None) -> Line:
+    """Return the alerts that fit on one line, the worst first, and how many there are: the same number on all tabs.
+
+    `tail` takes the place of that number.
+    """
     if not found:
         return ()
-    tail = _counted(found, width, listed=listed)
+    tail = _counted(found, width, listed=listed) if tail is None else f" {tail} "
     room = width - len(tail) - 1
     runs: list[Run] = []
     used = 0
     for index, alert in enumerate(found):
-        between = (each for each in alert.between if len(each) >= len(alert.short))
-        longer = (alert.text, *between) if len(found) == 1 else ()
-        fitting = (each for each in longer if cells(each) + 3 <= room)
-        text = f"{alert.glyph} {next(fitting, _whole_words(alert, room - 2))}"
-        size = cells(text) + (3 if index else 1)
+        gap = 3 if index else 1
+        forms = _forms(alert, alone=len(found) == 1, first=not index)
+        fitting = (each for each in forms if used + gap + cells(each) + 2 <= room)
+        text = f"{alert.glyph} {next(fitting, alert.short if index else _whole_words(alert, room - 2))}"
+        size = cells(text) + gap
         if index and used + size > room:
             break
-        runs += [("   " if index else " ", ""), (fit(text, min(room, size - (3 if index else 1))), alert.state)]
+        runs += [("   " if index else " ", ""), (fit(text, min(room, size - gap)), alert.state)]
         used += size
     return merge([*runs, (" " * max(0, width - length(runs) - len(tail)), ""), (tail, "dim")])

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from presman.analysis.trends.statement_runs import StatementRun
 from presman.base.axis import time_label, time_ticks
 from presman.base.colours import GroupColours
+from presman.base.formats import counted
 from presman.figures.drawing.lines import RISING, Line, fit, merge, pad
 from presman.tui.widgets.line_api import LineView
 
@@ -23,7 +24,8 @@ _LEAST = 2
 _GROUP, _SQL_ID, _WHOLE, _NUMBER = 10, 5, 13, 4
 """Cells of the labels: a group at least, a cut and a whole SQL_ID, servers."""
 
-_SERVERS = "srv"
+_HEADS = len("SQL servers")
+"""Cells from which the SQL_ID has a head beside that of the servers."""
 
 STRETCHES = 180
 """The stretches that a window is divided into; the chart moves by one of them."""
@@ -77,14 +79,19 @@ def gantt(data: GanttData, width: int, height: int) -> list[Line]:
         shown = _fitting(data.spans, rows)
         largest = max((span.servers for span in shown), default=0)
         lines += [_row(span, data, width, largest, marks) for span in shown]
-        lines += [_marked([(" " * columns(width), "")], marks, label_width(width) + 1)] * (rows - len(shown))
+        if not shown:
+            words = f"No parallel statement has been seen in these {counted(round(data.seconds / 60), 'minute')}."
+            lines.append(pad([(words, "dim")], width))
+        lines += [_marked([(" " * columns(width), "")], marks, label_width(width) + 1)] * (rows - max(1, len(shown)))
     return [*lines, *_strip(data, width, marks), _axis(data, width)][:height]
 
 
 def _title(data: GanttData, width: int) -> Line:
     """Return the title: the columns of the labels, the shades, and the plans that were activated."""
     group, sql_id = _parts(data, width)
-    heads = f"{fit('Statements', group)} {fit('SQL', sql_id)} {fit(_SERVERS, _NUMBER, 'right')} "
+    room = sql_id + 1 + _NUMBER
+    of_sql = "SQL" if room >= _HEADS else ""
+    heads = f"{fit('Statements', group)} {of_sql}{fit('servers', room - len(of_sql), 'right')} "
     runs = [(heads, "head"), (f"{data.seconds / 60:.0f} min", "title"), ("  ░ queued █ running ▒ idle holder", "dim")]
     for _, words in data.marks[-2:]:
         runs += [("  ┆ ", "mark"), (words, "dim")]

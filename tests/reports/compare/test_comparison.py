@@ -45,7 +45,7 @@ from presman.reports.compare.window_figures import (
     WindowFigures,
     servers_held,
 )
-from presman.rows.group_rows import RsrcPlan
+from presman.rows.group_rows import PlanDirective, RsrcPlan
 from presman.rows.snapshot import Problem, Section, Snapshot
 from tests.cli.run import Run
 from tests.recording.recorded import START, polled, record
@@ -244,10 +244,35 @@ def test_with_an_instance_gone_the_target_differs_and_not_the_plan(tmp_path: Pat
         assert own.first is not None
         assert own.last is not None
         polls = poll_lines(own, own.first, own.last)
-        said = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1][1]).directives
+        said = window_figures.window_figures(own, own.first, own.last, polls, (), moments[-1]).directives
     limits = {group: value for (group, key), value in said.items() if key == "servers limit %"}
     assert (limits["REPORTS"], limits["SHOP"]) == (50, "no limit")
     assert "_ORACLE_BACKGROUND_GROUP_" not in limits, "the plan has no directive for it"
+
+
+@pytest.mark.parametrize("column", sorted(set(PlanDirective._fields) - {"con_id", "plan", "group_or_subplan", "type"}))
+def test_any_column_of_a_directive_that_changed_is_told(column: str, tmp_path: Path) -> None:
+    """The plans were called the same when only PARALLEL_STMT_CRITICAL or PARALLEL_QUEUE_TIMEOUT differed."""
+    told_otherwise = {"utilization_limit": "limit_cpus", "parallel_server_limit": "servers limit %"}
+    wanted = {"parallel_stmt_critical": "BYPASS QUEUE", "parallel_queue_timeout": 11, "session_pga_limit": 700}
+    (early, reading), (late, _) = list(polled("mixed", 3))[1:]
+    section = late.section(PlanDirective)
+    old = next(row for row in section.rows if row.group_or_subplan == "REPORTS")
+    value = wanted.get(column, 7 if not isinstance(getattr(old, column), str) else "X")
+    rows = tuple(row._replace(**{column: value}) if row is old else row for row in section.rows)
+    changed = replace(late, sections=MappingProxyType({**late.sections, PlanDirective: replace(section, rows=rows)}))
+    path = tmp_path / "changed.presman"
+    record(path, [(early, reading), (changed, analyse(early, changed))])
+    times = [f"{each.at:%Y-%m-%dT%H:%M:%S.%f}+00:00" for each in (early, late)]
+    found = compare(index(path, times[0], times[0]), index(path, times[1], times[1]))
+    told = {each.figure: each.second for each in found.plan if each.subject == "REPORTS"}
+    if column in {"status", "comments"}:
+        assert not told
+    elif column in told_otherwise:
+        assert told_otherwise[column] in told
+    else:
+        assert told[column.upper()] == value
+        assert f" {value}\n" in compare_text(found).split("plan at the end")[1], "in full"
 
 
 def test_groups_add_up_to_all_of_them(mixed: Path) -> None:

@@ -294,9 +294,9 @@ def test_a_table_of_the_page_has_the_columns_that_say_something_with_their_units
 
 def test_events_that_do_not_weigh_most_are_said_to_stand_at_the_end() -> None:
     more = "; the list at the end of the page has more."
-    assert _left_out(3, 11) == f" 3 of 11 events are listed here, by what weighs most{more}"
-    assert _left_out(1, 2) == f" 1 of 2 events is listed here, by what weighs most{more}"
-    assert _left_out(0, 1) == f" None is listed here, by what weighs most{more}"
+    assert _left_out(3, 11) == f" 3 of 11 events are listed here, the gravest{more}"
+    assert _left_out(1, 2) == f" 1 of 2 events is listed here, the gravest{more}"
+    assert _left_out(0, 1) == f" None is grave enough to be listed here{more}"
     assert _left_out(2, 2) == ""
 
 

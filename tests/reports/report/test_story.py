@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Alert, Evidence, LateView, UnansweredQuery, UnavailableView
-from presman.analysis.trends.database_events import KINDS, kind_in_words
+from presman.analysis.trends.database_events import KINDS, PLAN_CHANGED, DatabaseEvent, kind_in_words
 from presman.recording.time_bins import EventMark, PollGap
 from presman.reports.report.incident import CHECKED
 from presman.reports.report.story import alert_spans, story, unknown
@@ -46,8 +46,8 @@ def stretch(key: int, known: int = 10, **facts: Any) -> Any:
 def incident(**facts: Any) -> Any:
     plain: dict[str, Any] = {
         "polls": 120, "start": at(0), "end": at(600), "target": "prod", "samples": (), "goals": (), "bins": (),
-        "groups": (), "sums": (), "marks": (), "moment": None, "gaps": (), "step": 1, "damaged": (), "damage": (),
-        "queued_unseen": 0,
+        "groups": (), "sums": (), "marks": (), "events": (), "moment": None, "gaps": (), "step": 1, "damaged": (),
+        "damage": (), "queued_unseen": 0,
     }  # fmt: skip
     return SimpleNamespace(**(plain | facts))
 
@@ -75,6 +75,46 @@ def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
     assert "120 polls of prod in" in told
     assert "- CPUs managed" in told
     assert " Goal: met by 3 of 4. " in whole(goals=(SimpleNamespace(sentence="met by 3 of 4", good=3, bad=1),))
+
+
+def changed(seconds: float, text: str, kind: str = PLAN_CHANGED) -> DatabaseEvent:
+    return DatabaseEvent(at(seconds), kind, "", "", text)
+
+
+def planned(seconds: float, plan: str, managed: str = "ON") -> Any:
+    return look(seconds, header=replace(CALM.header, plan=plan, num_cpus=16.0, cpu_managed=managed))
+
+
+def test_plans_are_told_in_their_order_with_those_between_the_polls_read_again() -> None:
+    """A plan that came back was told once, one that ended was INTERNAL_PLAN at the end, and its CPUs were managed."""
+    events = (
+        changed(-60, "plan OLD → DAY"), changed(20, "plan DAY → NIGHT (by NIGHT_WINDOW)"),
+        changed(25, "plan NIGHT → DAY"), changed(40, "plan DAY → none"),
+        changed(45, "DAY: ETL A → B", "directive changed"),
+        changed(55, "plan none → DAY"),
+    )  # fmt: skip
+    samples = (planned(0, "DAY"), planned(30, "DAY"), planned(50, "INTERNAL_PLAN", "OFF"), planned(60, "DAY"))
+    told = whole(samples=samples, events=events)
+    assert "Resource plan: DAY, then NIGHT, then DAY, then none, then DAY; 16 CPUs, not always managed." in told
+    often = tuple(changed(each, f"plan A → {'NIGHT' if each % 2 else 'DAY'}") for each in range(1, 12))
+    assert "Resource plan: DAY and NIGHT in turn, changed 12 times; 16 CPUs managed." in whole(
+        samples=(planned(0, "DAY"), planned(20, "DAY")), events=often
+    )
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        (("ON", "ON"), "16 CPUs managed."),
+        (("OFF", "OFF"), "16 CPUs, not managed."),
+        (("", "OFF"), "16 CPUs, not managed."),
+        (("", ""), "16 CPUs, not known whether managed."),
+        (("ON", ""), "16 CPUs, not known whether always managed."),
+    ],
+)
+def test_cpus_are_called_managed_only_if_they_were(states: tuple[str, ...], words: str) -> None:
+    samples = tuple(planned(5.0 * place, "DAY", managed) for place, managed in enumerate(states))
+    assert f"Resource plan: DAY; {words} " in whole(samples=samples)
 
 
 def test_the_queue_is_told_at_its_longest() -> None:

@@ -167,7 +167,7 @@ def test_what_is_said_of_a_limit_too_low() -> None:
     assert found.goals[0].within == 1.0
     assert found.goals[0].held_back == 16
     text = as_text(found)
-    assert "replayed under the plan of that time, a wait is off by" in text
+    assert "replayed under the settings at its end, a wait is off by" in text
     assert "seed 1" in text
     assert "p95 wait of BATCH against PARALLEL_SERVERS_TARGET" in text
     assert "25 %       now" in text
@@ -265,7 +265,7 @@ def test_no_script_but_the_advice_for_such_a_name() -> None:
 def test_too_short_met_unmet_and_autonomous() -> None:
     few = given(LIMITED[:12])
     assert few.verdict == "too_short"
-    assert "12 statements of the 40 or more that p95 takes" in few.message
+    assert "12 statements, and p95 needs 40 or more" in few.message
     assert not few.choices
     assert not few.curves, "bars of so few statements look as if they meant something"
     assert as_text(few).startswith("The observation is too short to advise on '95 % of BATCH start"), "first"
@@ -282,6 +282,14 @@ def test_too_short_met_unmet_and_autonomous() -> None:
     assert unmet.servers_needed == 64
     assert "It would take a target of 64 servers" in as_text(unmet)
     assert "CS_RESOURCE_MANAGER" in given(LIMITED, plan=ObservedPlan(autonomous=True)).message
+
+
+def test_statements_that_timed_out_before_the_goal_s_time_did_not_start_within_it() -> None:
+    left = {"ran": None, "outcome": ArrivalOutcome.LEFT, "waited": 10.0, "timeout": 10.0, "limit": None}
+    found = given([each._replace(**left) for each in LIMITED])
+    assert found.goals[0].observed is None
+    assert (found.verdict, found.now.meets) == ("unsure", None)
+    assert "; p95 timed out, replayed 0:00, of" in " ".join(as_text(found).split())
 
 
 def test_a_replay_that_is_off_by_more_than_a_goal_allows_tells_nothing_of_it() -> None:

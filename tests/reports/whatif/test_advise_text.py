@@ -62,7 +62,7 @@ def advice(**more: object) -> Advice:
 
 def test_the_text_of_what_has_no_answer() -> None:
     assert as_text(advice()).splitlines() == [
-        "1,200 parallel statements in 1 h; replayed under the plan of that time, a wait is off by 2.5 s on",
+        "1,200 parallel statements in 1 h; replayed under the settings at its end, a wait is off by 2.5 s on",
         "average; seed 3",
         "goal: 95 % of BATCH start within 30 s; p95 was 1:01, replayed timed out, of 1,200 statements",
         "",
@@ -176,7 +176,7 @@ def test_an_error_beyond_a_goal_is_told_where_there_are_choices() -> None:
     assert rough not in as_text(advice(replay_error=30.1))
     unknown = as_text(advice(choices=(NONE,), replay_error=None))
     assert "No wait had ended to be compared: the waits under other directives are only rough." in unknown
-    assert "replayed under the plan of that time, no wait had ended to be compared; seed" in " ".join(unknown.split())
+    assert "replayed under the settings at its end, no wait had ended to be compared; seed" in " ".join(unknown.split())
 
 
 def test_cpu_that_hardly_moves_is_not_told() -> None:
@@ -277,11 +277,31 @@ def test_a_replay_tells_of_a_goal_what_its_error_allows(wait: float, off_by: flo
     """It is missed for certain where the wait is longer than the goal by more than the replay is off."""
     after, right = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, now=FOUND.observed)
     assert _told(after, [(GOAL, right)], off_by) is met
-    too_long = replace(right, now=right.observed + 90.0)
+    too_long = replace(right, now=61.0 + 90.0)
     assert _told(after, [(GOAL, too_long)], off_by) is (None if (wait, off_by) == (61.1, 31.0) else met)
     etl = Goal("ETL", 0.95, 60.0), right
     assert _told(outcome([0, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is None, "of one goal nothing is known"
     assert _told(outcome([61, 5, 0], "EBB"), [(GOAL, right), etl], 31.0) is False, "the other is missed"
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "wait", "met"),
+    [
+        (61.0, 41.0, 10.0, True),
+        (61.0, 41.0, 10.1, None),
+        (61.0, 41.0, 30.1, False),
+        (None, 41.0, 0.0, None),
+        (None, 41.0, 30.1, False),
+        (None, None, 10.1, True),
+        (41.0, None, 10.1, True),
+    ],
+)
+def test_a_goal_is_met_only_with_what_the_replay_starts_too_early(
+    was: float | None, now: float | None, wait: float, met: bool | None
+) -> None:
+    """A choice was said to meet the goals where the replay had 1 timeout and 13 were observed."""
+    after, found = outcome([0, 5, wait], "EBB", skipped=1), replace(FOUND, observed=was, now=now)
+    assert _told(after, [(GOAL, found)], 5.0) is met
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_where_no_wait_ended_a_replay_is_not_called_true_and_a_group_without_a_r
         in text
     )
     assert (
-        "replayed under the settings of that time, no wait had ended to be compared: observe for longer than "
+        "replayed under the settings at its end, no wait had ended to be compared: observe for longer than "
         "statements wait (here more than 5:06)\n"
     ) in text
     assert "off by" not in text
@@ -134,7 +134,7 @@ def test_the_report_has_three_lines_for_each_group() -> None:
     lines = report(was, same, other, 125.0).splitlines()
     assert lines[:3] == [
         "2 parallel statements in 2:05; mean wait 20.0 s",
-        "replayed under the settings of that time, a wait is off by 10.0 s on average (50 % of the mean wait)",
+        "replayed under the settings at its end, a wait is off by 10.0 s on average (50 % of the mean wait)",
         "which group's statement comes next is random: 9 orders are replayed and the median is shown; a wait differs "
         "by 1.5 s between two orders",
     ]

@@ -32,7 +32,15 @@ def test_sessions_are_on_cpu_wait_read_or_are_held_back(
 ) -> None:
     found = stream()
     found.fraction, found.pace = fraction, pace
+    found.wait_rate = 40 * (1 - fraction)
     assert found.split() == parts
+
+
+def test_no_session_waits_for_a_plan_that_does_not_divide_cpu() -> None:
+    """The operating system keeps it waiting, and no view counts that: V$SESSION shows it as on CPU."""
+    found = stream()
+    found.fraction = 0.5
+    assert found.split() == (24, 0, 6, 0)
 
 
 def test_what_is_done_is_the_rate_by_the_time() -> None:

@@ -155,3 +155,35 @@ def test_live_sessions_never_share_a_sid_and_rest_before_one_is_used_again() -> 
     assert serial > dealt[0][1]
     assert ids.take()[0] not in sids, "16 rest"
     assert ids.take(21)[0] == 21
+
+
+WAITS = {"wait_class": str, "time_waited_micro": int}
+NOW = {"wait_class": str, "state": str, "event": str}
+
+
+@pytest.mark.parametrize("scenario", ["storm", "mixed"])
+def test_sessions_wait_for_io_as_often_as_the_instance_counts(scenario: str) -> None:
+    """The list of waits said 2.7 sessions, by V$SYSTEM_EVENT, and that of the top statements 82, by V$SESSION."""
+    played = Played(with_short_past(scenario))
+
+    def waited() -> float:
+        found = rows(played, "SYSTEM_EVENT", **WAITS)
+        return sum(micros for name, micros in found if name == "User I/O") / 1e6
+
+    played.to(60)
+    before, seen = waited(), []
+    for instant in range(61, 181):
+        found = rows(played.to(instant), "SESSION", **NOW)
+        seen.append(sum((kind, state) == ("User I/O", "WAITING") for kind, state, _ in found))
+    counted = (waited() - before) / len(seen)
+    played.source.close()
+    assert counted > 0.5
+    assert counted / 2 < sum(seen) / len(seen) < counted * 2
+
+
+def test_no_session_waits_for_a_plan_that_there_is_not() -> None:
+    played = Played(with_short_past("noplan"))
+    events = {row.event for row in rows(played.to(100), "SESSION", **NOW)}
+    played.source.close()
+    assert "SQL*Net message from client" in events
+    assert "resmgr:cpu quantum" not in events

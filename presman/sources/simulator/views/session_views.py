@@ -129,17 +129,34 @@ def _running(execution: Execution, now: float, scan: str) -> _Activity:
 
 
 def _at_work(execution: Execution, part: float, scan: str) -> _Activity:
-    """Return the activity of a process that works for a statement: on CPU, reading, or held off CPU or I/O."""
+    """Return the activity of a process that works for a statement: on CPU, reading, or held off CPU or I/O.
+
+    Where no plan divides CPU, a process that the operating system keeps waiting shows no event: it is on CPU.
+    """
     if part >= execution.fraction:
-        return _held_off(part)
+        return _held_off(part) if execution.wait_rate else _on_cpu(scan, part)
     at_work = execution.fraction * execution.pace
     if part >= at_work:
         return _held_back(part)
     return _on_cpu(scan, part) if part < at_work * execution.cpu_each else _reading(scan, part)
 
 
-def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _Activity:
-    """Return the activity of one parallel server of a statement."""
+def _scans(execution: Execution, part: float, scan: str, latency: float) -> _Activity:
+    """Return the activity of a parallel server that scans.
+
+    It waits for its reads as long as V$SYSTEM_EVENT counts (`latency` seconds each), and else for those that take rows.
+    """
+    at_work = execution.fraction * execution.pace
+    reads = execution.cpu_each + execution.mb_each * (1 + execution.cursor.writing) * latency
+    return (
+        _dequeues("PX Deq Credit: send blkd", part, 0.2)
+        if at_work * reads <= part < at_work
+        else _at_work(execution, part, scan)
+    )
+
+
+def _of_server(execution: Execution, server: Server, now: float, scan: str, latency: float) -> _Activity:
+    """Return the activity of one parallel server of a statement; a read takes `latency` seconds."""
     part = (server.position * _GOLDEN + server.set * 0.29 + int(now) * 0.41) % 1.0
     if execution.phase is Phase.HOLDING:
         return _waits_for(now - execution.held_since, "PX Deq: Execution Msg", "Idle")
@@ -151,7 +168,7 @@ def _of_server(execution: Execution, server: Server, now: float, scan: str) -> _
     if server.set != scanning:
         event = "PX Deq: Table Q Normal" if server.set < scanning else "PX Deq Credit: send blkd"
         return _dequeues(event, part, 0.2)
-    return _at_work(execution, part, scan)
+    return _scans(execution, part, scan, latency)
 
 
 # ---- Rows
@@ -295,7 +312,8 @@ class SessionRows:
         server_session = SimulatedSession(
             server.inst_id, session.con_id, server.sid, server.serial, client, session.group, execution.started
         )
-        doing = _of_server(execution, server, self.at, self._scan)
+        latency = self._simulation.machines[server.inst_id - 1].latency
+        doing = _of_server(execution, server, self.at, self._scan, latency)
         sql = _NO_CURSOR if client.service == BACKGROUND else (cursor.sql_id, cursor.child)
         blocker = execution.blocker if execution.servers_blocked else None
         since = self.at - execution.started

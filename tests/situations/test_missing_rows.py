@@ -1,0 +1,108 @@
+"""Views that answer without some of their rows: what these would show is not known, and nothing is called good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from presman.analysis.advice.to_do import with_unchecked
+from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, wrong
+from presman.analysis.assemble import analyse
+from presman.analysis.readings.reading import Reading
+from presman.analysis.totals import totals
+from presman.output.why_answer import AskedStatement, why_not_known
+from presman.rows.group_rows import ConsumerGroup
+from presman.rows.instance_rows import Instance
+from presman.rows.session_rows import Session, SessionCount, SessionInfo
+from presman.rows.session_state import is_queued
+from presman.rows.snapshot import Snapshot
+from tests.recording.recorded import polled
+
+_OF_SESSIONS = (Session, SessionCount, SessionInfo)
+
+
+def without(snapshot: Snapshot, lost: Callable[[Any], bool], *records: type[Any]) -> Snapshot:
+    """Return a snapshot in which some records lack some rows."""
+    sections = {
+        record: replace(section, rows=tuple(row for row in section.rows if not lost(row)))
+        if record in (records or snapshot.sections.keys() - {Instance})
+        else section
+        for record, section in snapshot.sections.items()
+    }
+    return replace(snapshot, sections=sections)
+
+
+def of_second(row: Any) -> bool:
+    return getattr(row, "inst_id", 1) == 2
+
+
+def in_queue(row: Any) -> bool:
+    return isinstance(row, Session) and is_queued(row.event, row.state)
+
+
+def rac() -> list[Snapshot]:
+    """The last two polls of a minute of a cluster of two instances, with a queue."""
+    return [snapshot for snapshot, _ in polled("rac", 30, step=2.0)][-2:]
+
+
+def read(before: Snapshot, now: Snapshot) -> Reading:
+    return analyse(before, now)
+
+
+def told(reading: Reading) -> str:
+    return " ".join(alert.text for alert in (*all_clear(reading), *basis_not_known(reading), *wrong(reading)))
+
+
+def test_an_instance_without_sessions_hides_its_queue() -> None:
+    """`check` said OK while statements queued there, which V$RSRC_CONSUMER_GROUP counted."""
+    found = read(*(without(each, lambda row: of_second(row) or in_queue(row), *_OF_SESSIONS) for each in rac()))
+    why = "GV$SESSION has no rows of instance 2"
+    assert found.queue == ()
+    assert found.why_unknown("queue") == found.why_unavailable("V$SESSION") == why
+    counted = {row.title: row.px_queued for row in found.cluster_groups() if row.px_queued}
+    assert counted
+    assert {each.subject for each in wrong(found) if each.key == "queue_waits"} == counted.keys()
+    assert totals(found).queued == sum(counted.values())
+    assert "o queue now" not in told(found)
+    assert why_not_known(found, AskedStatement.of("2:102")) == why
+
+
+def test_an_alert_of_an_instance_whose_sessions_vanish_has_not_ended() -> None:
+    before, now = rac()
+    seen = read(before, before)
+    lost = with_unchecked(seen, read(before, without(now, of_second)))
+    kept = {(each.key, each.subject) for each in wrong(seen) if each.key == "queue_waits"}
+    assert kept
+    assert kept <= {(each.key, each.subject) for each in (*wrong(lost), *(each.alert for each in lost.unchecked))}
+
+
+def test_an_instance_that_only_v_instance_shows_makes_nothing_good() -> None:
+    found = read(*(without(each, of_second) for each in rac()))
+    assert found.why_unknown("queue") == "GV$SESSION has no rows of instance 2"
+    assert "GV$RSRC_CONSUMER_GROUP has no rows of instance 2" in found.why_unknown("starved group")
+    assert "o starved group" not in told(found)
+
+
+def hidden(snapshot: Snapshot) -> Snapshot:
+    """Half of the queue is not listed."""
+    waiting = [row for row in snapshot.rows(Session) if in_queue(row)]
+    lost = {(row.inst_id, row.sid) for row in waiting[::2]}
+    return without(snapshot, lambda row: (row.inst_id, row.sid) in lost, Session)
+
+
+def test_fewer_listed_than_counted_is_said() -> None:
+    before, now = rac()
+    found = read(hidden(before), hidden(now))
+    listed, counted = len(found.queue), sum(row.current_pqs_queued for row in now.rows(ConsumerGroup))
+    assert 0 < listed < counted
+    assert found.why_unknown("queue") == f"GV$SESSION lists {listed} of {counted} queued statements"
+    assert totals(found).queued == counted
+
+
+@pytest.mark.parametrize("falsified", [(True, False), (False, True)])
+def test_one_poll_may_read_a_queue_in_between(falsified: tuple[bool, bool]) -> None:
+    found = read(*(hidden(each) if one else each for each, one in zip(rac(), falsified, strict=True)))
+    assert not found.why_unknown("queue")
