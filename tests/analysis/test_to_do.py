@@ -1039,3 +1039,14 @@ def test_a_downgraded_statement_keeps_its_degree_and_comes_after_the_queue() -> 
         "nothing yet: MARTIN 1:526 keeps its DOP 4 of 16 until it ends; only a new run can have more servers"
     )
     assert "BATCH" in told(one_queue(smaller)).text
+
+
+def test_who_should_have_ended_and_went_idle_instead_is_told() -> None:
+    """`may end by itself at any moment` was followed by no word of the servers that it kept."""
+    assert told(one_queue(step(526, 1.0))).text.startswith("wait: MARTIN 1:526 may end by itself at any moment")
+    now = one_queue(running(526, idle=2.0, status="INACTIVE"))
+    lead = "wait: MARTIN 1:526 went idle 0:02 ago but still keeps 32 servers"
+    assert told(now).text.startswith(f"{lead} that the head of BATCH could use; perhaps between two fetches: end it if")
+    assert told(now).short == f"{lead}; perhaps between two fetches"
+    later = one_queue(running(526, idle=40.0, status="INACTIVE"))
+    assert "went idle" not in told(later).text
