@@ -1050,3 +1050,12 @@ def test_who_should_have_ended_and_went_idle_instead_is_told() -> None:
     assert told(now).short == f"{lead}; perhaps between two fetches"
     later = one_queue(running(526, idle=40.0, status="INACTIVE"))
     assert "went idle" not in told(later).text
+
+
+def test_who_is_named_no_more_because_one_of_them_may_end_is_told() -> None:
+    """DO went from two sessions to cancel to `no idle session holds servers`, with the queue unchanged."""
+    reading = one_queue(step(526, 20.0, servers=16), running(144, servers=16))
+    (way,) = unblock(reading)
+    assert way.needed == 2
+    assert way.sentence.endswith("; but MARTIN 1:526: it may end by itself in about 0:20")
+    assert told(reading).text == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer have to be ended"
