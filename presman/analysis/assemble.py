@@ -42,7 +42,7 @@ from presman.rows.group_rows import ConsumerGroupDefinition, GroupMetricHistory,
 from presman.rows.instance_rows import EventHistogram, Instance
 from presman.rows.queries import OF_AN_UPDATE
 from presman.rows.session_rows import PxSession, Session, SessionCount
-from presman.rows.snapshot import REMEMBERED, SHOWN, GoneInstance, MissingInstance, Section, Snapshot
+from presman.rows.snapshot import REMEMBERED, SHOWN, MissingInstance, Section, Snapshot
 
 
 def analyse(previous: Snapshot | None, current: Snapshot, cache: RowCache | None = None) -> Reading:
@@ -135,7 +135,7 @@ def _of_groups(facts: Facts, parallel: _Parallel) -> dict[str, Any]:
         "hour": facts.cache.call(
             hour, current.rows(GroupMetricHistory), whole_minute(int(current.at.timestamp() // 60))
         ),
-        "gone": current.rows(GoneInstance),
+        "gone": facts.system.gone,
         "missing": current.rows(MissingInstance),
         "switched": facts.cache.call(newest_switch, current.rows(RsrcPlanHistory)),
         "group_names": facts.cache.call(group_names, current.rows(ConsumerGroupDefinition)),

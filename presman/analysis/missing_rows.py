@@ -7,13 +7,14 @@ from presman.analysis.facts.system_facts import SystemFacts
 from presman.analysis.instances import ROOT, container_of
 from presman.base.formats import listed
 from presman.rows.group_rows import ConsumerGroup
-from presman.rows.instance_rows import Pdb
+from presman.rows.instance_rows import Instance, Pdb
 from presman.rows.queries import RecordType, Scope, view_read
 from presman.rows.session_rows import Session, SessionCount
 from presman.rows.session_state import is_queued
 from presman.rows.snapshot import Snapshot
 
 _ON_EACH_INSTANCE: dict[RecordType, tuple[RecordType, ...]] = {
+    Instance: (Instance,),
     Session: (Session, SessionCount),
     ConsumerGroup: (ConsumerGroup,),
 }
@@ -34,7 +35,8 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
     if not all(_answered(snapshot, kind) for kind in kinds):
         return ""
     there = {row.inst_id for kind in kinds for row in snapshot.section(kind).rows}
-    away = [str(inst_id) for inst_id in system.inst_ids if inst_id not in there]
+    missing = [inst_id for inst_id in system.inst_ids if inst_id not in there]
+    away = [str(inst_id) for inst_id in missing if record is not Instance or system.answers(inst_id)]
     view = view_read(record, snapshot.release, snapshot.scope)
     return f"{view} has no rows of instance{'s' * (len(away) > 1)} {listed(away)}" if away and there else ""
 

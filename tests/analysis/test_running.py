@@ -191,6 +191,20 @@ def test_who_became_idle_during_the_poll_is_no_idle_holder(
     assert idle is not None or running_state(found).endswith("just ended, or idle")
 
 
+@pytest.mark.parametrize(
+    ("held_before", "waited", "queued"), [(False, 60.0, False), (True, 60.0, True), (False, 3.0, True)]
+)
+def test_servers_that_came_during_its_wait_show_that_a_session_is_queued_no_more(
+    held_before: bool, waited: float, queued: bool
+) -> None:
+    """A row of V$SESSION that was a poll older made a statement that had started queue behind itself."""
+    session = coordinator(event="resmgr:pq queued", state="WAITING", wait_time_micro=int(1e6 * waited))
+    before = snapshot(server(1, qcsid=9 if held_before else 8, qcserial=77), session, instance())
+    found = analyse(before, snapshot(server(1), session, instance(), after=5.0))
+    (statement,) = found.running
+    assert (statement.queued, len(found.queue)) == (queued, int(queued))
+
+
 def test_without_its_coordinator_a_servers_session_tells() -> None:
     started = NOON - timedelta(seconds=8)
     of_server = row(Session, sid=1, serial=1, sql_id="z", resource_consumer_group="BATCH", username="BERT",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from presman.analysis.advice.to_do import with_unchecked
 from presman.analysis.alerts.alert_rules import all_clear, basis_not_known, wrong
+from presman.analysis.alerts.not_known import not_known
 from presman.analysis.assemble import analyse
 from presman.analysis.readings.reading import Reading
 from presman.analysis.totals import totals
@@ -18,7 +20,7 @@ from presman.rows.group_rows import ConsumerGroup
 from presman.rows.instance_rows import Instance
 from presman.rows.session_rows import Session, SessionCount, SessionInfo
 from presman.rows.session_state import is_queued
-from presman.rows.snapshot import Snapshot
+from presman.rows.snapshot import GoneInstance, Section, Snapshot
 from tests.recording.recorded import polled
 
 _OF_SESSIONS = (Session, SessionCount, SessionInfo)
@@ -84,6 +86,27 @@ def test_an_instance_that_only_v_instance_shows_makes_nothing_good() -> None:
     assert found.why_unknown("queue") == "GV$SESSION has no rows of instance 2"
     assert "GV$RSRC_CONSUMER_GROUP has no rows of instance 2" in found.why_unknown("starved group")
     assert "o starved group" not in told(found)
+
+
+def lost(snapshot: Snapshot, *, answers: bool) -> Snapshot:
+    """V$INSTANCE lacks instance 2, which was seen before; the other views may still have it."""
+    seen = GoneInstance(2, "DB2", snapshot.at - timedelta(seconds=2), 32)
+    rows = without(snapshot, of_second, *([Instance] if answers else snapshot.sections))
+    return replace(rows, sections={**rows.sections, GoneInstance: Section((seen,), snapshot.at)})
+
+
+def test_an_instance_that_answers_is_not_gone() -> None:
+    """ "Its CPUs and parallel servers are gone with it" stood beside what it used and its target."""
+    before, now = rac()
+    found = read(before, lost(now, answers=True))
+    assert not found.gone
+    assert not any(each.key == "instance_gone" for each in wrong(found))
+    assert not any(each.orphaned for each in found.running)
+    why = "GV$INSTANCE has no rows of instance 2"
+    assert any(why in each and "whether an instance is gone" in each for each in not_known(found))
+    really = read(before, lost(now, answers=False))
+    assert [each.inst_id for each in really.gone] == [2]
+    assert any(each.key == "instance_gone" for each in wrong(really))
 
 
 def hidden(snapshot: Snapshot) -> Snapshot:

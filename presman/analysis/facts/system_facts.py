@@ -15,7 +15,7 @@ from presman.rows.group_rows import ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import SEED, ActiveService, Database, Instance, Osstat, Parameter, Pdb
 from presman.rows.queries import Scope
 from presman.rows.session_rows import PxProcessSysstat, PxSession, Session
-from presman.rows.snapshot import Snapshot
+from presman.rows.snapshot import GoneInstance, Snapshot
 
 ROOT = 1
 """CON_ID of a container database's root; 0 is a database without containers, 2 the seed."""
@@ -121,7 +121,18 @@ class SystemFacts(Struct, frozen=True, dict=True):
         rows = self.instances
         if self.snapshot.scope is Scope.INSTANCE or not rows or self.snapshot.section(Instance).problem:
             return False
-        return inst_id not in rows or inst_id in self.not_open
+        return (inst_id not in rows and not self.answers(inst_id)) or inst_id in self.not_open
+
+    def answers(self, inst_id: int) -> bool:
+        """Whether an instance has rows in all views that always have some of each instance, without V$INSTANCE."""
+        sections = (self.snapshot.section(record) for record in (RsrcPlan, ConsumerGroup, Session))
+        found = [{row.inst_id for row in each.rows} for each in sections if each.rows and not each.problem]
+        return bool(found) and all(inst_id in there for there in found)
+
+    @cached_property
+    def gone(self) -> tuple[GoneInstance, ...]:
+        """The instances that were seen within the last hour and are not open now, by V$INSTANCE and the other views."""
+        return tuple(row for row in self.snapshot.rows(GoneInstance) if not self.answers(row.inst_id))
 
     @property
     def part(self) -> str:

@@ -66,12 +66,10 @@ def queued(facts: Facts, running: Iterable[RunningStatement]) -> tuple[QueuedSta
 def _still_queued(facts: Facts, running: Iterable[RunningStatement]) -> Sequence[Session]:
     """Return the sessions that V$SESSION shows as queued, without those that newer answers of other views refute.
 
-    While it does not answer, V$PX_SESSION may have shown servers of a session, and V$RSRC_CONSUMER_GROUP an empty
-    queue.
+    V$PX_SESSION may show servers that a session got since, and V$RSRC_CONSUMER_GROUP an empty queue.
     """
     started: set[tuple[int, int, int]] = {*facts.snapshot.rows(StartedSession)}
-    if any(each.outdated for each in running):
-        started |= {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
+    started |= {(each.inst_id, each.sid, each.serial) for each in running if not each.queued}
     empty = _emptied(facts)
     if not started and not empty:
         return facts.sessions.queued

@@ -155,7 +155,7 @@ class Queues(NamedTuple):
         those that are gone.
         """
         rows, whole = self.facts.snapshot.rows, self.budgets[ROOT]
-        gone: list[GoneInstance | MissingInstance] = [*rows(GoneInstance), *rows(MissingInstance)]
+        gone: list[GoneInstance | MissingInstance] = [*self.facts.system.gone, *rows(MissingInstance)]
         back = added(each.servers_target for each in gone) if gone else None
         if back is None or whole.target is None or head.wants is None or state.inst_ids or head.con_id in self.budgets:
             return ()

@@ -251,6 +251,8 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
     row = session or null_row(Session)
     kind = session_kind(row.type, row.username, row.program, row.module, row.service_name)
     idle = _idle(facts, row)
+    queued = is_queued(row.event, row.state)
+    unseen = (queued and _has_started(facts, row)) or (row.status in IDLE_STATUSES and idle is None)
     oracle_ends_in, ended_by = ends_in(facts, row, idle) if idle is not None else (None, "")
     return {
         "seen": session is not None,
@@ -260,8 +262,8 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
         "kind": kind,
         "progress": _rolled_back(facts, row.inst_id) if kind and kind.is_background else None,
         "status": row.status,
-        "event": "" if row.status in IDLE_STATUSES and idle is None else doing(row.event, row.state, row.status),
-        "queued": is_queued(row.event, row.state),
+        "event": "" if unseen else doing(row.event, row.state, row.status),
+        "queued": queued and not unseen,
         "idle": idle,
         "idle_known": session is None or row.last_call_et is not None,
         "last_call": None if row.last_call_et is None else float(row.last_call_et),
@@ -270,6 +272,20 @@ def _of_coordinator(facts: Facts, session: Session | None) -> dict[str, Any]:
         "exec_id": row.sql_exec_id,
         "session_sql_id": row.sql_id or row.prev_sql_id,
     }
+
+
+def _has_started(facts: Facts, session: Session) -> bool:
+    """Whether a session that seems queued got its servers since: nobody gets servers while queued.
+
+    They came after the last poll, and V$SESSION shows a wait that is longer: its row is older.
+    """
+    queued = time_queued(session, facts.sessions.infos.get((session.inst_id, session.sid)))
+    since = facts.deltas.interval(PxSession)
+    if queued is None or since is None or queued <= since:
+        return False
+    before = facts.deltas.before(PxSession)
+    key = (session.inst_id, session.sid)
+    return key not in {(row.inst_id if row.qcinst_id is None else row.qcinst_id, row.qcsid) for row in before}
 
 
 def _idle(facts: Facts, session: Session) -> float | None:
