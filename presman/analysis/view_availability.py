@@ -22,6 +22,7 @@ from presman.analysis.readings.group_readings import (
 from presman.analysis.readings.reading import CLUSTER, Evidence, InstanceReading, UnavailableView
 from presman.analysis.readings.statement_readings import Downgrades, is_downgrade
 from presman.analysis.totals import QUEUE_COLUMNS, SESSION_COLUMNS, USAGE_COLUMNS
+from presman.base.formats import spelled
 from presman.rows.group_rows import CPU_COLUMNS, IO_COLUMNS, ConsumerGroup, RsrcPlan
 from presman.rows.instance_rows import Sysstat
 from presman.rows.queries import RecordType, field_types, main_records, view_read
@@ -32,6 +33,15 @@ _NOT_THERE = " is not there"
 
 TWO_POLLS = "it takes two polls"
 """Why what is counted between two polls is not known after one."""
+
+LONG = 60.0
+"""Seconds between two polls over which rates are only means: what was different in between does not show."""
+
+_FAR = 900.0
+"""Seconds between two polls over which a mean hides whether a group that waits was starved for a while."""
+
+_MIXED = frozenset({Verdict.SHORT, Verdict.NOT_EXHAUSTED, Verdict.PARTLY})
+"""Verdicts by means of a long time in which the group may have been starved for a while."""
 
 _NAMED = 3
 """The most groups named in a sentence about missing values."""
@@ -91,7 +101,9 @@ def evidence(facts: Facts, groups: Sequence[GroupReading], operations: Sequence[
         Evidence(
             "starved group",
             (view_of(snapshot, RsrcPlan), view_of(snapshot, ConsumerGroup)),
-            _no_starvation(snapshot, groups) or without_rows(system, ConsumerGroup),
+            _no_starvation(snapshot, groups)
+            or without_rows(system, ConsumerGroup)
+            or _hidden(groups, facts.deltas.interval()),
         ),
         Evidence("downgrade", (view_of(snapshot, PxSession), view_of(snapshot, Sysstat)), downgrade),
     )
@@ -130,6 +142,14 @@ def _no_starvation(snapshot: Snapshot, groups: Sequence[GroupReading]) -> str:
         return f"the share of {', '.join(unshared)} is not known"
     uncounted = [row.name for row in groups if not row.is_judged or _has_no_rates(row)]
     return f"no delta of {_some(uncounted)} yet" if uncounted else ""
+
+
+def _hidden(groups: Sequence[GroupReading], interval: float | None) -> str:
+    """Return whose starvation a mean over a long time may hide: who waited then may have lost CPUs to another."""
+    short = [row.name for row in groups if row.verdict in _MIXED]
+    if not short or interval is None or interval <= _FAR:
+        return ""
+    return f"{_some(short)} waited for CPU, but only the mean over {spelled(interval)} is known"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -134,7 +134,8 @@ EVENTS: Table[DatabaseEvent] = Table(
               text=lambda row: row.at.astimezone().strftime("%m-%d %H:%M:%S"), width=14),
         Event("event", "Event", TEXT, "The kind of event: a queue began or ended, a plan, directive, parameter, "
               "instance or CPU state changed, a downgrade, a timeout of a queue or a session pool, an "
-              "alert that began, grew worse, got better or ended, a connection that came back.", "kind",
+              "alert that began, grew worse, got better or ended, a connection that came back, a time without "
+              "polls, a clock that went back.", "kind",
               text=lambda row: kind_in_words(row.kind), width=17, state=_event_state),
         Event("consumer_group", "Group", TEXT, "Consumer group it is about.", "group", width=12, most=22,
               narrow=False),

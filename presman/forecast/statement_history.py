@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from presman.analysis.readings.reading import Reading
 from presman.analysis.readings.statement_readings import Executing
-from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, longest_step
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, Steps, longest_step
 
 # ---- Durations for which statements hold their servers, learned from those seen: ended, or still running. The
 # Kaplan-Meier estimate counts running statements for as long as they have run, and those that already ran when first
@@ -145,15 +145,14 @@ class StatementHistory:
         """The answers of `lasting` since the last reading: a forecast asks for each arrival of the last hour."""
         self._remaining_of: dict[Executing, list[tuple[datetime, float]]] = {}
         self._times: dict[Hashable, deque[float]] = {}
-        self._step: timedelta | None = None
         self.is_behind_gap = False
         """Whether the last step was much longer than usual: what happened in it is unknown."""
-        self._longest_step = longest_step(0.0)
+        self._steps = Steps(longest_step(0.0))
 
     def begin(self, at: datetime, watched: timedelta, runs: Iterable[StatementRun]) -> None:
         """Begin after a reading at an instant, with the `runs` that were seen in the time `watched` before it."""
         self.at, self.begun = at, at - watched
-        self._longest_step = timedelta.max  # the time between the earlier polls is unknown
+        self._steps = Steps(timedelta.max)  # the time between the earlier polls is unknown
         known = sorted(runs, key=lambda run: run.began)
         self._runs.begin(at, known)
         self._take_arrivals(run for run in known if run.began >= at - watched)
@@ -176,7 +175,7 @@ class StatementHistory:
             self.begun = reading.at
             return
         gone = self._runs.ended_since(before)
-        self.is_behind_gap = is_gap = self._is_gap(reading.at - before)
+        self.is_behind_gap = is_gap = self._steps.is_gap(reading.at - before)
         if is_gap:
             self._leave_out(reading.at - before)
         else:
@@ -186,12 +185,6 @@ class StatementHistory:
             self._take(replace(run, cut=cut), before if cut else reading.at)
         self._forget(reading.at)
         self._note_remaining(reading)
-
-    def _is_gap(self, step: timedelta) -> bool:
-        """Return whether a step is much longer than the shorter of the two steps before it."""
-        longest, usual = self._longest_step, min(step, self._step or step)
-        self._step, self._longest_step = step, longest_step(usual.total_seconds())
-        return step > longest
 
     def _leave_out(self, step: timedelta) -> None:
         """Leave out a gap: shift earlier arrivals by its length, which keeps their rate; after an hour forget them."""

@@ -14,7 +14,7 @@ from presman.analysis.readings.reading import NO_ANSWER, Reading
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends import database_events as kinds
 from presman.analysis.trends.database_events import EventWatch
-from presman.analysis.view_availability import TWO_POLLS
+from presman.analysis.view_availability import LONG, TWO_POLLS
 from presman.base.formats import clock, counted, number, spelled
 from presman.base.release import named
 from presman.figures.drawing.lines import ascii_only
@@ -32,7 +32,9 @@ _EVERY = ""
 _CHANGES = frozenset(
     {kinds.PLAN_CHANGED, kinds.PARAMETER_CHANGED, kinds.DIRECTIVE_CHANGED, kinds.INSTANCE_CHANGED, kinds.PDB_CHANGED}
 )
-_NARRATED_KINDS = _ALERT_KINDS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT}
+_NARRATED_KINDS = (
+    _ALERT_KINDS | _CHANGES | {kinds.DOWNGRADE, kinds.TIMEOUT, kinds.RECONNECT, kinds.GAP, kinds.CLOCK_BACK}
+)
 """Events that get a sentence: alerts, and what no alert covers."""
 
 
@@ -78,7 +80,7 @@ class Narration:
         ended = not self._events.has_alerts and any(each.kind in _ALERT_KINDS for each in events)
         if self._is_time(reading) or ended:
             self._summed = reading.at
-            yield f"now: {summary(totals(reading), _alerts_now(reading), reading.header.target)}"
+            yield f"now: {summary(totals(reading), _alerts_now(reading), reading.header.target, _mean_over(reading))}"
             yield from (() if reading.is_silent() else availability_notes(reading))
 
     def _is_time(self, reading: Reading) -> bool:
@@ -158,12 +160,21 @@ def _dated(since: datetime, text: str, at: datetime) -> str:
     return text if since == at else f"at {clock(since)}: {text}"
 
 
-def summary(now: Totals, alerts: str, target: str) -> str:
-    """Return the state of a database in one sentence, without what is unknown. `alerts` and `target` are in words."""
+def _mean_over(reading: Reading) -> str:
+    """Return the time over which rates are means, in words; "" if it is so short that they are those of now."""
+    long = reading.interval
+    return f" on average over {spelled(long)}" if long is not None and long > LONG else ""
+
+
+def summary(now: Totals, alerts: str, target: str, over: str = "") -> str:
+    """Return the state of a database in one sentence, without what is unknown.
+
+    `alerts`, `target` and the time `over` which CPU was used are in words.
+    """
     parts = []
     if now.used is not None:
         of_all = f" of {number(now.cpus, 0)}" if now.cpus is not None else ""
-        parts.append(f"{number(now.used)}{of_all} CPUs used")
+        parts.append(f"{number(now.used)}{of_all} CPUs used{over}")
     if now.waiting is not None and not now.held:  # sessions held by a quiesce also want CPU
         parts.append("hardly any waited for" if now.waiting < 0.05 else f"{number(now.waiting)} waited for")
     of_target = f" of target {target}" if now.target is not None else ""

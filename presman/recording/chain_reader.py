@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Table, case, func, literal_column, select
@@ -40,11 +40,29 @@ class Chain(NamedTuple):
     last_at: int
 
 
+def _in_order(chains: Iterable[Chain]) -> list[Chain]:
+    """Return chains in order of time; those of one store as they were recorded, even if its clock went back."""
+    newest: dict[int, int] = {}
+    found: list[tuple[int, int, int, Chain]] = []
+    for each in sorted(chains, key=lambda each: each.chain):
+        begin = newest[id(each.store)] = max(each.first_at, newest.get(id(each.store), 0))
+        found.append((begin, each.chain, len(found), each))
+    return [each for *_, each in sorted(found)]
+
+
 class ChainIndex:
-    """The chains of a database in order of time. Polls are indexed from 0 across all of them."""
+    """The chains of a database in order of time. Polls are indexed from 0 across all of them.
+
+    `went_back` are the chains that begin before the end of the one before in their store: its clock was set back.
+    """
 
     def __init__(self, chains: Iterable[Chain]) -> None:
-        self.chains = sorted(chains, key=lambda each: (each.first_at, each.chain))
+        self.chains = _in_order(chains)
+        self.went_back = [
+            (one, other)
+            for one, other in pairwise(self.chains)
+            if one.store is other.store and other.first_at < one.last_at
+        ]
         self._begins = [each.first_at for each in self.chains]
         self._starts = [0]
         for each in self.chains:
@@ -75,7 +93,15 @@ class ChainIndex:
     def at(self, microseconds: int) -> tuple[Chain, int] | None:
         """Return the last chain that begins not after an instant, and the index of its first poll; None without one."""
         number = bisect_right(self._begins, microseconds) - 1
+        if self.went_back:
+            begun = [each for each, begin in enumerate(self._begins) if begin <= microseconds]
+            number = max(begun, key=lambda each: (min(self.chains[each].last_at, microseconds), each), default=-1)
         return (self.chains[number], self._starts[number]) if number >= 0 else None
+
+    def among(self, indexes: range) -> Iterator[tuple[Chain, range]]:
+        """Yield the chains that consecutive indexes pass through, each with its own indexes."""
+        for number in range(self._number(indexes[0]), self._number(indexes[-1]) + 1):
+            yield self.chains[number], range(self._starts[number], self._starts[number + 1])
 
     def between(self, start: int, end: int) -> Sequence[Chain]:
         """Return the chains that overlap the time between two instants, both included."""

@@ -76,7 +76,8 @@ class StoredRows:
             chains = [each for each in self._index.between(low, high) if each.store is store]
             if not chains:
                 continue
-            first, last = _poll(chains[0], low, after=False), _poll(chains[-1], high, after=True)
+            ends = [(_poll(each, low, after=False), _poll(each, high, after=True)) for each in chains]
+            first, last = min(ends)[0], max(last for _, last in ends)
             if first <= last:
                 yield PlaybackPart(store, database_id, first, last)
 
@@ -219,7 +220,7 @@ class Playback(StoredRows):
     @property
     def first(self) -> datetime | None:
         """The instant of the first poll; None without polls."""
-        return instant(self._index.chains[0].first_at) if len(self) else None
+        return instant(min(each.first_at for each in self._index.chains)) if len(self) else None
 
     @property
     def last(self) -> datetime | None:
@@ -328,10 +329,34 @@ class Playback(StoredRows):
         """Return the indexes of the polls between two instants, both included."""
         if not len(self):
             return range(0)
+        if self._index.went_back:
+            return self._indexes_of_chains(*_bounds(start, end))
         first = 0 if start is None else self.index(start)
         if start is not None and self.at(first) < start:
             first += 1
         return range(first, (len(self) if end is None else self.index(end) + (self.at(0) <= end)))
+
+    def _indexes_of_chains(self, low: int, high: int) -> range:
+        """Return the indexes from the first to the last poll of a window of time, whichever chain these are in."""
+        ends: list[int] = []
+        for chain, indexes in self._index.among(range(len(self))):
+            if chain.first_at <= high and chain.last_at >= low:
+                first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
+                ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
+        return range(min(ends), max(ends) + 1) if ends else range(0)
+
+    def span(self, indexes: range) -> tuple[datetime, datetime]:
+        """Return the earliest and the latest instant of consecutive polls: the clock may have gone back among them."""
+        found = [self.at(indexes[0]), self.at(indexes[-1])]
+        for chain, own in self._index.among(indexes) if self._index.went_back else ():
+            found += [instant(chain.first_at)] * (own[0] in indexes) + [instant(chain.last_at)] * (own[-1] in indexes)
+        return min(found), max(found)
+
+    def went_back(self, indexes: range) -> list[tuple[datetime, datetime]]:
+        """Return the instants between which the clock went back among consecutive polls."""
+        own = [chain for chain, _ in self._index.among(indexes)]
+        pairs = [(one, other) for one, other in self._index.went_back if one in own and other in own]
+        return [(instant(one.last_at), instant(other.first_at)) for one, other in pairs]
 
     def strip(self, count: int) -> list[stored.Stretch]:
         """Return the whole playback as `count` intervals of equal length, oldest first."""

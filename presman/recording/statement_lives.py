@@ -25,7 +25,7 @@ from presman.recording.measure_tables import ARRIVALS, kept
 from presman.recording.playback import LostPollError, Playback
 from presman.recording.playback_values import SEEN_EVERY, StatementLife, life_of, lives
 from presman.recording.schema import ARRIVED, POLLS, STATEMENTS, insert, next_number, run_named, update
-from presman.recording.time_bins import usual_interval
+from presman.recording.time_bins import gaps, usual_interval
 from presman.rows.snapshot import Snapshot
 
 _CHANGING = ("consumer_group", "servers", "queued_at", "started_at", "idle_at", "ended_at", "first_seen", "last_seen")
@@ -201,7 +201,8 @@ def goals_between(playback: Playback, goals: Sequence[Goal], start: datetime, en
     """Return the results of service goals between two instants of a recording."""
     if not goals:
         return ()
-    return recorded_goals(goals, past_runs(playback, start, end), start, end, usual_interval(playback, start, end))
+    step, unwatched = usual_interval(playback, start, end), sum(each.seconds for each in gaps(playback, start, end))
+    return recorded_goals(goals, past_runs(playback, start, end), start, end, step, unwatched)
 
 
 def with_recorded_goals(playback: Playback, goals: Sequence[Goal], reading: Reading) -> Reading:

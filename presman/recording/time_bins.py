@@ -1,5 +1,6 @@
 """Time bins: the figures of many polls aggregated by the database, so that a month is drawn as fast as an hour."""
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from math import isnan
-from operator import itemgetter
+from operator import itemgetter, mul
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import text
@@ -28,17 +29,17 @@ BinKey = tuple[str, int]
 
 
 class TimeBin(NamedTuple):
-    """Consecutive polls: the first and the last instant, their number, and in how many CPU is `known`.
+    """Consecutive polls: the first and the last instant, their number, and for how many seconds CPU is `known`.
 
     `queued` is the longest queue, None if no poll knows it; `busy` is the number of polls with a queue; `servers` is
-    the most parallel servers in use; CPUs used and waited for are means over the polls that know them.
+    the most parallel servers in use; CPUs used and waited for are means over the time in which they are known.
     """
 
     key: BinKey
     start: datetime
     end: datetime
     polls: int
-    known: int
+    known: float
     queued: int | None
     busy: int
     servers: int | None
@@ -48,7 +49,7 @@ class TimeBin(NamedTuple):
 
 
 class GroupBin(NamedTuple):
-    """The figures of a consumer group in a bin, as means over its polls and sums over all instances; None if unknown.
+    """The figures of a consumer group in a bin, as means over its time and sums over all instances; None if unknown.
 
     They are CPUs used and waited for, I/O in MB per second, parallel servers, statements queued.
     """
@@ -69,6 +70,11 @@ class PollGap(NamedTuple):
     start: datetime
     end: datetime
 
+    @property
+    def seconds(self) -> float:
+        """How long it lasted."""
+        return (self.end - self.start).total_seconds()
+
 
 EventBins = dict[str, dict[BinKey, Counter[int]]]
 """Waits by event, bin and upper bound of their bucket in microseconds, over all instances."""
@@ -76,11 +82,15 @@ EventBins = dict[str, dict[BinKey, Counter[int]]]
 SPANS = 2_000
 """The most spans of polls read for groups and waits: of a longer period only some, evenly spaced."""
 
+_SECONDS = f"(interval_us / {MICRO}.0)"
+
 _BINS = text(
     "SELECT poll / :width AS bin, MIN(at) AS start_at, MAX(at) AS end_at, COUNT(*) AS polls,"
-    f" COUNT(used_cpus) AS known, MAX({QUEUED}) AS queued, SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
+    f" SUM(CASE WHEN used_cpus IS NOT NULL THEN {_SECONDS} END) AS known, MAX({QUEUED}) AS queued,"
+    " SUM(CASE WHEN queued > 0 THEN 1 ELSE 0 END) AS busy,"
     " MAX(servers_in_use) AS servers,"
-    " MAX(servers_target) AS target, SUM(used_cpus) AS used, SUM(waited_cpus) AS waited FROM polls"
+    f" MAX(servers_target) AS target, SUM(used_cpus * {_SECONDS}) AS used, SUM(waited_cpus * {_SECONDS}) AS waited"
+    " FROM polls"
     f" WHERE database_id = :database_id AND poll BETWEEN :first AND :last AND poll / {SPAN} % :step = 0"
     " GROUP BY poll / :width ORDER BY 1"
 )
@@ -111,7 +121,8 @@ def time_bins(playback: Playback, start: datetime, end: datetime, width: int) ->
 def _time_bin(part: PlaybackPart, row: Row) -> TimeBin:
     return TimeBin(
         (part.store.name, row["bin"]), instant(row["start_at"]), instant(row["end_at"]), row["polls"],
-        row["known"], a_number(row["queued"]), row["busy"], a_number(row["servers"]), a_number(row["target"]),
+        float(row["known"] or 0.0), a_number(row["queued"]), row["busy"], a_number(row["servers"]),
+        a_number(row["target"]),
         _mean(row["used"], row["known"]), _mean(row["waited"], row["known"]),
     )  # fmt: skip
 
@@ -132,7 +143,7 @@ def group_bins(playback: Playback, bins: list[TimeBin], start: datetime, end: da
 
 
 _PER_POLL, _PER_KNOWN = ("servers", "queued"), ("used", "waiting", "io")
-"""Figures of a group whose means are over all polls, and over those in which CPU is known."""
+"""Figures of a group whose means are over all polls, and over the time in which CPU is known."""
 
 _Sums = dict[int, dict[tuple[int, str], dict[str, float]]]
 """The sums of figures over all instances, by bin and group (container and name)."""
@@ -141,10 +152,11 @@ _Sums = dict[int, dict[tuple[int, str], dict[str, float]]]
 def _sums_by_bin(playback: Playback, part: PlaybackPart, width: int) -> _Sums:
     found: _Sums = defaultdict(lambda: defaultdict(dict))
     for piece in pieces(playback, part, AT_ONCE):
-        polls, *_, lines = lines_of(playback, piece, _PER_POLL + _PER_KNOWN)
+        polls, _, seconds, lines = lines_of(playback, piece, _PER_POLL + _PER_KNOWN)
         bins = [poll // width for poll in polls]
         places = {number: slice(bisect_left(bins, number), bisect_right(bins, number)) for number in bins}
-        for (figure, (_, con_id, group)), line in lines.items():
+        for (figure, (_, con_id, group)), each in lines.items():
+            line = each if figure in _PER_POLL else array("d", map(mul, each, seconds))
             for number, own in places.items():
                 values = [value for value in line[own] if not isnan(value)]
                 if values and type(con_id) is int:
@@ -203,8 +215,9 @@ def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple
     yield from ((poll, many) for poll, many in enumerate(waits, begin) if many and part.first <= poll <= part.last)
 
 
-def _mean(total: float | None, polls: int, scale: int = SCALE) -> float | None:
-    return None if total is None or not polls else float(total) / scale / polls
+def _mean(total: float | None, weight: float, scale: int = SCALE) -> float | None:
+    """Return a mean by polls or by seconds, which are the `weight`."""
+    return None if total is None or not weight else float(total) / scale / weight
 
 
 # ---- Incident rows: events and parallel statements of a period, counted and chosen by the database

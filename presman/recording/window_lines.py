@@ -142,6 +142,13 @@ def group_lines(playback: Playback, start: datetime, end: datetime, figures: Seq
     return found
 
 
+def ever_queued(playback: Playback, start: datetime, end: datetime) -> int:
+    """Return how many statements were queued between two polls, by the counters at both; a restart counts as none."""
+    lines = group_lines(playback, start, end, ("ever_queued",)).values.values()
+    known = ([value for value in line if not isnan(value)] for line in lines)
+    return sum(max(0, round(line[-1] - line[0])) for line in known if line)
+
+
 def lines_of(playback: Playback, part: PlaybackPart, figures: Sequence[str]) -> GroupLines:
     """Return the lines of all groups in one piece."""
     polls = {poll: (float(at), nan if seconds is None else float(seconds))

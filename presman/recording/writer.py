@@ -44,10 +44,16 @@ class SnapshotWriter:
         self._frames: list[bytes] = []
         self._first_poll = 0
         self._first_at = 0
+        self._last_at: datetime | None = None
 
     def write(self, snapshot: Snapshot, poll: int, connection: Connection) -> None:
-        """Write a snapshot; with the last one of a chain, join the chain into one block."""
-        at = microseconds(snapshot.at)
+        """Write a snapshot; with the last one of a chain, join the chain into one block.
+
+        If the clock went back, another chain begins: readers find a poll of a chain by its time.
+        """
+        if self._last_at is not None and snapshot.at < self._last_at:
+            self.finish(self._last_at, connection)
+        at, self._last_at = microseconds(snapshot.at), snapshot.at
         frame = self._encoder.add(snapshot)
         if not self._frames:
             self._first_poll, self._first_at = poll, at

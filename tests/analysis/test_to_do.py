@@ -1039,3 +1039,23 @@ def test_a_downgraded_statement_keeps_its_degree_and_comes_after_the_queue() -> 
         "nothing yet: MARTIN 1:526 keeps its DOP 4 of 16 until it ends; only a new run can have more servers"
     )
     assert "BATCH" in told(one_queue(smaller)).text
+
+
+def test_who_should_have_ended_and_went_idle_instead_is_told() -> None:
+    """`may end by itself at any moment` was followed by no word of the servers that it kept."""
+    assert told(one_queue(step(526, 1.0))).text.startswith("wait: MARTIN 1:526 may end by itself at any moment")
+    now = one_queue(running(526, idle=2.0, status="INACTIVE"))
+    lead = "wait: MARTIN 1:526 went idle 0:02 ago but still keeps 32 servers"
+    assert told(now).text.startswith(f"{lead} that the head of BATCH could use; perhaps between two fetches: end it if")
+    assert told(now).short == f"{lead}; perhaps between two fetches"
+    later = one_queue(running(526, idle=40.0, status="INACTIVE"))
+    assert "went idle" not in told(later).text
+
+
+def test_who_is_named_no_more_because_one_of_them_may_end_is_told() -> None:
+    """DO went from two sessions to cancel to `no idle session holds servers`, with the queue unchanged."""
+    reading = one_queue(step(526, 20.0, servers=16), running(144, servers=16))
+    (way,) = unblock(reading)
+    assert way.needed == 2
+    assert way.sentence.endswith("; but MARTIN 1:526: it may end by itself in about 0:20")
+    assert told(reading).text == "wait: MARTIN 1:526 may end by itself in about 0:20; then fewer have to be ended"

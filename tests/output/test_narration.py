@@ -60,6 +60,7 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert sum(line.startswith("do: ") for line in first) == 1
     assert first[-1].startswith("now: ")
     assert said(narration, later(queue, 10)) == []
+    assert said(narration, later(queue, 70)) == []
     ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
     alerts = [each.text for each in wrong(queue) if each.state in {"bad", "warn"}]
     assert {f"ended, seen for {duration(130)}, last: {text}" for text in alerts} <= set(ended)
@@ -185,6 +186,26 @@ def test_a_connection_that_is_back_and_a_view_that_is_not_seen_are_said_once() -
         "not seen: GV$OSSTAT: ORA-00942 Ask for it.",
     ]
     assert said(narration, later(blind, 5), epoch=2) == []
+
+
+def test_a_time_without_polls_is_said_and_nothing_of_it_is_taken_for_seen() -> None:
+    """The queue is seen for 10 s; the reading after 45 minutes has the mean of all that time."""
+    narration, queue = Narration(), of("storm")
+    quiet = replace(of("quiet"), header=queue.header, interval=2700.0)
+    said(narration, queue)
+    said(narration, later(queue, 10))
+    lines = said(narration, replace(quiet, at=queue.at + timedelta(seconds=2710)))
+    since = clock(queue.at + timedelta(seconds=10))
+    assert lines[0] == f"no polls for 45 min, since {since}; what happened in that time is not known"
+    assert any(line.startswith("ended in the time without polls, seen for 0:10, last: ") for line in lines)
+    assert any("CPUs used on average over 45 min;" in line for line in lines)
+    assert "no starved group on average, no downgrade in 45 min" in lines[-1]
+
+
+def test_a_clock_that_went_back_is_no_connection_that_came_back() -> None:
+    narration, quiet = Narration(), of("quiet")
+    said(narration, quiet)
+    assert said(narration, later(quiet, -3600), epoch=2) == ["the clock went back by 1 h or more; no rates over that"]
 
 
 def test_an_outage_has_a_line_when_it_begins_and_one_when_it_ends_however_old_the_rows_are_meanwhile() -> None:

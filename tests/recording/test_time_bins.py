@@ -15,7 +15,7 @@ from presman.recording.playback_values import PlaybackPart
 from presman.recording.reader import Recording
 from presman.recording.store import Store
 from presman.recording.time_bins import PollGap, gaps, group_bins, sampled, time_bins, usual_interval, width_of, worst
-from presman.recording.window_lines import poll_lines
+from presman.recording.window_lines import ever_queued, poll_lines
 from presman.rows.snapshot import Snapshot
 from tests.recording.recorded import polled, record
 
@@ -54,6 +54,7 @@ def test_the_worst_moment_the_gaps_and_the_bins_of_two_days(tmp_path: Path) -> N
         assert worst(playback, at(86_400), at(86_401), "queued") is None, "nobody was queued"
         assert usual_interval(playback, *whole) == 5.0
         assert gaps(playback, *whole) == [PollGap(at(15), at(86_400)), PollGap(at(86_405), at(86_500))]
+        assert gaps(playback, *whole)[1].seconds == 95.0
         bins = time_bins(playback, *whole, 1000)
         assert [(each.start, each.end, each.polls, each.queued, each.busy) for each in bins] == [
             (at(5), at(15), 3, 4, 3),
@@ -132,3 +133,39 @@ def test_when_most_cpu_was_waited_for(tmp_path: Path) -> None:
     with Recording(str(tmp_path / "a.presman")) as recording:
         found = worst(recording.playback(), moments[0][0].at, moments[-1][0].at, "waited_cpus")
     assert found == max(waited, key=waited.__getitem__)
+
+
+def test_a_mean_over_polls_weighs_each_by_its_time(tmp_path: Path) -> None:
+    """A poll after a gap of 95 s with 5 CPUs used counts 19 times as much as one of 5 s with 1 CPU used."""
+    *_, (snapshot, reading) = polled("storm", 2)
+    moments = []
+    for number, (seconds, interval, used) in enumerate([(5, 5.0, 1.0), (100, 95.0, 5.0)], 1):
+        at = snapshot.at + timedelta(seconds=seconds)
+        first = reading.cluster_groups()[0]
+        groups = tuple(each._replace(used=used * (each is first)) for each in reading.groups)
+        found = replace(reading, at=at, interval=interval, groups=groups)
+        moments.append((replace(snapshot, at=at, number=number), found))
+    record(tmp_path / "a.presman", moments)
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        playback = recording.playback()
+        whole = playback.at(0), playback.at(1)
+        (found,) = bins = time_bins(playback, *whole, 10)
+        assert (found.known, found.used) == (100.0, 4.8)
+        assert sum(each.used or 0.0 for each in group_bins(playback, bins, *whole, 10)) == 4.8
+
+
+def test_what_queued_between_two_polls_is_what_their_counters_grew_by(tmp_path: Path) -> None:
+    *_, (snapshot, reading) = polled("storm", 2)
+    moments = []
+    for number, counts in enumerate([(3, 9), (5, 4)], 1):  # that of the second group began again
+        at = snapshot.at + timedelta(seconds=3000 * number)
+        first, second, *_ = reading.cluster_groups()
+        queued = dict(zip((first.name, second.name), counts, strict=True))
+        groups = tuple(
+            each._replace(totals=each.totals._replace(queued=queued.get(each.name, 0))) for each in reading.groups
+        )
+        moments.append((replace(snapshot, at=at, number=number), replace(reading, at=at, groups=groups)))
+    record(tmp_path / "a.presman", moments)
+    with Recording(str(tmp_path / "a.presman")) as recording:
+        playback = recording.playback()
+        assert ever_queued(playback, playback.at(0), playback.at(1)) == 2

@@ -104,6 +104,16 @@ def test_cpu_that_nobody_used_is_no_starvation(tmp_path: Path, busy: float | Non
     assert "the groups left 8.0 CPUs unused, so no other group took it" in in_words(found, of(found, "GOLD"))
 
 
+def test_a_mean_over_an_hour_is_no_proof_that_nobody_was_starved(tmp_path: Path) -> None:
+    views = used(GOLD=(240.0, 480.0), LEAD=(240.0, 0.0)) | host(None)  # of a minute: 4 and 8 of an hour
+    found = read(
+        tmp_path, {name: table.replace(SECOND, SECOND.replace(":01:", ":59:")) for name, table in views.items()}
+    )
+    assert of(found, "GOLD").verdict is Verdict.NOT_EXHAUSTED
+    (basis,) = (each for each in found.basis if each.what == "starved group")
+    assert basis.lacking == "GOLD waited for CPU, but only the mean over 59 min is known"
+
+
 @pytest.mark.parametrize(
     ("exhausted", "verdict"),
     [("0", Verdict.NOT_EXHAUSTED), ("97", Verdict.STARVED), ("", Verdict.STARVED)],

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from presman.analysis.advice.answers import NO_USE, is_new
 from presman.analysis.advice.contenders import Candidate, Unblock, want_the_same
-from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, time_left
+from presman.analysis.advice.ending import LONG_IDLE, SAVES_LITTLE, pause, refusal, saves_little, step_left, time_left
 from presman.analysis.advice.freeing import no_use
-from presman.analysis.advice.kept import keeps_idle, starts_no_head
+from presman.analysis.advice.kept import has_just_stopped, keeps_idle, starts_no_head
 from presman.analysis.advice.step import Step, ToDo
 from presman.analysis.advice.unblock import queues_behind_itself, refused_holder
 from presman.analysis.alerts.queue_alerts import session_words
@@ -184,8 +184,19 @@ def _patience(found: Unblock, reading: Reading) -> ToDo:
 def _nobody_idle(found: Unblock, reading: Reading) -> tuple[str, ...]:
     """Return the advice where all that hold servers work, in full, in short, and between."""
     who, slowed = head_in_words(found.head), _slowed_by_io(found, reading)
+    if near := _one_of_them_may_end(found):
+        return f"{near}{slowed}", near.partition(";")[0], near
     text = f"no idle session holds servers that {who} could use: {_wait_or_decide(found, reading)}"
     return f"{text}{slowed}", _shortly(found), text
+
+
+def _one_of_them_may_end(found: Unblock) -> str:
+    """Return the advice to wait for one of several that would have to end together, "" if none may end soon."""
+    for each in found.candidates[: found.needed]:
+        left = step_left(each.statement)
+        if left is not None and each.why_not == each.objection and not found.turns:
+            return f"wait: {each.statement.who} may end by itself {in_about(left)}; then fewer have to be ended"
+    return ""
 
 
 def _may_end(found: Unblock, reading: Reading) -> tuple[str, ...]:
@@ -292,12 +303,15 @@ def _idle_holder(found: Unblock, reading: Reading) -> tuple[str, ...]:
 
 def _idle_answer(found: Unblock, candidate: Candidate, reading: Reading) -> tuple[str, ...]:
     """Return the advice to wait although the end of idle holders would let the head start, and why."""
-    each = candidate.statement
+    each, who = candidate.statement, head_in_words(found.head)
     keeps, idle = f"{each.who} keeps {counted(each.servers, 'server')}", f"idle {each.idle_time}"
     why = candidate.objection or (f"{NO_USE}, so waiting is as good" if helps_none(candidate.effect) else "")
     why = candidate.why_not if is_new(found) else why or candidate.why_not or SAVES_LITTLE
-    text = f"wait: {keeps} that {head_in_words(found.head)} could use; {why}"
-    short = f"wait: {keeps}, {idle}; {why.removeprefix(f'{idle}, so ')}"
+    reason = why.removeprefix(f"{idle}, so ")
+    if has_just_stopped(each):
+        text, short = f"wait: {keeps_idle(each)} that {who} could use; {reason}", f"wait: {keeps_idle(each)}; {reason}"
+    else:
+        text, short = f"wait: {keeps} that {who} could use; {why}", f"wait: {keeps}, {idle}; {reason}"
     if why != pause(each) or why != candidate.why_not or found.needed > 1 or saves_little(candidate.effect):
         return f"{text}{lasting_cure(reading)}", short, text
     end = "end it if it stays idle"

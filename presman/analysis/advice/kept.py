@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from presman.analysis.advice.contenders import first_may_want_more
-from presman.analysis.advice.ending import idle_to_end, pause
+from presman.analysis.advice.ending import NEARLY_DONE, idle_to_end, pause
 from presman.analysis.advice.freeing import covers, freeing, is_blocker, no_use, spare
 from presman.analysis.parallel.counted_servers import Counted, why_not_counted
 from presman.analysis.readings.reading import Reading
@@ -53,8 +53,19 @@ class Kept(NamedTuple):
 
 
 def keeps_idle(each: RunningStatement) -> str:
-    """Return what an idle holder keeps, in words."""
-    return f"{each.who} (idle {each.idle_time}) keeps {counted(each.servers, 'server')}"
+    """Return what an idle holder keeps, in words.
+
+    Of one that worked a moment ago these say what came of it: DO may have said that it should end.
+    """
+    servers = counted(each.servers, "server")
+    if has_just_stopped(each):
+        return f"{each.who} went idle {each.idle_time} ago but still keeps {servers}"
+    return f"{each.who} (idle {each.idle_time}) keeps {servers}"
+
+
+def has_just_stopped(each: RunningStatement) -> bool:
+    """Whether an idle holder worked a moment ago, so that presman may have said that it should end."""
+    return each.idle is not None and each.idle_known and each.seen_ago is None and each.idle < NEARLY_DONE
 
 
 def kept_by(each: RunningStatement, turns: Sequence[str], reading: Reading) -> Kept:

@@ -177,7 +177,8 @@ def _chosen(found: Unblock, chosen: Sequence[Candidate]) -> str:
         return f"wait: it {starts} {in_about(max(waits))}, with {counted(total, 'server')} freed then{same}"
     after = f"after {_statements(len(waits))} that should end {in_about(max(waits))}, " if waits else ""
     to_end = chosen[len(waits) :]
-    against = None if perhaps else next((each for each in to_end if each.why_not), None)
+    objected = sorted((each for each in to_end if each.why_not), key=lambda each: each.why_not != each.objection)
+    against = None if perhaps or not objected else objected[0]
     if against is not None:
         own = f"{against.statement.who}: " if against.why_not == against.objection else ""
         same = f"; but {own}{against.why_not}"

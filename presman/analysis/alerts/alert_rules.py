@@ -19,6 +19,7 @@ from presman.analysis.groups.entitlement import lacks_little
 from presman.analysis.readings.container_readings import IoVerdict, MissedMinimum
 from presman.analysis.readings.group_readings import LIMITED, GroupReading, Verdict
 from presman.analysis.readings.reading import AGE, Alert, InstanceReading, Quiesce, Reading, Severity, instance_name
+from presman.analysis.view_availability import LONG
 from presman.base.formats import clock, counted, duration, listed, number, spelled
 from presman.base.sums import added, sum_of_known
 from presman.rows.session_state import QUIESCE_PLAN, QUIESCE_WAIT
@@ -400,7 +401,9 @@ def all_clear(reading: Reading) -> list[Alert]:
     whole = len(known) == len(reading.basis) and not unchecked
     views_read = tuple(dict.fromkeys(view for each in known for view in each.views))
     views = ", ".join(views_read)
-    absent = ", ".join("no queue now" if each.what == "queue" else f"no {each.what}" for each in known)
+    mean = " on average" * ((reading.interval or 0.0) > LONG)
+    in_words = {"queue": "no queue now", "starved group": f"no starved group{mean}"}
+    absent = ", ".join(in_words.get(each.what, f"no {each.what}") for each in known)
     if reading.interval and any(each.what != "queue" for each in known):  # the others need two polls
         absent += f" in {spelled(max(1.0, reading.interval))}"
     names = [each.what for each in known]

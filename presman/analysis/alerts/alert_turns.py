@@ -38,6 +38,7 @@ class Turning(Struct):
     `reported` is the severity reported last, `rank` the current one (indexes of `_STATES`), held since `since`. `fell`
     is when it last fell below the reported severity, `back` when it last came back. After several quick `returns`, the
     next fall is reported only if it lasts; one with a `lull` of its own is always reported only if that has passed.
+    If it was gone after a gap between readings, `until` is the last one that saw it.
     """
 
     began: datetime
@@ -50,12 +51,18 @@ class Turning(Struct):
     returns: int = 0
     comes_and_goes: bool = False
     lull: float = 0.0
+    until: datetime | None = None
 
-    def turn(self, rank: int, at: datetime) -> str:
-        """Set the current severity and return the change to report, "" for none."""
+    def turn(self, rank: int, at: datetime, gap_since: datetime | None = None) -> str:
+        """Set the current severity and return the change to report, "" for none.
+
+        `gap_since` is the time of the reading before if this one follows a gap: what was seen before and after may have
+        been away.
+        """
         before, self.rank, reported = self.rank, rank, self.reported
         if rank != before:
-            self.since = at
+            self.since, self.until = at, gap_since
+        self.comes_and_goes |= gap_since is not None and min(rank, before) > 0
         if before < rank >= reported:
             self.returns = self.returns + 1 if self.fell is not None and at - self.fell < _QUIET else 0
             self.back = at
@@ -82,8 +89,10 @@ class Turning(Struct):
     def words(self, change: str) -> str:
         """Return a turn in words."""
         if change == ENDED:
-            long = f"{'on and off ' * self.comes_and_goes}for {duration((self.since - self.began).total_seconds())}"
-            return f"ended, seen {long}, last: {self.text}"
+            seen = ((self.until or self.since) - self.began).total_seconds()
+            long = f"{'on and off ' * self.comes_and_goes}for {duration(seen)}"
+            unseen = f"ended {'in the time without polls' * (self.until is not None)}".rstrip()
+            return f"{unseen}, seen {long}, last: {self.text}"
         turned = f"{change}, " if change in {WORSE, BETTER} else ""
         since = " (since before presman began)" if change == THERE else ""
         return f"{turned}{SEVERITY_WORDS[_STATES[self.rank]]}: {self.text}{since}"
@@ -104,8 +113,11 @@ class AlertTurns:
         """Whether an alert was reported and has not ended."""
         return any(course.reported for course in self._courses.values())
 
-    def take(self, reading: Reading) -> list[AlertTurn]:
-        """Return the turns of the next reading, worst alert first; an unchecked alert does not get better."""
+    def take(self, reading: Reading, gap_since: datetime | None = None) -> list[AlertTurn]:
+        """Return the turns of the next reading, worst alert first; an unchecked alert does not get better.
+
+        `gap_since` is the time of the reading before if this one follows a gap.
+        """
         at, whole, found = reading.at, sees_all(reading), []
         now = {mark_of(each): each for each in reversed(worst_first(wrong(reading))) if each.state in _STATES}
         for mark in dict.fromkeys((*reversed(now), *self._courses)):
@@ -114,7 +126,7 @@ class AlertTurns:
             if rank >= course.reported or whole:
                 is_new = mark in now and not (course.text and now[mark].silent)
                 course.text = now[mark].text if is_new else course.text
-                change = course.turn(rank, at)
+                change = course.turn(rank, at, gap_since)
                 change = self._first if change == BEGAN else change
                 found += [AlertTurn(course.since, change, course.words(change))] if change else []
         self._first = self._first if reading.interval is None else BEGAN

@@ -21,7 +21,8 @@ from presman.analysis.readings.group_readings import LIMITED, Verdict
 from presman.analysis.readings.reading import InstanceReading, Reading, instance_name
 from presman.analysis.readings.statement_readings import Executing, QueuedStatement
 from presman.analysis.totals import downgraded
-from presman.base.formats import clock, counted
+from presman.analysis.trends.statement_runs import Steps
+from presman.base.formats import clock, counted, spelled
 from presman.base.sums import grouped
 from presman.rows.instance_rows import Pdb
 from presman.rows.snapshot import Snapshot
@@ -31,12 +32,13 @@ PLAN_CHANGED, VERDICT_CHANGED = "plan changed", "verdict changed"
 DOWNGRADE, TIMEOUT, RECONNECT, LOST = "downgrade", "timeout", "reconnect", "connection lost"
 DIRECTIVE_CHANGED, PARAMETER_CHANGED = "directive changed", "parameter changed"
 INSTANCE_CHANGED, PDB_CHANGED = "instance changed", "PDB changed"
+GAP, CLOCK_BACK = "gap", "clock changed"
 ALERT_THERE = "alert there"
 ALERT_BEGAN, ALERT_WORSE, ALERT_BETTER, ALERT_ENDED = "alert began", "alert worse", "alert better", "alert ended"
 KINDS = (
     *(QUEUE_BEGAN, QUEUE_ENDED, PLAN_CHANGED, DIRECTIVE_CHANGED, PARAMETER_CHANGED, INSTANCE_CHANGED, PDB_CHANGED),
     *(VERDICT_CHANGED, DOWNGRADE, TIMEOUT, ALERT_THERE, ALERT_BEGAN, ALERT_WORSE, ALERT_BETTER, ALERT_ENDED),
-    *(RECONNECT, LOST),
+    *(RECONNECT, LOST, GAP, CLOCK_BACK),
 )
 _WORDS = {
     VERDICT_CHANGED: "state changed",
@@ -125,6 +127,7 @@ class EventWatch:
         self._planned: Reading | None = None
         self._queued: Reading | None = None
         self._epoch = 0
+        self._steps = Steps(timedelta.max)  # how far apart the first two readings are is no gap
         self._alerts = AlertTurns(BEGAN if first_is_news else THERE)
         self._settings = SettingWatch()
         self._instances: dict[int, _Instance] = {}
@@ -140,17 +143,16 @@ class EventWatch:
     def add(self, reading: Reading, snapshot: Snapshot) -> list[DatabaseEvent]:
         """Return the events since the last reading, including a reconnection; `snapshot` belongs to the new reading."""
         before, self._before = self._before, reading
-        epoch, found = snapshot.epoch, []
-        if before is not None and epoch != self._epoch:
-            found.append(DatabaseEvent(reading.at, RECONNECT, "", "", "connected again; no rates over the gap"))
-        self._epoch = epoch
+        is_gap = before is not None and self._steps.is_gap(reading.at - before.at)
+        found = _break(before.at, reading.at, is_gap, snapshot.epoch != self._epoch) if before is not None else []
+        self._epoch = snapshot.epoch
         found += self._changed_instances(reading) + self._changed_pdbs(reading, snapshot)
         found += self._changed_plan(reading)
         found += _quiesced(before, reading) if before is not None else []
         found += self._changed_settings(reading, snapshot) + self._changed_queues(reading)
         found += _timeouts(before, reading) if before is not None else []
         found += self._changed_verdicts(reading) + self._new_downgrades(reading)
-        turns = self._alerts.take(reading)
+        turns = self._alerts.take(reading, before.at if before is not None and is_gap else None)
         return found + [DatabaseEvent(each.at, f"alert {each.change}", "", "", each.text) for each in turns]
 
     def _changed_instances(self, reading: Reading) -> list[DatabaseEvent]:
@@ -231,6 +233,18 @@ class EventWatch:
                 )
                 found.append(DatabaseEvent(reading.at, DOWNGRADE, each.group, each.sql_id, text))
         return found
+
+
+def _break(before: datetime, now: datetime, is_gap: bool, is_new: bool) -> list[DatabaseEvent]:
+    """Return what came between two readings; `is_new` if none of the counters before can be compared any more."""
+    if now < before:
+        text = f"the clock went back by {spelled((before - now).total_seconds())} or more; no rates over that"
+        return [DatabaseEvent(now, CLOCK_BACK, "", "", text)]
+    if is_new:
+        return [DatabaseEvent(now, RECONNECT, "", "", "connected again; no rates over the gap")]
+    long = spelled((now - before).total_seconds())
+    text = f"no polls for {long}, since {clock(before)}; what happened in that time is not known"
+    return [DatabaseEvent(now, GAP, "", "", text)] if is_gap else []
 
 
 def _quiesced(before: Reading, now: Reading) -> list[DatabaseEvent]:

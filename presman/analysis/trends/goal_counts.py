@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from presman.analysis.goals import Goal, GoalReading
 from presman.analysis.readings.reading import Reading
-from presman.analysis.trends.statement_runs import StatementRun, StatementRuns
+from presman.analysis.trends.statement_runs import StatementRun, StatementRuns, Steps
 
 RECENT = timedelta(minutes=30)
 DAY = timedelta(days=1)
@@ -51,7 +51,9 @@ class GoalCounts:
 
     def _reset(self) -> None:
         self._runs = StatementRuns()
-        self._begun: datetime | None = None
+        self._steps = Steps(timedelta.max)
+        self._watched = 0.0
+        """Seconds watched, without the gaps between readings."""
         self._at: datetime | None = None
         self._counted: list[set[_Who]] = [set() for _ in self._goals]
         self._minutes: list[deque[_Minute]] = [deque() for _ in self._goals]
@@ -64,11 +66,9 @@ class GoalCounts:
         before, self._at = self._at, reading.at
         self._runs.add(reading)
         runs = [*self._runs.open, *(() if before is None else self._runs.ended_since(before))]
-        if before is None or self._begun is None:
-            self._begun = reading.at
-            step = inf
-        else:
-            step = (reading.at - before).total_seconds()
+        step = inf if before is None else (reading.at - before).total_seconds()
+        if before is not None and not self._steps.is_gap(reading.at - before):
+            self._watched += step
         goals = tuple(self._goal(index, runs, reading.at, step) for index in range(len(self._goals)))
         return with_goals(reading, goals)
 
@@ -91,8 +91,8 @@ class GoalCounts:
         if len(minutes) > 1 and minutes[-1].at - minutes[-2].at < _MINUTE:
             last = minutes.pop()
             minutes[-1] = _Minute(minutes[-1].at, minutes[-1].good + last.good, minutes[-1].bad + last.bad)
-        watched = (at - (self._begun or at)).total_seconds()
-        return GoalReading(goal, *self._sums[index], _sums(minutes, at - RECENT), _sums(minutes, at - DAY), watched)
+        recent, day = (_sums(minutes, at - long) for long in (RECENT, DAY))
+        return GoalReading(goal, *self._sums[index], recent, day, self._watched)
 
 
 def _who(run: StatementRun) -> _Who:
@@ -113,12 +113,21 @@ def with_goals(reading: Reading, goals: tuple[GoalReading, ...]) -> Reading:
 
 
 def recorded_goals(
-    goals: Sequence[Goal], runs: Iterable[StatementRun], start: datetime, at: datetime, step: float
+    goals: Sequence[Goal],
+    runs: Iterable[StatementRun],
+    start: datetime,
+    at: datetime,
+    step: float,
+    unwatched: float = 0.0,
 ) -> tuple[GoalReading, ...]:
-    """Return the results for goals from `start` until an instant, from `runs`; `step` is the time between two polls."""
-    every = list(runs)
+    """Return the results for goals from `start` until an instant, from `runs`; `step` is the time between two polls.
+
+    `unwatched` are the seconds without polls in that time.
+    """
+    every, watched = list(runs), max(0.0, (at - start).total_seconds() - unwatched)
+    of_groups = ([run for run in every if run.came_to == goal.group] for goal in goals)
     return tuple(
-        _recorded(goal, [run for run in every if run.came_to == goal.group], start, at, step) for goal in goals
+        replace(_recorded(*each, start, at, step), watched=watched) for each in zip(goals, of_groups, strict=True)
     )
 
 
@@ -131,5 +140,4 @@ def _recorded(goal: Goal, runs: Sequence[StatementRun], start: datetime, at: dat
             when = late if not good else run.started or late
             if when >= start:
                 known.append(_Minute(when, int(good), int(not good)))
-    watched = (at - start).total_seconds()
-    return GoalReading(goal, *_sums(known, start), _sums(known, at - RECENT), _sums(known, at - DAY), watched)
+    return GoalReading(goal, *_sums(known, start), _sums(known, at - RECENT), _sums(known, at - DAY), 0.0)

@@ -33,6 +33,23 @@ def longest_step(usual: float) -> timedelta:
     return max(_LONGEST_STEP, timedelta(seconds=3 * usual))
 
 
+class Steps:
+    """Tells the steps between two readings that are much longer than the shorter of the two before: gaps.
+
+    `longest` is the longest first step that is none; the next ones are judged by those before.
+    """
+
+    def __init__(self, longest: timedelta) -> None:
+        self._longest = longest
+        self._before: timedelta | None = None
+
+    def is_gap(self, step: timedelta) -> bool:
+        """Take the next step, and return whether it is a gap: what happened in it is not known."""
+        longest, usual = self._longest, min(step, self._before or step)
+        self._before, self._longest = step, longest_step(usual.total_seconds())
+        return step > longest
+
+
 class StatementRun(Struct):
     """One execution: queued from `queued`, running from `started`, idle from `idle`, gone at `ended`; None if not yet.
 

@@ -20,6 +20,7 @@ from presman.recording.reader import Recording
 from presman.recording.statement_lives import goals_between, with_forecasts
 from presman.recording.store_errors import DamagedStoreError
 from presman.recording.time_bins import EventMark, GroupBin, PollGap, StatementSum, TimeBin
+from presman.recording.window_lines import ever_queued
 from presman.reports.report import report_charts
 from presman.reports.report.report_charts import HeatColumn
 from presman.rows.snapshot import Snapshot
@@ -57,7 +58,8 @@ class Incident(Struct, frozen=True):
     `events` are the listed ones, `marks` are of all; `heat` has the events whose waits took most time. `samples` are
     the polls that were read again, in order of time; `moment` is the one whose tables are shown, None if none can be
     read. Groups and waits are read from one of every `step` spans of 32 polls. `damaged` polls cannot be read again;
-    `damage` describes other damage in sentences. `colours` are those of its groups.
+    `damage` describes other damage in sentences. `colours` are those of its groups. `queued_unseen` statements were
+    queued in the gaps, by the counters on both sides.
     """
 
     source: str
@@ -82,6 +84,7 @@ class Incident(Struct, frozen=True):
     damage: tuple[str, ...]
     colours: GroupColours
     goals: tuple[GoalReading, ...] = ()
+    queued_unseen: int = 0
 
 
 def gather(
@@ -91,7 +94,7 @@ def gather(
 
     Raises RecordingError if none of the polls can be read.
     """
-    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
+    start, end = playback.span(indexes)
     width = time_bins.width_of(len(indexes), BINS)
     bins = time_bins.time_bins(playback, start, end, width)
     if not bins:
@@ -101,13 +104,14 @@ def gather(
     samples = _samples(playback, indexes, at)
     usual = time_bins.usual_interval(playback, start, end)
     groups = tuple(time_bins.group_bins(playback, bins, start, end, width))
+    gaps = tuple(time_bins.gaps(playback, start, end))
     return Incident(
         source=recording.name, target=playback.target, start=start, end=end, polls=len(indexes),
         width=width,
         usual=usual,
         bins=tuple(bins),
         groups=groups,
-        gaps=tuple(time_bins.gaps(playback, start, end)),
+        gaps=gaps,
         marks=tuple(marks),
         events=tuple(time_bins.first_events(playback, start, end, EVENTS, time_bins.CALM if many > EVENTS else "")),
         lives=tuple(time_bins.busiest_lives(playback, start, end, report_charts.MOST)),
@@ -120,12 +124,13 @@ def gather(
         damage=tuple(recording.damage_of(playback)),
         colours=GroupColours((each.con_id, each.group) for each in groups),
         goals=goals_between(playback, goals, start, end),
+        queued_unseen=sum(ever_queued(playback, each.start, each.end) for each in gaps),
     )  # fmt: skip
 
 
 def _samples(playback: Playback, indexes: range, at: datetime | None) -> tuple[Sample, ...]:
     """Return the polls to read again: the requested one, the worst ones, and others at even intervals."""
-    start, end = playback.at(indexes[0]), playback.at(indexes[-1])
+    start, end = playback.span(indexes)
     wanted: dict[int, str] = {}
     if at is not None:
         wanted[min(max(playback.index(at), indexes[0]), indexes[-1])] = "asked for"

@@ -26,7 +26,7 @@ _PLURAL = {QUEUE_BEGAN: "queues began", QUEUE_ENDED: "queues ended", "plan chang
            "instance changed": "changes of instances", "PDB changed": "changes of PDBs",
            "verdict changed": "changes of state", ALERT_THERE: "alerts at the start", "alert began": "alerts began",
            "alert worse": "alerts got worse", "alert better": "alerts got better", "alert ended": "alerts ended",
-           "connection lost": "losses of the connection"}  # fmt: skip
+           "connection lost": "losses of the connection", "clock changed": "changes of the clock"}  # fmt: skip
 
 
 class AlertSpan(NamedTuple):
@@ -129,7 +129,7 @@ def _target(incident: Incident) -> str:
 
 def _goals(incident: Incident) -> list[str]:
     """Return the results of the goals of service in config.ini over the stretch."""
-    return [f"Goal: {each.sentence}." for each in incident.goals]
+    return [f"Goal: {each.sentence}{_but_gaps(incident) * (not each.good + each.bad)}." for each in incident.goals]
 
 
 def _queue(incident: Incident) -> list[str]:
@@ -144,7 +144,9 @@ def _queue(incident: Incident) -> list[str]:
         found.append(f"Up to {counted(queued, 'parallel statement')} waited in the queue{when}{among}.")
     else:
         found.append(
-            none_seen(incident, "No parallel statement was seen waiting in the queue") + _queue_unknown(incident)
+            none_seen(incident, "No parallel statement was seen waiting in the queue")
+            + _queued_unseen(incident)
+            + _queue_unknown(incident)
         )
     if servers is not None:
         found.append(f"Up to {_were(servers, 'parallel server')} in use; {_target(incident)}.")
@@ -228,14 +230,25 @@ def none_seen(incident: Incident, what: str) -> str:
     """Return that nothing was seen or recorded, or that a damaged recording does not show it."""
     if incident.damaged or incident.damage:
         return f"{what}, as far as it can be read: the recording is damaged, so whether there was one is not known."
-    return f"{what}."
+    return f"{what}{_but_gaps(incident)}."
+
+
+def _but_gaps(incident: Incident) -> str:
+    long = spelled(sum(each.seconds for each in incident.gaps))
+    return f", but there are no polls of {long}" if incident.gaps else ""
+
+
+def _queued_unseen(incident: Incident) -> str:
+    """Return how many statements were queued in the gaps, in words."""
+    queued = counted(incident.queued_unseen, "statement")
+    return f" In that time {queued} queued (by V$RSRC_CONSUMER_GROUP)." if incident.queued_unseen else ""
 
 
 def unknown(incident: Incident) -> list[str]:
     """Return what the page does not know, one sentence each: gaps, damaged polls, views without data."""
     found = []
     if incident.gaps:
-        seconds = sum((each.end - each.start).total_seconds() for each in incident.gaps)
+        seconds = sum(each.seconds for each in incident.gaps)
         many = counted(len(incident.gaps), "gap")
         found.append(f"{many} without polls, {spelled(seconds)} in all; nothing is known of that time:")
         found += [f"no poll {between(each.start, each.end)}" for each in incident.gaps[:20]]

@@ -84,7 +84,7 @@ def test_half_an_hour_and_a_day_are_counted_apart() -> None:
     # Poll 1900 comes 1880 seconds after the one before it: what is first seen there at work does not count.
     assert (found.good, found.bad) == (2, 1)
     assert (found.recent, found.day) == ((1, 0), (2, 1))
-    assert found.watched == 1905.0
+    assert found.watched == 25.0, "nobody watched in the 1880 seconds"
     later = counts(at(0), at(10, held=[runs(1, 5.0)]), at(86_500))
     assert (later.good, later.day) == (1, (0, 0))
 

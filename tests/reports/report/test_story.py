@@ -47,7 +47,7 @@ def incident(**facts: Any) -> Any:
     plain: dict[str, Any] = {
         "polls": 120, "start": at(0), "end": at(600), "target": "prod", "samples": (), "goals": (), "bins": (),
         "groups": (), "sums": (), "marks": (), "events": (), "moment": None, "gaps": (), "step": 1, "damaged": (),
-        "damage": (),
+        "damage": (), "queued_unseen": 0,
     }  # fmt: skip
     return SimpleNamespace(**(plain | facts))
 
@@ -74,7 +74,7 @@ def test_the_frame_has_the_database_its_plans_and_its_cpus() -> None:
     told = whole(samples=(look(0, header=unknown_cpus),))
     assert "120 polls of prod in" in told
     assert "- CPUs managed" in told
-    assert " Goal: met by 3 of 4. " in whole(goals=(SimpleNamespace(sentence="met by 3 of 4"),))
+    assert " Goal: met by 3 of 4. " in whole(goals=(SimpleNamespace(sentence="met by 3 of 4", good=3, bad=1),))
 
 
 def changed(seconds: float, text: str, kind: str = PLAN_CHANGED) -> DatabaseEvent:
@@ -235,6 +235,11 @@ def test_what_a_page_does_not_know() -> None:
     assert told[0] == "22 gaps without polls, 22 min 22 s in all; nothing is known of that time:"
     assert (len(told), told[-1]) == (22, "and 2 gaps more")
     assert len(unknown(incident(gaps=gaps[:20]))) == 21
+    none = "No parallel statement was seen waiting in the queue, but there are no polls of 2 min 2 s"
+    assert f"{none}. " in whole(gaps=gaps[:2])
+    assert f"{none}. In that time 1 statement queued (by V$RSRC_CONSUMER_GROUP)." in whole(
+        gaps=gaps[:2], queued_unseen=1
+    )
     assert unknown(incident(step=3))[0].endswith("use 32 polls in every 96")
     assert unknown(incident(polls=CHECKED)) == []
     assert unknown(incident(polls=CHECKED + 1, samples=(look(0),)))[0].startswith("Only the 1 read for the table")

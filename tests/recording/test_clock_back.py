@@ -1,0 +1,66 @@
+"""A recording whose clock was set back: every poll can be found, by its own time, and none counts as damaged."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from presman.recording.reader import Recording
+from presman.recording.recording_source import RecordingSource
+from presman.recording.time_bins import time_bins
+from presman.reports.report.incident import gather
+from tests.recording.recorded import START, polled, record
+
+SECONDS = (0, 5, 10, 15, -3595, -3590, -3585)
+"""Seconds of the polls since the first one: an hour back after the fourth."""
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def recorded(folder: Path) -> str:
+    *_, (snapshot, reading) = polled("storm", 2)
+    moments = []
+    for number, seconds in enumerate(SECONDS, 1):
+        epoch = 1 if seconds >= 0 else 2
+        poll = replace(snapshot, at=at(seconds), number=number, epoch=epoch)
+        moments.append((poll, replace(reading, at=at(seconds), number=number, interval=5.0 if number > 1 else None)))
+    record(folder / "a.presman", moments)
+    return str(folder / "a.presman")
+
+
+def test_polls_keep_their_order_and_are_found_by_their_times(tmp_path: Path) -> None:
+    with Recording(recorded(tmp_path)) as recording:
+        playback = recording.playback()
+        assert [playback.at(index) for index in range(len(playback))] == [at(each) for each in SECONDS]
+        assert (playback.first, playback.last) == (at(-3595), at(15))
+        for number, seconds in enumerate(SECONDS):
+            assert playback.index(at(seconds)) == number
+            assert playback.indexes(at(seconds), at(seconds)) == range(number, number + 1)
+        assert playback.indexes(at(-3591), at(-3000)) == range(5, 7)
+        assert playback.indexes(None, at(-3000)) == range(4, 7)
+        assert playback.indexes(at(-3595), at(15)) == playback.indexes() == range(7)
+        assert playback.span(range(2, 6)) == (at(-3595), at(15))
+
+
+def test_its_figures_can_be_read_and_nothing_is_damaged(tmp_path: Path) -> None:
+    with Recording(recorded(tmp_path)) as recording:
+        playback = recording.playback()
+        incident = gather(recording, playback, range(7))
+        assert (incident.polls, incident.start, incident.end) == (7, at(-3595), at(15))
+        assert sum(each.polls for each in incident.bins) == 7
+        assert not incident.damaged
+        assert sum(each.polls for each in time_bins(playback, at(-3595), at(-3000), 1)) == 3
+        assert recording.damage_of(playback) == []
+
+
+def test_who_opens_it_is_told_that_the_clock_went_back(tmp_path: Path) -> None:
+    source = RecordingSource(recorded(tmp_path), name="a")
+    source.open()
+    (note,) = source.notes
+    assert note.startswith("the clock went back from ")
+    assert note.endswith(": times that begin before that and end after it are wrong")
+    source.close()
