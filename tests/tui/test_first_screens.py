@@ -145,9 +145,9 @@ SENTENCES = {
         "WEB takes all CPU and the plan leaves BATCH and CAPPED nothing: change it; 14 wait for BATCH's session pool.",
         (
             *("BATCH gets only what others leave", "CAPPED gets only what others leave", "wants 9.0"),
-            *("14 wait for the session pool", "give BATCH 5 % ", "have failed, the next fails in 0:"),
+            *("14 wait for the session pool", "give BATCH 5 % ", "on level 1, of the 90 % of WEB"),
         ),
-        ("on level 1, of the 90 % of WEB", "5 % are 0.4 CPUs", "gives no CPU"),
+        ("have failed, the next fails in 0:", "5 % are 0.4 CPUs", "gives no CPU"),
     ),
 }
 
