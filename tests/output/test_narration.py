@@ -17,7 +17,7 @@ from presman.analysis.alerts.judge import Judge
 from presman.analysis.readings.reading import Reading, UnansweredQuery
 from presman.analysis.totals import Totals, totals
 from presman.analysis.trends.database_events import ALERT_BETTER, ALERT_ENDED, ALERT_WORSE, EventHistory
-from presman.base.formats import clock, spelled
+from presman.base.formats import clock, duration
 from presman.output.narration import Narration, summary
 from presman.polling.poller import Poller
 from presman.rows.snapshot import Snapshot
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_said_once_and_its_end_with_how_long_it_lasted() -> Non
     assert said(narration, later(queue, 70)) == []
     ended = said(narration, replace(quiet, at=queue.at + timedelta(seconds=130), header=queue.header))
     alerts = [each.text for each in wrong(queue) if each.state in {"bad", "warn"}]
-    assert {f"ended, seen for {spelled(130)}, last: {text}" for text in alerts} <= set(ended)
+    assert {f"ended, seen for {duration(130)}, last: {text}" for text in alerts} <= set(ended)
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in ended)
     assert ended[-1].startswith("Nothing is wrong") or "by V$" in ended[-1], "an all-clear names what it rests on"
 
@@ -77,7 +77,7 @@ def test_an_alert_that_came_and_went_is_not_counted_though_its_end_is_said_with_
     over = storm.at + timedelta(seconds=50)
     assert said(narration, replace(quiet, at=over)) == [], "it may be back: it came back twice"
     lines = said(narration, replace(quiet, at=over + timedelta(minutes=1)))
-    assert lines[0].startswith(f"at {clock(over)}: ended, seen for 10 s, last: ")
+    assert lines[0].startswith(f"at {clock(over)}: ended, seen for 0:10, last: ")
     assert any(line.startswith("now: ") and line.endswith("; 0 alerts") for line in lines)
 
 
@@ -197,7 +197,7 @@ def test_a_time_without_polls_is_said_and_nothing_of_it_is_taken_for_seen() -> N
     lines = said(narration, replace(quiet, at=queue.at + timedelta(seconds=2710)))
     since = clock(queue.at + timedelta(seconds=10))
     assert lines[0] == f"no polls for 45 min, since {since}; what happened in that time is not known"
-    assert any(line.startswith("ended in the time without polls, seen for 10 s, last: ") for line in lines)
+    assert any(line.startswith("ended in the time without polls, seen for 0:10, last: ") for line in lines)
     assert any("CPUs used on average over 45 min;" in line for line in lines)
     assert "no starved group on average, no downgrade in 45 min" in lines[-1]
 

@@ -12,7 +12,7 @@ from presman.analysis.alerts.alert_rules import worst_first, wrong
 from presman.analysis.alerts.judge import QUIET, mark_of, marked, sees_all
 from presman.analysis.alerts.rule_book import lull_of
 from presman.analysis.readings.reading import SEVERITY_WORDS, Reading
-from presman.base.formats import spelled
+from presman.base.formats import duration
 
 BEGAN, WORSE, BETTER, ENDED = "began", "worse", "better", "ended"
 THERE = "there"
@@ -90,7 +90,7 @@ class Turning(Struct):
         """Return a turn in words."""
         if change == ENDED:
             seen = ((self.until or self.since) - self.began).total_seconds()
-            long = f"{'on and off ' * self.comes_and_goes}for {spelled(seen)}"
+            long = f"{'on and off ' * self.comes_and_goes}for {duration(seen)}"
             unseen = f"ended {'in the time without polls' * (self.until is not None)}".rstrip()
             return f"{unseen}, seen {long}, last: {self.text}"
         turned = f"{change}, " if change in {WORSE, BETTER} else ""

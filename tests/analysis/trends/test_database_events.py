@@ -253,7 +253,7 @@ AGAIN = ((0, []), (2, []), (4, [ETL]), (10, []), (38, [ETL]))
 
 
 def test_an_alert_ends_in_the_poll_without_it_and_what_was_told_stays_told() -> None:
-    ended = [(4, "warning: ETL waits"), (10, "ended, seen for 6 s, last: ETL waits")]
+    ended = [(4, "warning: ETL waits"), (10, "ended, seen for 0:06, last: ETL waits")]
     assert of_alerts(*AGAIN[:4]) == ended
     assert of_alerts(*AGAIN) == [*ended, (38, "warning: ETL waits")]
 
@@ -261,14 +261,14 @@ def test_an_alert_ends_in_the_poll_without_it_and_what_was_told_stays_told() -> 
 def test_an_alert_that_comes_and_goes_ends_once_it_has_been_away_for_a_minute() -> None:
     often = (*AGAIN, (40, []), (50, [ETL]))
     there = of_alerts(*often)
-    ended = (40, "ended, seen for 2 s, last: ETL waits")
+    ended = (40, "ended, seen for 0:02, last: ETL waits")
     assert there == [*of_alerts(*AGAIN), ended, (50, "warning: ETL waits")], "who came back once has an end at once"
     assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (139, [])) == there
-    on_and_off = (80, "ended, seen on and off for 30 s, last: ETL waits")
+    on_and_off = (80, "ended, seen on and off for 0:30, last: ETL waits")
     assert of_alerts(*often, (60, []), (70, [ETL]), (80, []), (140, [])) == [*there, on_and_off]
-    once = (80, "ended, seen for 30 s, last: ETL waits")
+    once = (80, "ended, seen for 0:30, last: ETL waits")
     assert of_alerts(*often, (80, []), (140, [])) == [*there, once], "what was seen before has an end of its own"
-    assert of_alerts(*often, (110, []))[-1] == (110, "ended, seen for 1 min, last: ETL waits"), "it was there for long"
+    assert of_alerts(*often, (110, []))[-1] == (110, "ended, seen for 1:00, last: ETL waits"), "it was there for long"
 
 
 def test_an_alert_that_grows_worse_and_gets_better_is_told() -> None:
