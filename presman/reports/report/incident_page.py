@@ -196,7 +196,7 @@ def over_time(incident: Incident, axis: report_charts.TimeAxis) -> Markup:
     """Return the charts."""
     cpus = next((each.reading.header.num_cpus for each in incident.samples if each.reading.header.num_cpus), None)
     charts = (
-        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, lambda _: cpus, "CPUs managed"),
+        _chart(incident, "CPUs used", "CPUs", lambda each: each.used, lambda _: cpus, "all CPUs"),
         _chart(incident, "CPUs waited for (throttled)", "CPUs", lambda each: each.waiting),
         _chart(incident, "Parallel servers", "servers", lambda each: each.servers, lambda step: step.target, "target"),
         _chart(incident, "Statements in the parallel queue", "queued", lambda each: each.queued,

@@ -72,7 +72,7 @@ def test_a_line_across_is_the_target_or_the_longest_queue_or_the_cpus(monkeypatc
     incident_page.over_time(incident, axis)
     assert lines["target"] == [64, None]
     assert lines["most in a poll"] == [3, 0]
-    assert lines["CPUs managed"] == [24, 24]
+    assert lines["all CPUs"] == [24, 24]  # whether they are managed is told by the story: they may not be
     assert lines[""] == [None, None]
 
 
