@@ -87,7 +87,10 @@ def test_only_what_the_list_shows_of_a_queue_has_its_age(course: Course) -> None
             assert text.count(old) == 1 or f" wait{old}, the first {waited}, " in text
             assert text.endswith(head.sentence)
             assert f" queued, head{old} {waited}, {head.why}" in short
-            assert all(each.endswith(f" head{old}, {head.why}") for each in told[head.group].between)
+            whole, *shorter = told[head.group].between
+            assert whole.endswith(head.sentence)
+            assert whole.count(old) == 1
+            assert all(each.endswith(f" head{old}, {head.why}") for each in shorter)
 
 
 def test_what_holders_keep_is_of_now(course: Course) -> None:
