@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from presman.analysis.facts.deltas import Deltas
-from presman.analysis.facts.system_facts import SystemFacts
+from presman.analysis.facts.system_facts import SystemFacts, answers
 from presman.analysis.instances import ROOT, container_of
 from presman.base.formats import listed
 from presman.rows.group_rows import ConsumerGroup
@@ -36,7 +36,7 @@ def without_rows(system: SystemFacts, record: RecordType) -> str:
         return ""
     there = {row.inst_id for kind in kinds for row in snapshot.section(kind).rows}
     missing = [inst_id for inst_id in system.inst_ids if inst_id not in there]
-    away = [str(inst_id) for inst_id in missing if record is not Instance or system.answers(inst_id)]
+    away = [str(inst_id) for inst_id in missing if record is not Instance or answers(snapshot, inst_id)]
     view = view_read(record, snapshot.release, snapshot.scope)
     return f"{view} has no rows of instance{'s' * (len(away) > 1)} {listed(away)}" if away and there else ""
 

@@ -1,6 +1,6 @@
 """Playback: the polls of one recorded database by index and by time, with their figures, events and statements."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -330,20 +330,11 @@ class Playback(StoredRows):
         if not len(self):
             return range(0)
         if self._index.went_back:
-            return self._indexes_of_chains(*_bounds(start, end))
+            return _indexes_of_chains(self._index.among(range(len(self))), *_bounds(start, end))
         first = 0 if start is None else self.index(start)
         if start is not None and self.at(first) < start:
             first += 1
         return range(first, (len(self) if end is None else self.index(end) + (self.at(0) <= end)))
-
-    def _indexes_of_chains(self, low: int, high: int) -> range:
-        """Return the indexes from the first to the last poll of a window of time, whichever chain these are in."""
-        ends: list[int] = []
-        for chain, indexes in self._index.among(range(len(self))):
-            if chain.first_at <= high and chain.last_at >= low:
-                first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
-                ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
-        return range(min(ends), max(ends) + 1) if ends else range(0)
 
     def span(self, indexes: range) -> tuple[datetime, datetime]:
         """Return the earliest and the latest instant of consecutive polls: the clock may have gone back among them."""
@@ -387,14 +378,8 @@ class Playback(StoredRows):
             stored.DamagedPolls(instant(instant_of(each, good) if good else each.first_at), instant(each.last_at), lost)
             for own in filter(None, of_stores)
             for each, reason in zip(own, list(chain_reader.why_damaged(own[0].store, own)), strict=True)
-            if reason and (lost := each.polls - (good := self._readable_polls(each)))
+            if reason and (lost := each.polls - (good := _readable_polls(self._reader, each)))
         ]
-
-    def _readable_polls(self, chain: Chain) -> int:
-        """Return how many polls of a chain can be read before the damage."""
-        with suppress(DamagedError):
-            self._reader.snapshot(chain, 0)
-        return self._reader.readable_polls(chain)
 
 
 class _LostChain(NamedTuple):
@@ -426,3 +411,20 @@ def _poll(chain: Chain, wanted: int, *, after: bool) -> int:
             return chain.chain + chain.polls - 1
         return chain.chain + polls_until(chain, wanted, included=True) - 1
     return chain.chain + (polls_until(chain, wanted, included=False) if wanted > chain.first_at else 0)
+
+
+def _indexes_of_chains(among: Iterable[tuple[Chain, range]], low: int, high: int) -> range:
+    """Return the indexes from the first to the last poll of a window of time, whichever chain these are in."""
+    ends: list[int] = []
+    for chain, indexes in among:
+        if chain.first_at <= high and chain.last_at >= low:
+            first, last = _poll(chain, low, after=False), _poll(chain, high, after=True)
+            ends += [indexes[each - chain.chain] for each in (first, last) if first <= last]
+    return range(min(ends), max(ends) + 1) if ends else range(0)
+
+
+def _readable_polls(reader: chain_reader.ChainReader, chain: Chain) -> int:
+    """Return how many polls of a chain can be read before the damage."""
+    with suppress(DamagedError):
+        reader.snapshot(chain, 0)
+    return reader.readable_polls(chain)
