@@ -19,6 +19,7 @@ from hypothesis.strategies import none
 
 from presman.base.secret import METRICS_PASSWORD, PASSWORD
 from presman.cli import main
+from presman.recording import statement_limits
 from tests.cli.run import Run, environment
 from tests.thorough import THOROUGH
 from tests.warmups import shared
@@ -35,6 +36,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# A process that reads a recording has little memory for SQLite from then on; here it goes on with other databases.
+statement_limits.HEAP = 0
 
 # Where who runs the tests lives, and in which language, is not what they are about: each that is sets its own.
 for name in ("LC_ALL", "LC_CTYPE", "LANGUAGE"):

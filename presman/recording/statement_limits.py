@@ -36,8 +36,9 @@ _LIMITS = {
 """SQLite's limits: a block is the longest value, the view of latencies the longest SQL."""
 
 HEAP = 128 << 20
-"""The most bytes that SQLite may take, for all files of this process together. It copies whole rows to compare their
-keys, and no limit on values applies to that."""
+"""The most bytes that SQLite may take in a process that reads a recording. It copies whole rows to compare their keys,
+and no limit on values applies to that. It holds for all that this process does with SQLite from then on, so a process
+that only writes has none: the simulated databases that it records may need more."""
 
 _EACH = 50_000
 """Steps of SQLite, about a millisecond, between two checks whether to continue."""
@@ -82,7 +83,6 @@ class StatementLimits:
         """Apply the limits to a connection."""
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
-        connection.execute(f"PRAGMA hard_heap_limit={HEAP}")
         check = _checking(self._must_stop)
         next(check)
         connection.set_progress_handler(check.__next__, _EACH)
@@ -91,6 +91,7 @@ class StatementLimits:
     def hold_reading(self, connection: sqlite3.Connection) -> None:
         """Apply the limits to a connection that only reads: outside of `blocks`, no value may be as long as a block."""
         self.hold(connection)
+        connection.execute(f"PRAGMA hard_heap_limit={HEAP}")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         connection.row_factory = self._row
 
