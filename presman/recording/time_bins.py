@@ -217,7 +217,7 @@ def _by_poll(part: PlaybackPart, found: SpanWaits, width: int) -> Iterator[tuple
 
 def _mean(total: float | None, weight: float, scale: int = SCALE) -> float | None:
     """Return a mean by polls or by seconds, which are the `weight`."""
-    return None if total is None or not weight else float(total) / scale / weight
+    return None if total is None or not weight else float(total) / scale / float(weight)  # PostgreSQL sums decimals
 
 
 # ---- Incident rows: events and parallel statements of a period, counted and chosen by the database
