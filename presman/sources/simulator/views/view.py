@@ -114,11 +114,11 @@ _SIDS = ("SID", "SESSION_ID")
 
 def _value(simulation: Simulation, column: SqlColumn, number: int, lasted: float) -> Any:
     if column.datatype.startswith("NUMBER"):
-        value = 1 + int(lasted * _SCALES.get(column.unit, 1)) * (1 + crc32(column.name.encode()) % 5)
+        value = 1 + int(lasted * _SCALES.get(column.unit, 1)) * (1 + (crc32(column.name.encode()) + number) % 7)
         return value % 100 if column.unit == "percent" else value
     if column.datatype.startswith(("DATE", "TIMESTAMP")):
         return when(simulation, simulation.now - lasted)
-    return f"{column.name} {1 + number % 3}"
+    return f"{column.name.partition('_')[0]} {1 + number % 3}"
 
 
 def in_ms(seconds: float) -> int:
