@@ -47,13 +47,12 @@ def _section(record: RecordType, rows: tuple[tuple[Any, ...], ...], *more: Any) 
 
 
 def _reduced_section(section: Section) -> tuple[Any, ...]:
-    """Name the record once and not with each row: that takes a third of the time at either end."""
+    """Name the record once and not with each of its rows, which takes half as long to write."""
     rows, *more = structs.astuple(section)
-    records = set(map(type, rows))
-    return (_section, (*records, tuple(map(tuple, rows)), *more)) if len(records) == 1 else section.__reduce__()
+    return _section, (type(rows[0]) if rows else tuple, tuple(map(tuple, rows)), *more)
 
 
-_WRITERS = {
+_WRITERS: dict[Any, Any] = {
     **dispatch_table,
     MappingProxyType: lambda view: (_read_only, (dict(view),)),
     Section: _reduced_section,
