@@ -216,5 +216,5 @@ def test_a_part_is_run_in_a_process_of_its_own_and_its_last_line_counts(capfd: p
     way = next(each for each in WAYS if each.name == "strangers")
     outcome = command._apart(way, "other_xml", 60.0, options)  # type: ignore[arg-type]
     assert (outcome.stood, outcome.name) == (True, "strangers other_xml")
-    assert outcome.told.startswith("2 of kind other_xml answered: ")
+    assert outcome.report.startswith("2 of kind other_xml answered: ")
     assert "[strangers other_xml] stood: 2 of kind" in capfd.readouterr().out
