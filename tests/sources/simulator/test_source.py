@@ -22,6 +22,7 @@ from presman.rows.session_rows import Session, SessionInfo
 from presman.sources import Request, SourceError
 from presman.sources.simulator.machine import OWN_SID
 from presman.sources.simulator.views import VIEWS
+from presman.sources.simulator.views.view import plausible, processes
 from presman.sources.simulator_source import SimulatorSource
 from tests.scenarios import with_short_past
 from tests.sources.simulator.conftest import START, Played, binds_of
@@ -135,6 +136,22 @@ def test_every_view_has_as_many_values_as_columns(play: Play) -> None:
         for view in VIEWS.values():
             for row in view.rows(simulation):
                 assert len(row) == len(view.columns), view.name
+
+
+def test_a_view_that_is_not_simulated_has_plausible_values(play: Play) -> None:
+    simulation = play("rac").to(30).source.simulation
+    of_sessions, of_instances = plausible("V$SESS_TIME_MODEL"), plausible("V$SYSMETRIC")
+    assert of_sessions is not None
+    assert of_instances is not None
+    assert of_sessions.columns == ("INST_ID", "SID", "STAT_ID", "STAT_NAME", "VALUE", "CON_ID")
+    rows = list(of_sessions.rows(simulation))
+    assert [row[:2] for row in rows] == [(each.inst_id, each.sid) for each in processes(simulation)]
+    assert {row[3] for row in rows} == {"STAT 1", "STAT 2", "STAT 3"}
+    assert {row[5] for row in rows} == {0}
+    assert all(0 < row[4] < 100_000 * 10**6 for row in rows), "microseconds of work"
+    assert [row[0] for row in of_instances.rows(simulation)] == [1, 1, 1, 2, 2, 2]
+    assert next(iter(of_instances.rows(simulation)))[1] == "2026-03-12 09:00:00", "an instant"
+    assert plausible("DBA_RSRC_IO_CALIBRATE") is plausible("V$NOBODY_LISTS_IT") is None
 
 
 def test_plan_change_restarts_the_group_counters(play: Play, tmp_path: Path) -> None:
